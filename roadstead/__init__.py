@@ -1,0 +1,1 @@
+"""What people install: the SDK (`from roadstead import Client`) and the `roadstead` command."""
