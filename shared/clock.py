@@ -1,0 +1,74 @@
+"""The only place that reads the time or sleeps.
+
+Code that decides takes `now` as an argument; loops hold a `Clock`. `ManualClock` lets a test move
+time by hand: sleepers wake when it is advanced past their deadline, in deadline order.
+"""
+
+import asyncio
+import datetime as dt
+import heapq
+import itertools
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for stamps, monotonic time for durations, and sleep."""
+
+    def now(self) -> dt.datetime:
+        """The current instant, timezone-aware UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary origin, never going back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after `seconds`."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> dt.datetime:
+        return dt.datetime.now(dt.UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds))
+
+
+class ManualClock:
+    """A clock that stands still until `advance` moves it."""
+
+    def __init__(self, start: dt.datetime | None = None) -> None:
+        self._start = start or dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+        self._elapsed = 0.0
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+
+    def now(self) -> dt.datetime:
+        return self._start + dt.timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        deadline = self._elapsed + max(0.0, seconds)
+        if deadline <= self._elapsed:
+            await asyncio.sleep(0)
+            return
+        heapq.heappush(self._sleepers, (deadline, next(self._order), future))
+        await future
+
+    def advance(self, seconds: float) -> None:
+        """Move time forward by `seconds` and wake the sleepers whose deadline has passed."""
+        self._elapsed += seconds
+        while self._sleepers and self._sleepers[0][0] <= self._elapsed:
+            _, _, future = heapq.heappop(self._sleepers)
+            if not future.done():
+                future.set_result(None)

@@ -1,0 +1,29 @@
+"""The one way to refuse an input: a stable code, the field, what was wrong, what to do.
+
+`Rejected` travels from `shared.kinds` and the hub's services to the edge, where one table turns the
+code into an HTTP status and a problem+json body; through the hub cluster it becomes a condition.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing wrong in one place: `field` is a path such as `spec.template.spec.containers[0].image`."""
+
+    field: str
+    code: str
+    message: str
+
+
+class Rejected(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+    """An input refused. `code` is stable and part of the interface; `detail` is for people."""
+
+    def __init__(
+        self, code: str, detail: str, field: str = "", errors: tuple[FieldError, ...] = ()
+    ) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+        self.detail = detail
+        self.field = field
+        self.errors = errors or ((FieldError(field, code, detail),) if field else ())

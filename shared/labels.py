@@ -1,0 +1,46 @@
+"""Every label, annotation and finalizer key that Roadstead writes or reads, in one place."""
+
+PREFIX = "roadstead.dev/"
+
+# Reserved labels on what Roadstead applies in a member cluster (architecture, section 5).
+MANAGED_BY = "roadstead.dev/managed-by"
+JOB_UID = "roadstead.dev/job-uid"
+EPOCH = "roadstead.dev/epoch"
+RESERVED_LABELS = frozenset({MANAGED_BY, JOB_UID, EPOCH})
+
+# Annotations on what Roadstead applies.
+GENERATION = "roadstead.dev/generation"
+INCARNATION = "roadstead.dev/incarnation"
+SPEC_HASH = "roadstead.dev/spec-hash"
+PLACED_BY = "roadstead.dev/placed-by"
+
+# Annotations that users may set: the complete list. Any other key with the prefix is refused.
+USER_ANNOTATIONS = frozenset(
+    PREFIX + name
+    for name in (
+        "per-object",
+        "ignore-drift",
+        "on-cluster-loss",
+        "clusters",
+        "cluster-selector",
+        "retry",
+        "rerun",
+        "expected-runtime",
+    )
+)
+
+FINALIZER = "roadstead.dev/hub"
+JOB_CONTROLLER = "roadstead.dev/hub"  # spec.managedBy of Jobs on the hub cluster
+MULTIKUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue"
+
+KUEUE_PREFIX = "kueue.x-k8s.io/"
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
+
+FIELD_MANAGER = "roadstead"
+BRIDGE_FIELD_MANAGER = "roadstead-bridge"
+
+# What the simulated cluster's pods obey.
+SIM_RUN_SECONDS = "sim.roadstead.dev/run-seconds"
+SIM_EXIT_CODE = "sim.roadstead.dev/exit-code"
+SIM_LOG_LINES = "sim.roadstead.dev/log-lines"
