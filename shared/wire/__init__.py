@@ -1,0 +1,1 @@
+"""Messages that cross a process boundary, one module per interface and version."""

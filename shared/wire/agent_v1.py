@@ -1,0 +1,283 @@
+"""Messages between hub and agent, version 1: one level-based exchange, `POST /agent/v1/sync`.
+
+The agent says what it observes, the hub answers what the cluster should hold. Both directions are
+deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
+A lost, doubled or reordered message delays work and never loses or doubles it (architecture, 8).
+
+Four counters, each against one hazard: `incarnation` (hub store rolled back), `term` (paused old
+leader), `session`+`seq` (two agents, replays, reordered replies), `epoch` (stale placements).
+"""
+
+import hashlib
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PROTO = 1
+SYNC_PATH = "/agent/v1/sync"
+REGISTER_PATH = "/agent/v1/register"
+
+# A cluster silent for this long gets no new work.
+SUSPECT_AFTER_S = 45.0
+# An agent creates Jobs, and a new session confirms withdrawals or deletes finished Jobs, only with
+# respect to this lease, counted from when the agent SENT its last answered request: so a superseded
+# agent that still holds an old reply can not start what its successor has already seen end.
+LEASE_S = 30.0
+FULL_EVERY_S = 600.0
+MAX_WORKS_PER_REPLY = 1000
+MAX_OBSERVED_PER_REQUEST = 2000
+
+
+class Message(BaseModel):
+    """Unknown fields are refused: a misspelt field must not be silently ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Register(Message):
+    """Sent once, with the join token as bearer; binds the credential to the cluster's identity."""
+
+    cluster_uid: str = Field(min_length=1, max_length=253)  # uid of namespace kube-system
+    agent_version: str = ""
+    kubernetes_version: str = ""
+
+
+class Registered(Message):
+    """The agent's identity from now on. `credential` is shown once: `id.secret`."""
+
+    cluster: str
+    credential: str
+    hub_id: str
+    incarnation: str
+
+
+Action = Literal["Apply", "Keep", "Withdraw"]
+"""Apply: hold the manifest. Keep: a finished Job: never create it, delete it `ttl_s` after its end.
+Withdraw: delete it (foreground) and report Gone when the object and its pods are gone."""
+
+
+class Work(Message):
+    """What one cluster should hold of one object: a Job's placement (epoch ≥ 1) or an object (epoch 0)."""
+
+    uid: str  # of the job, or of the hub's object
+    epoch: int
+    generation: int
+    action: Action
+    api_version: str
+    kind: str
+    namespace: str  # "" for cluster-scoped
+    name: str
+    hash: str  # of the manifest and its apply options; "" for Withdraw
+    manifest: dict[str, Any] | None = None  # given with action Apply
+    when_to_apply: Literal["Always", "IfNotDrifted"] = "Always"
+    when_to_take_over: Literal["IfNoDiff", "Always", "Never"] = "IfNoDiff"
+    ignore_drift: list[str] = []  # JSON pointers from annotation roadstead.dev/ignore-drift
+    placed_by: str = ""  # placement or queue that chose this cluster
+    ttl_s: int | None = None  # Jobs: their own ttlSecondsAfterFinished, withheld from the member
+    seen: bool = False  # the hub was told that this epoch exists in the member: never create again
+
+    def digest_line(self) -> str:
+        """The line whose hash enters the digest of the desired set."""
+        return f"{self.uid}:{self.epoch}:{self.generation}:{self.action}:{self.hash}"
+
+
+class Pools(Message):
+    """Node label keys that the hub wants nodes grouped by; `revision` grows when the keys change."""
+
+    revision: int
+    keys: list[str]
+
+
+class Taint(Message):
+    key: str
+    value: str = ""
+    effect: str
+
+
+class NodeFree(Message):
+    """One node: amounts in the order of `Pool.resources`; exact ints (cpu milli, else base units)."""
+
+    name: str
+    allocatable: list[int]
+    free: list[int]  # allocatable minus requests of bound, non-terminal pods; may be negative
+
+
+class Pool(Message):
+    """Schedulable, ready nodes that agree in the pool keys' labels and in their taints."""
+
+    labels: dict[str, str]
+    taints: list[Taint] = []
+    resources: list[str]
+    nodes: list[NodeFree]
+
+
+class Bound(Message):
+    """Pods of one work, from the same cache snapshot as the pools' free vectors."""
+
+    uid: str
+    epoch: int
+    bound: int  # on a node and not terminal, terminating ones included
+    succeeded: int
+
+
+class Capacity(Message):
+    """What the cluster has, as of one snapshot of the agent's cache."""
+
+    pools_revision: int  # revision of the keys the pools are grouped by
+    pools: list[Pool]
+    bound: list[Bound]
+    node_count: int = 0
+    kubernetes_version: str = ""
+    properties: dict[str, str] = {}  # further properties: name → quantity text
+    queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
+    kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
+
+
+class Drift(Message):
+    """One desired path that no longer holds (JSON pointer). Values are JSON texts, secrets redacted."""
+
+    path: str
+    hub: str | None = None
+    member: str | None = None
+    first_seen: str  # RFC3339
+
+
+Phase = Literal[
+    "Waiting",  # accepted by the agent, not in the cluster yet (wave, lease, earlier epoch going)
+    "Applied",  # the object is there as desired (a Job: created)
+    "Gone",  # withdrawn, or ended and deleted: the object and its pods are absent
+    "Missing",  # was there once, is absent, and is not created again
+    "Failed",  # could not be applied: see reason and message
+]
+
+
+class JobStatus(Message):
+    """A member Job's own status, as its controller wrote it."""
+
+    suspended: bool = False
+    active: int = 0
+    ready: int = 0
+    terminating: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    start_time: str | None = None
+    completion_time: str | None = None
+    completed_indexes: str | None = None
+    failed_indexes: str | None = None
+    running_since: str | None = None  # first time a pod was seen running
+    result: Literal["Succeeded", "Failed"] | None = None  # terminal
+    reason: str = ""  # of the terminal condition, or why pods do not run (ImagePullBackOff …)
+    message: str = ""
+    held_by: str = ""  # field manager that keeps the Job suspended although it should run
+
+
+class Observed(Message):
+    """What the agent sees of one work. Entries are re-sent until a reply acknowledges them."""
+
+    uid: str
+    epoch: int
+    generation: int
+    seq: int  # grows per session with each change of this or any entry
+    phase: Phase
+    object_uid: str = ""
+    reason: str = ""  # NameConflict, KindNotServed, ApplyFailed, FoundDrifts, … when Failed
+    message: str = ""
+    job: JobStatus | None = None
+    available: bool | None = None  # None: not trackable for this kind
+    member_generation: int = 0
+    drift: list[Drift] = []
+
+    def digest_line(self) -> str:
+        """The line whose hash enters the digest of the observed set."""
+        return f"{self.uid}:{self.epoch}:{self.seq}"
+
+
+class DesiredBase(Message):
+    """The desired set the agent holds: 0 and the empty digest before the first reply."""
+
+    revision: int = 0
+    digest: str = ""
+
+
+class ObservedSet(Message):
+    """Changes since the last acknowledged request, or the whole set. `digest` is of the whole set."""
+
+    full: bool = False
+    digest: str = ""
+    entries: list[Observed] = []
+
+
+class SyncRequest(Message):
+    """`wait_s` > 0 lets the hub hold the request until there is news, at most that long."""
+
+    proto: int = PROTO
+    session: str = Field(min_length=8, max_length=64)
+    seq: int = Field(ge=1)
+    cluster_uid: str
+    incarnation_seen: str = ""
+    wait_s: float = Field(default=0, ge=0, le=60)
+    desired: DesiredBase = DesiredBase()
+    observed: ObservedSet = ObservedSet()
+    capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
+
+
+class Desired(Message):
+    """The hub's answer: the whole set, or what changed since `DesiredBase.revision`."""
+
+    full: bool = False
+    revision: int = 0
+    digest: str = ""  # of the whole set after this delta; meaningless while `more`
+    works: list[Work] = []
+    removed: list[str] = []  # uids no longer desired and already gone
+    more: bool = False  # ask again at once
+
+
+class Refused(Message):
+    """One observed entry the hub did not take; the others of the request are stored."""
+
+    uid: str
+    code: str
+    detail: str
+
+
+class SyncReply(Message):
+    """A reply is applied only if it answers the newest request of the live session."""
+
+    proto: int = PROTO
+    hub_id: str
+    incarnation: str
+    term: int
+    session: str
+    seq: int  # of the request answered
+    desired: Desired
+    pool_keys: Pools
+    refused: list[Refused] = []
+    need_full: bool = False  # send the whole observed set (and capacity) next
+    next_s: float = 10.0
+
+
+class SetDigest:
+    """Order-free digest of a set of lines, kept up to date by adding and removing lines.
+
+    The sum modulo 2^128 of each line's 16-byte BLAKE2b: independent of order, O(1) per change.
+    """
+
+    __slots__ = ("_sum",)
+    _MOD = 1 << 128
+
+    def __init__(self) -> None:
+        self._sum = 0
+
+    @staticmethod
+    def _hash(line: str) -> int:
+        return int.from_bytes(hashlib.blake2b(line.encode(), digest_size=16).digest(), "big")
+
+    def add(self, line: str) -> None:
+        self._sum = (self._sum + self._hash(line)) % self._MOD
+
+    def remove(self, line: str) -> None:
+        self._sum = (self._sum - self._hash(line)) % self._MOD
+
+    def hex(self) -> str:
+        """32 hexadecimal digits; of the empty set, the empty string."""
+        return f"{self._sum:032x}" if self._sum else ""
