@@ -1,0 +1,1 @@
+"""SQL and nothing else: tables, one file per aggregate, group commit, the change feed, migrations."""

@@ -1,0 +1,339 @@
+"""The tables, as SQLAlchemy Core: the truth of the hub. The same statements run on SQLite and PostgreSQL.
+
+Times are UTC (`Utc`), amounts exact integers, JSON only for what is never searched. A row of a
+narrow, hot table (`workloads`, `works`) carries state; what a user sent lies once in `manifests` or
+`objects`. Growing tables have an index on their age, by which `hub.services.expiry` trims them.
+"""
+
+import datetime as dt
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class Utc(TypeDecorator[dt.datetime]):
+    """A timezone-aware instant; stored as UTC, returned as UTC. A naive value is refused."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(
+        self, value: dt.datetime | None, dialect: Dialect
+    ) -> dt.datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("naive datetime")
+        return value.astimezone(dt.UTC)
+
+    def process_result_value(
+        self, value: dt.datetime | None, dialect: Dialect
+    ) -> dt.datetime | None:
+        return None if value is None else value.replace(tzinfo=dt.UTC)
+
+
+class Json(TypeDecorator[Any]):
+    """An opaque JSON value, kept as the bytes orjson writes."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> bytes | None:
+        return None if value is None else orjson.dumps(value)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
+        return None if value is None else orjson.loads(value)
+
+
+_REVISION = BigInteger().with_variant(Integer, "sqlite")  # so that SQLite numbers it by itself
+
+# One value each: hub_id, incarnation, hub_cluster_uid, pool_keys …
+settings = Table(
+    "settings",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", Json, nullable=False),
+)
+
+# Leadership: `term` grows with every change of holder and is checked inside controller transactions.
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("holder", String(128), nullable=False),
+    Column("term", BigInteger, nullable=False),
+    Column("expires_at", Utc, nullable=False),
+)
+
+# Who may do what, and the hashes of their credentials.
+principals = Table(
+    "principals",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("role", String(16), nullable=False),  # administrator | viewer | agent
+    Column("name", String(253), nullable=False),
+    Column("cluster", String(63), nullable=False, default=""),  # agents: their cluster, exactly
+    Column("created_at", Utc, nullable=False),
+    UniqueConstraint("role", "name"),
+)
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("principal", String(36), nullable=False, index=True),
+    Column("purpose", String(16), nullable=False),  # bearer | join
+    Column("secret_hash", String(64), nullable=False),  # SHA-256 of a 256-bit random secret
+    Column("created_at", Utc, nullable=False),
+    Column("expires_at", Utc),
+    Column("used_at", Utc),  # join tokens: once
+    Column("revoked_at", Utc),
+)
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", _REVISION, primary_key=True, autoincrement=True),
+    Column("at", Utc, nullable=False, index=True),
+    Column("principal", String(253), nullable=False),
+    Column("verb", String(32), nullable=False),
+    Column("object", String(600), nullable=False),
+    Column("outcome", String(64), nullable=False),
+)
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("principal", String(36), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("request_hash", String(64), nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("response", LargeBinary, nullable=False),
+    Column("created_at", Utc, nullable=False, index=True),
+)
+
+# A manifest of any kind the hub knows, except Jobs (see workloads).
+objects = Table(
+    "objects",
+    metadata,
+    Column("uid", String(64), primary_key=True),
+    Column("api_group", String(253), nullable=False),
+    Column("api_version", String(253), nullable=False),  # as received: group/version
+    Column("kind", String(63), nullable=False),
+    Column("namespace", String(63), nullable=False),  # "" for cluster-scoped
+    Column("name", String(253), nullable=False),
+    Column("origin", String(16), nullable=False),  # rest | hub-cluster | hub | any (Namespaces)
+    Column("generation", BigInteger, nullable=False),
+    Column("labels", Json, nullable=False),
+    Column("annotations", Json, nullable=False),
+    Column("spec", Json),  # typed kinds: normalised to one internal shape; others: null
+    Column("manifest", Json, nullable=False),  # as received
+    Column("hash", String(64), nullable=False),  # of the manifest
+    Column("status", Json),
+    Column("created_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    Column("deleted_at", Utc),  # being deleted: what it caused is being taken back
+    UniqueConstraint("api_group", "kind", "namespace", "name"),
+    Index("ix_objects_kind", "kind", "namespace"),
+)
+
+# Immutable: what a user sent as a Job, one row per generation.
+manifests = Table(
+    "manifests",
+    metadata,
+    Column("uid", String(64), primary_key=True),
+    Column("generation", BigInteger, primary_key=True),
+    Column("manifest", LargeBinary, nullable=False),  # JSON bytes
+    Column("hash", String(64), nullable=False),
+)
+# Pod sets shared by equal jobs: scored once per class.
+shapes = Table(
+    "shapes",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("pod_sets", Json, nullable=False),
+    Column("created_at", Utc, nullable=False),
+)
+# Narrow and hot: one unit of admission.
+workloads = Table(
+    "workloads",
+    metadata,
+    Column("uid", String(64), primary_key=True),
+    Column("kind", String(63), nullable=False, default="Job"),
+    Column("namespace", String(63), nullable=False),
+    Column("name", String(253), nullable=False),
+    Column("live", Boolean, nullable=True),  # true while it occupies its name, else null
+    Column("origin", String(16), nullable=False),
+    Column("labels", Json, nullable=False),
+    Column("annotations", Json, nullable=False),  # those the hub reads: roadstead.dev/, kueue
+    Column("queue", String(253), nullable=False),  # LocalQueue; "" when none resolved
+    Column("priority", BigInteger, nullable=False),
+    Column("priority_class", String(253), nullable=False),
+    Column("shape", String(64), nullable=False),
+    Column("parallelism", Integer, nullable=False),
+    Column("completions", Integer),  # null: a work queue
+    Column("generation", BigInteger, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("reason", String(64), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("cluster_queue", String(253), nullable=False),  # charged; "" before admission
+    Column("admission", Json),  # {"podSets": [{name, count, flavors, usage}]}
+    Column("placement", String(64), nullable=False),  # uid of the placement that chose; "" = queue
+    Column("scores", Json),  # of the decision: chosen and rejected clusters, with reasons
+    Column("cluster", String(63), nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("withdraw_to", String(16), nullable=False),  # Pending | Cancelled | Failed | Deleted
+    Column("set_aside", Json),  # clusters to avoid: {name: until RFC3339}
+    Column("succeeded", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),  # over all epochs
+    Column("active", Integer, nullable=False),
+    Column("ready", Integer, nullable=False),
+    Column("created_at", Utc, nullable=False),
+    Column("queued_at", Utc, nullable=False),  # queue-order timestamp
+    Column("placed_at", Utc),
+    Column("applied_at", Utc),
+    Column("started_at", Utc),  # of the first epoch that started
+    Column("finished_at", Utc),
+    Column("deleted_at", Utc),
+    UniqueConstraint("namespace", "name", "live"),
+    Index("ix_workloads_state", "state"),
+    Index("ix_workloads_created_at", "created_at", "uid"),
+    Index("ix_workloads_finished_at", "finished_at"),
+)
+# Why equal jobs of one queue wait: per class, written when it changes.
+explanations = Table(
+    "explanations",
+    metadata,
+    Column("key", String(200), primary_key=True),  # <cluster queue>/<shape>/<constraints hash>
+    Column("explanation", Json, nullable=False),
+    Column("at", Utc, nullable=False, index=True),
+)
+
+# Members: what an administrator declared and how the agent's session stands …
+clusters = Table(
+    "clusters",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("object", String(64), nullable=False),  # uid of its MemberCluster object
+    Column("cluster_uid", String(253), nullable=False),  # of kube-system; "" before it joined
+    Column("labels", Json, nullable=False),
+    Column("taints", Json, nullable=False),
+    Column("cordoned", Boolean, nullable=False),
+    Column("session", String(64), nullable=False),
+    Column("session_at", Utc),
+    Column("joined_at", Utc),
+    Column("heartbeat_at", Utc),
+    Column("created_at", Utc, nullable=False),
+)
+# … and what it last reported, whole, replaced with each report.
+capacities = Table(
+    "capacities",
+    metadata,
+    Column("cluster", String(63), primary_key=True),
+    Column("capacity", LargeBinary, nullable=False),  # shared.wire.agent_v1.Capacity as JSON
+    Column("at", Utc, nullable=False),
+)
+
+# What one cluster should hold, and what its agent said of it.
+works = Table(
+    "works",
+    metadata,
+    Column("cluster", String(63), primary_key=True),
+    Column("uid", String(64), primary_key=True),  # of the job or the object
+    Column("epoch", Integer, nullable=False),  # jobs ≥ 1, objects 0
+    Column("generation", BigInteger, nullable=False),
+    Column("api_version", String(253), nullable=False),
+    Column("kind", String(63), nullable=False),
+    Column("namespace", String(63), nullable=False),
+    Column("name", String(253), nullable=False),
+    Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw
+    Column("hash", String(64), nullable=False),
+    Column("options", Json, nullable=False),  # suspend, strip, node selector, apply strategy …
+    Column("placed_by", String(64), nullable=False),  # uid of the placement; "" = the job's queue
+    Column("offered", Boolean, nullable=False),
+    Column("seen", Boolean, nullable=False),
+    Column("phase", String(16), nullable=False),  # as observed for this epoch; "" before
+    Column("observed_generation", BigInteger, nullable=False),
+    Column("observed", Json),  # the last Observed entry, without drift
+    Column("drift", Json),  # list of Drift; null = none
+    Column("reason", String(64), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("available", Boolean),  # null: not trackable
+    Column("observed_at", Utc),
+    Column("created_at", Utc, nullable=False),
+    Index("ix_works_uid", "uid"),
+    Index("ix_works_placed_by", "placed_by"),
+)
+# A placement's decision for one cluster.
+bindings = Table(
+    "bindings",
+    metadata,
+    Column("placement", String(64), primary_key=True),  # uid
+    Column("cluster", String(63), primary_key=True),
+    Column("selected", Boolean, nullable=False),
+    Column("affinity_score", Integer, nullable=False),
+    Column("topology_score", Integer, nullable=False),
+    Column("reason", String(64), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("policy_snapshot", String(64), nullable=False),
+    Column("resource_snapshot", String(64), nullable=False),
+    Column("bound_at", Utc, nullable=False),
+)
+# Immutable, hashed revisions of what a placement selects and how.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("placement", String(64), primary_key=True),
+    Column("part", String(16), primary_key=True),  # policy | resources
+    Column("index", Integer, primary_key=True),
+    Column("hash", String(64), nullable=False),
+    Column("content", Json, nullable=False),
+    Column("created_at", Utc, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", _REVISION, primary_key=True, autoincrement=True),
+    Column("at", Utc, nullable=False, index=True),
+    Column("uid", String(64), nullable=False, index=True),  # of what it is about
+    Column("kind", String(63), nullable=False),
+    Column("namespace", String(63), nullable=False),
+    Column("name", String(253), nullable=False),
+    Column("type", String(16), nullable=False),  # Normal | Warning
+    Column("reason", String(64), nullable=False),
+    Column("message", Text, nullable=False),
+)
+
+# Committed order without holes; one row per transaction and kind; older cursors get 410.
+changes = Table(
+    "changes",
+    metadata,
+    Column("revision", _REVISION, primary_key=True, autoincrement=False),
+    Column("kind", String(32), primary_key=True),  # workloads | objects | clusters | works | …
+    Column("keys", Json, nullable=False),  # list of primary keys touched
+    Column("at", Utc, nullable=False, index=True),
+)
