@@ -1,1 +1,1 @@
-"""The control plane: domain (pure) < store (SQL) < services (use cases) < api, web, controllers, bridge < main."""
+"""The control plane: domain (pure), store (SQL), services (use cases), then api, web, controllers, bridge; main on top."""

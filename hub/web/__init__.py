@@ -1,0 +1,1 @@
+"""The page people watch: read models made for it, server-rendered, live by server-sent events."""

@@ -1,0 +1,1 @@
+"""The only speaker of kubernetes-asyncio: client, discovery, apply, watch."""
