@@ -16,7 +16,7 @@ class FieldError:
     message: str
 
 
-class Rejected(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+class Rejected(Exception):
     """An input refused. `code` is stable and part of the interface; `detail` is for people."""
 
     def __init__(

@@ -1,0 +1,39 @@
+"""Which hub to talk to: flags first, then the environment, then the data folder of a local hub."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_SERVER = "http://127.0.0.1:8080"
+
+
+@dataclass(frozen=True)
+class Context:
+    """Address and credential of one hub."""
+
+    server: str
+    token: str
+
+
+def default_data_dir() -> Path:
+    """Where `roadstead up` keeps its data unless told otherwise."""
+    return Path(os.environ.get("ROADSTEAD_DATA") or Path.home() / ".roadstead")
+
+
+def resolve(server: str | None = None, token: str | None = None) -> Context:
+    """The context in force.
+
+    Order: the arguments; ROADSTEAD_SERVER and ROADSTEAD_TOKEN; the files `server` and
+    `admin.token` that `roadstead up` leaves in its data folder (ROADSTEAD_DATA, else ~/.roadstead).
+    """
+    folder = default_data_dir()
+    server = server or os.environ.get("ROADSTEAD_SERVER") or _read(folder / "server")
+    token = token or os.environ.get("ROADSTEAD_TOKEN") or _read(folder / "admin.token")
+    return Context(server or DEFAULT_SERVER, token or "")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
