@@ -133,6 +133,10 @@ class Client:
         body, _ = _body({"name": name, "labels": labels or {}, "taints": taints or []})
         return self._object("POST", "/v1/clusters", body=body)
 
+    def join_token(self, name: str) -> Json:
+        """A fresh one-time join token for a declared member; earlier unused ones end."""
+        return self._object("POST", f"/v1/clusters/{name}/join-token")
+
     def cordon(self, name: str, *, on: bool = True) -> Json:
         """Stop (or allow again) new work on a member; what runs there goes on."""
         return self._object("POST", f"/v1/clusters/{name}/{'cordon' if on else 'uncordon'}")

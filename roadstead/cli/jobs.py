@@ -44,7 +44,7 @@ def jobs() -> None:
 @output_option
 @watch_option
 @click.pass_context
-def list_jobs(ctx: click.Context, output: str, watch: bool, **filters: Any) -> None:
+def list_jobs(ctx: click.Context, /, output: str, watch: bool, **filters: Any) -> None:
     """List jobs, newest first."""
     filters["labelSelector"] = filters.pop("selector")
     with client(ctx) as hub:

@@ -1,0 +1,271 @@
+"""A whole fleet on this machine: hub, simulated hub cluster, simulated members, their agents.
+
+The hub and the agents run the code they run in production; only the clusters are simulated. All
+state is in one folder:
+
+    admin.token  server  hub.kubeconfig  members/<name>.kubeconfig      what people use
+    pids/  logs/                                                        of the child processes
+    hub/  clusters/<name>/  agents/<name>/                              data of each part
+    fleet.json                                                          members and ports
+"""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from roadstead.cli.members import Member
+from roadstead.cli.supervisor import Child, Supervisor
+from roadstead.client import Client
+from roadstead.errors import NotFound, RoadsteadError
+from shared.clock import Clock, SystemClock
+
+READY_WITHIN_S = 120.0
+_HUB_SIM = "sim-hub"
+
+
+class NotReady(RoadsteadError):
+    """A part of the fleet did not answer in time; the message names its log."""
+
+
+class Fleet:
+    """Starts the parts in order and knows when all of them answer."""
+
+    def __init__(
+        self,
+        folder: Path,
+        listen: tuple[str, int],
+        members: Sequence[Member],
+        *,
+        packed: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self.folder = folder.resolve()
+        self.members = tuple(members)
+        self._packed = packed
+        self.clock = self._clock = clock or SystemClock()
+        self._make_folders()
+        self._supervisor = Supervisor(self.folder, clock=self._clock)
+        self._ports = self._settle_ports(listen)
+        self.server = f"http://{listen[0]}:{self._ports['hub']}"
+
+    @property
+    def hub_kubeconfig(self) -> Path:
+        """Credentials for the simulated hub cluster."""
+        return self.folder / "hub.kubeconfig"
+
+    def member_kubeconfig(self, name: str) -> Path:
+        """Credentials for one simulated member."""
+        return self.folder / "members" / f"{name}.kubeconfig"
+
+    def client(self) -> Client:
+        """A client with the administrator's token."""
+        return Client(self.server, (self.folder / "admin.token").read_text().strip())
+
+    async def start(self) -> None:
+        """Start every part; returns when all of them answer. Raises NotReady."""
+        (self.folder / "server").write_text(self.server + "\n")
+        if self._packed:
+            await self._start_packed()
+        else:
+            await self._start_apart()
+        await self._until("the agents", "hub", self._all_joined)
+
+    async def stop(self) -> None:
+        """End every part."""
+        await self._supervisor.stop()
+
+    async def _start_apart(self) -> None:
+        await self._supervisor.start(self._simulator(_HUB_SIM, None))
+        for member in self.members:
+            await self._supervisor.start(self._simulator(f"sim-{member.name}", member))
+        await self._clusters_answer(_HUB_SIM)
+        await self._start_hub()
+        await asyncio.to_thread(self._declare_members)
+        for member in self.members:
+            await self._supervisor.start(self._agent(member))
+
+    async def _start_packed(self) -> None:
+        # The agents of the pack wait for their join token, so it can start before the hub.
+        (self.folder / "pack.json").write_text(json.dumps(self._pack_plan()))
+        await self._supervisor.start(
+            Child("pack", self._python("roadstead.cli.pack", str(self.folder)))
+        )
+        await self._clusters_answer("pack")
+        await self._start_hub()
+        await asyncio.to_thread(self._declare_members)
+
+    async def _clusters_answer(self, log: str) -> None:
+        paths = [self.hub_kubeconfig, *(self.member_kubeconfig(m.name) for m in self.members)]
+        names = [_HUB_SIM, *(f"sim-{m.name}" for m in self.members)]
+
+        async def answer() -> bool:
+            return all(p.exists() for p in paths) and all(
+                _listens("127.0.0.1", self._ports[name]) for name in names
+            )
+
+        await self._until("the simulated clusters", log, answer)
+
+    async def _start_hub(self) -> None:
+        host = self.server.removeprefix("http://").rpartition(":")[0]
+        await self._supervisor.start(
+            Child(
+                "hub",
+                self._python(
+                    "hub",
+                    f"--data={self.folder / 'hub'}",
+                    f"--listen={host}:{self._ports['hub']}",
+                    f"--hub-kubeconfig={self.hub_kubeconfig}",
+                    f"--admin-token-file={self.folder / 'admin.token'}",
+                    "--die-with-parent",
+                ),
+            )
+        )
+        await self._until("the hub", "hub", self._hub_answers)
+
+    async def _hub_answers(self) -> bool:
+        return await asyncio.to_thread(self._asks, lambda hub: hub.overview() is not None)
+
+    async def _all_joined(self) -> bool:
+        return await asyncio.to_thread(self._asks, self._joined)
+
+    def _joined(self, hub: Client) -> bool:
+        ready = {c["name"] for c in hub.clusters() if c["ready"]}
+        return ready >= {m.name for m in self.members}
+
+    def _asks(self, question: Callable[[Client], bool]) -> bool:
+        try:
+            with self.client() as hub:
+                return question(hub)
+        except (RoadsteadError, OSError):
+            return False
+
+    def _declare_members(self) -> None:
+        with self.client() as hub:
+            for member in self.members:
+                if self._credential(member.name).exists():
+                    continue
+                try:
+                    hub.cluster(member.name)
+                    answer = hub.join_token(member.name)
+                except NotFound:
+                    answer = hub.add_cluster(
+                        member.name, dict(member.labels), [dict(t) for t in member.taints]
+                    )
+                _write_private(self._join_token(member.name), answer["joinToken"])
+
+    def _simulator(self, name: str, member: Member | None) -> Child:
+        short = "hub" if member is None else member.name
+        kubeconfig = self.hub_kubeconfig if member is None else self.member_kubeconfig(short)
+        command = self._python(
+            "shared.kubesim",
+            f"--name={short}",
+            f"--data={self.folder / 'clusters' / name}",
+            f"--listen=127.0.0.1:{self._ports[name]}",
+            f"--kubeconfig={kubeconfig}",
+            "--die-with-parent",
+        )
+        if member is None:
+            return Child(name, [*command, "--hub"])
+        pools = self.folder / "clusters" / name / "pools.json"
+        pools.parent.mkdir(parents=True, exist_ok=True)
+        pools.write_text(json.dumps([dict(p) for p in member.pools]))
+        command.append(f"--pools={pools}")
+        return Child(name, [*command, "--queue-manager"] if member.queue_manager else command)
+
+    def _agent(self, member: Member) -> Child:
+        return Child(
+            f"agent-{member.name}",
+            self._python(
+                "agent",
+                f"--hub={self.server}",
+                f"--kubeconfig={self.member_kubeconfig(member.name)}",
+                f"--credential={self._credential(member.name)}",
+                f"--join-token={self._join_token(member.name)}",
+                "--die-with-parent",
+            ),
+        )
+
+    def _pack_plan(self) -> dict[str, Any]:
+        return {
+            "server": self.server,
+            "hub": {
+                "port": self._ports[_HUB_SIM],
+                "data": str(self.folder / "clusters" / _HUB_SIM),
+                "kubeconfig": str(self.hub_kubeconfig),
+            },
+            "members": [
+                {
+                    **asdict(m),
+                    "port": self._ports[f"sim-{m.name}"],
+                    "data": str(self.folder / "clusters" / f"sim-{m.name}"),
+                    "kubeconfig": str(self.member_kubeconfig(m.name)),
+                    "credential": str(self._credential(m.name)),
+                    "join_token": str(self._join_token(m.name)),
+                }
+                for m in self.members
+            ],
+        }
+
+    def _credential(self, name: str) -> Path:
+        return self.folder / "agents" / name / "credential"
+
+    def _join_token(self, name: str) -> Path:
+        return self.folder / "agents" / name / "join.token"
+
+    def _make_folders(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for part in ("hub", "members", "clusters", "agents"):
+            (self.folder / part).mkdir(exist_ok=True, mode=0o700)
+        for member in self.members:
+            self._credential(member.name).parent.mkdir(exist_ok=True, mode=0o700)
+
+    def _settle_ports(self, listen: tuple[str, int]) -> dict[str, int]:
+        """A port per server, the same again after a restart on the same folder."""
+        path = self.folder / "fleet.json"
+        known: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
+        wanted = [_HUB_SIM, *(f"sim-{m.name}" for m in self.members)]
+        ports = {name: known.get(name) or _free_port("127.0.0.1") for name in wanted}
+        ports["hub"] = listen[1] or known.get("hub") or _free_port(listen[0])
+        path.write_text(json.dumps({"ports": ports, "members": [m.name for m in self.members]}))
+        return ports
+
+    async def _until(self, what: str, log: str, ready: Callable[[], Awaitable[bool]]) -> None:
+        deadline = self._clock.monotonic() + READY_WITHIN_S
+        while not await ready():
+            if self._clock.monotonic() > deadline:
+                raise NotReady(
+                    f"{what} did not answer within {READY_WITHIN_S:.0f} s; "
+                    f"see {self._supervisor.log_path(log)}"
+                )
+            await self._clock.sleep(0.1)
+
+    @staticmethod
+    def _python(module: str, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", module, *arguments]
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex((host, port)) == 0
+
+
+def _write_private(path: Path, text: str) -> None:
+    fresh = path.with_name(f".{path.name}")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w") as file:
+        file.write(text + "\n")
+    fresh.replace(path)
