@@ -1,0 +1,133 @@
+"""End to end: submit jobs to the hub until all have ended on the members.
+
+A burst (all jobs at once) gives `jobs_per_s`: first submit to last terminal state on the hub. With
+`--rate` the jobs arrive evenly at that rate instead; `--open-load 0.7` runs the burst first and then
+an open load at that share of its rate, on a fresh fleet. Simulated members run full Job controllers
+and pods; the hub's SQLite commits with synchronous=FULL.
+"""
+
+import argparse
+import datetime as dt
+import json
+import statistics
+import time
+from collections.abc import Iterator
+
+from bench.local_fleet import LocalFleet, equal_members, fleet, machine
+
+_CHUNK = 1000
+
+
+def manifests(count: int, run_s: float) -> Iterator[dict]:
+    for i in range(count):
+        yield {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": f"job-{i:06d}", "namespace": f"team-{i % 16}"},
+            "spec": {
+                "template": {
+                    "metadata": {"annotations": {"sim.roadstead.dev/run-seconds": str(run_s)}},
+                    "spec": {
+                        "restartPolicy": "Never",
+                        "containers": [
+                            {
+                                "name": "main",
+                                "image": "example.com/task:1",
+                                "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+                            }
+                        ],
+                    },
+                }
+            },
+        }
+
+
+def run(args: argparse.Namespace, rate: float | None) -> dict:
+    with fleet(equal_members(args.members), packed=args.pack) as local:
+        began = time.monotonic()
+        before = local.cpu_by_part()
+        with local.client() as hub:
+            submit(hub, args, rate, began)
+            submitted_s = time.monotonic() - began
+            jobs = until_ended(hub, args.jobs)
+        return report(local, jobs, before, submitted_s, rate)
+
+
+def submit(hub, args: argparse.Namespace, rate: float | None, began: float) -> None:
+    chunk: list[dict] = []
+    size = _CHUNK if rate is None else max(1, min(_CHUNK, round(rate / 10)))
+    sent = 0
+    for manifest in manifests(args.jobs, args.run_seconds):
+        chunk.append(manifest)
+        if len(chunk) < size and sent + len(chunk) < args.jobs:
+            continue
+        if rate is not None:
+            time.sleep(max(0.0, began + sent / rate - time.monotonic()))
+        for result in hub.submit_many(chunk):
+            if result.get("code"):
+                raise SystemExit(f"refused: {result}")
+        sent += len(chunk)
+        chunk = []
+
+
+def until_ended(hub, count: int) -> list[dict]:
+    deadline = time.monotonic() + 1200
+    while True:
+        states = hub.overview()["jobs"]
+        ended = sum(states.get(s, 0) for s in ("Succeeded", "Failed", "Cancelled"))
+        if ended >= count:
+            return list(hub.jobs())
+        if time.monotonic() > deadline:
+            raise SystemExit(f"only {ended} of {count} jobs ended: {states}")
+        time.sleep(0.25)
+
+
+def report(
+    local: LocalFleet, jobs: list[dict], before: dict, submitted_s: float, rate: float | None
+) -> dict:
+    def at(stamp: str) -> float:
+        return dt.datetime.fromisoformat(stamp).timestamp()
+
+    first = min(at(j["createdAt"]) for j in jobs)
+    last = max(at(j["finishedAt"]) for j in jobs)
+    waits = sorted(at(j["startedAt"]) - at(j["createdAt"]) for j in jobs if j["startedAt"])
+    after = local.cpu_by_part()
+    cpu = {part: round(after[part] - before.get(part, 0.0), 2) for part in after}
+    return {
+        "jobs": len(jobs),
+        "succeeded": sum(j["state"] == "Succeeded" for j in jobs),
+        "rate_asked": rate,
+        "jobs_per_s": round(len(jobs) / (last - first), 1),
+        "submit_s": round(submitted_s, 2),
+        "makespan_s": round(last - first, 2),
+        "submit_to_running_p50_s": round(statistics.median(waits), 3),
+        "p99_s": round(waits[int(len(waits) * 0.99) - 1], 3),
+        "hub_cpu_s": cpu.get("hub", 0.0),
+        "hub_peak_rss_mib": round(local.peak_rss_mib("hub"), 1),
+        "cpu_ms_per_job": {p: round(1000 * s / len(jobs), 3) for p, s in cpu.items()},
+        "clusters_used": len({j["cluster"] for j in jobs}),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=5000)
+    parser.add_argument("--members", type=int, default=10)
+    parser.add_argument("--run-seconds", type=float, default=1.0)
+    parser.add_argument("--rate", type=float, help="jobs/s of an open load instead of a burst")
+    parser.add_argument("--open-load", type=float, help="then an open load at this share")
+    parser.add_argument("--pack", action="store_true")
+    parser.add_argument("--json", action="store_true", help="only the JSON line")
+    args = parser.parse_args()
+    figures = run(args, args.rate)
+    if args.open_load and args.rate is None:
+        figures["open_load"] = run(args, figures["jobs_per_s"] * args.open_load)
+    figures["machine"] = machine()
+    if not args.json:
+        for name, value in figures.items():
+            print(f"{name:28} {value}")
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
