@@ -1,0 +1,76 @@
+"""Options and fixtures of the whole suite: which Kubernetes a test talks to, and how thorough it is.
+
+`--kube=real` runs the tests that accept it against real control planes (tests/realkube); without
+it the simulated cluster answers.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from tests.realkube import build, plane
+
+hypothesis.settings.register_profile("dev", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, max_examples=300, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register what the suite can be told on its command line."""
+    parser.addoption(
+        "--kube",
+        choices=["sim", "real"],
+        default="sim",
+        help="what the Kubernetes tests talk to: the simulated cluster, or real control planes",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip tests marked `realkube`, with one reason, where real planes are not asked for or cannot be had."""
+    reason = build.go_is_missing()
+    if config.getoption("--kube") != "real":
+        reason = "needs --kube=real"
+    if reason:
+        for item in items:
+            if "realkube" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run coroutine tests on asyncio: the product runs nowhere else."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def real_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[plane.Plane]:
+    """One real control plane with two nodes, shared by the whole run."""
+    if reason := build.go_is_missing():
+        pytest.skip(reason)
+    with plane.running_plane("shared", tmp_path_factory.mktemp("plane")) as running:
+        running.add_pools(plane.equal_members(1)[0]["pools"])
+        yield running
+
+
+Members = int | Sequence[Mapping[str, Any]]
+
+
+@pytest.fixture
+def real_fleet(tmp_path: Path) -> Iterator[Callable[[Members], plane.Fleet]]:
+    """Start a real hub cluster with members: a number of equal ones, or those of a members file."""
+    if reason := build.go_is_missing():
+        pytest.skip(reason)
+    fleets: list[plane.Fleet] = []
+
+    def start(members: Members) -> plane.Fleet:
+        wanted = plane.equal_members(members) if isinstance(members, int) else members
+        fleets.append(plane.start_fleet(wanted, tmp_path / f"fleet-{len(fleets)}"))
+        return fleets[-1]
+
+    yield start
+    for fleet in fleets:
+        fleet.stop()
