@@ -195,6 +195,7 @@ workloads = Table(
     Column("shape", String(64), nullable=False),
     Column("parallelism", Integer, nullable=False),
     Column("completions", Integer),  # null: a work queue
+    Column("ttl_s", Integer),  # ttlSecondsAfterFinished; null: kept until retention takes it
     Column("generation", BigInteger, nullable=False),
     Column("state", String(16), nullable=False),
     Column("reason", String(64), nullable=False),

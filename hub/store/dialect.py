@@ -1,0 +1,72 @@
+"""The one place that knows how each database spells what SQLAlchemy Core does not unify.
+
+Everything else in the store is written in statements that SQLite and PostgreSQL both take.
+"""
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool, StaticPool
+
+BUSY_TIMEOUT_S = 30
+# Bound parameters of one statement: SQLite's limit is 32,766, PostgreSQL's 65,535.
+CHUNK = 900
+
+
+def insert(conn: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """An INSERT that has `on_conflict_do_update` and `on_conflict_do_nothing`."""
+    if conn.dialect.name == "sqlite":
+        return sqlite.insert(table)
+    return postgresql.insert(table)
+
+
+def writer_engine(url: str) -> Engine:
+    """One connection, for the one thread that writes."""
+    return _engine(url, StaticPool, "BEGIN IMMEDIATE", ("PRAGMA synchronous=FULL",))
+
+
+def reader_engine(url: str, size: int) -> Engine:
+    """`size` connections that can not write; each transaction sees one state of the database."""
+    return _engine(url, QueuePool, "BEGIN", ("PRAGMA query_only=ON",), pool_size=size)
+
+
+def _engine(
+    url: str,
+    pool: type[QueuePool] | type[StaticPool],
+    begin: str,
+    pragmas: tuple[str, ...],
+    **options: int,
+) -> Engine:
+    if not url.startswith("sqlite"):
+        raise ValueError(
+            f"database {url!r}: this release keeps its data in SQLite (sqlite:///PATH)"
+        )
+    engine = create_engine(
+        url,
+        poolclass=pool,
+        connect_args={
+            "check_same_thread": False,
+            "isolation_level": None,  # we say BEGIN ourselves: see below
+            "timeout": BUSY_TIMEOUT_S,
+        },
+        **options,
+    )
+
+    def connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+        cursor = connection.cursor()
+        for pragma in (
+            "PRAGMA journal_mode=WAL",
+            f"PRAGMA journal_size_limit={64 << 20}",
+            "PRAGMA temp_store=MEMORY",
+            f"PRAGMA cache_size=-{64 << 10}",
+            *pragmas,
+        ):
+            cursor.execute(pragma)
+        cursor.close()
+
+    def began(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", began)
+    return engine

@@ -1,0 +1,136 @@
+"""The database: group commit for writes, snapshots for reads, a feed of what each commit touched.
+
+Functions over a `Unit` are synchronous; here they get their transaction. Writes go to one thread
+(`hub.store.writer`), reads to a few connections that can not write.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from hub.store import changes
+from hub.store.dialect import reader_engine, writer_engine
+from hub.store.errors import StoreUnavailable
+from hub.store.feed import Change, Subscription
+from hub.store.tables import metadata
+from hub.store.unit import Unit
+from hub.store.writer import Call, Settled, Writer
+from shared.clock import Clock
+
+T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741 - an item
+READERS = 4
+
+
+class Database:
+    """What the services hold: `write`, `write_shared`, `read`, `subscribe`."""
+
+    def __init__(self, url: str, clock: Clock) -> None:
+        self._clock = clock
+        self._write_engine = writer_engine(url)
+        with self._write_engine.begin() as conn:
+            metadata.create_all(conn)
+            self.revision = changes.last_revision(Unit(conn, clock.now()))
+        self._read_engine = reader_engine(url, READERS)
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._followers: frozenset[Subscription] = (
+            frozenset()
+        )  # replaced, never changed: two threads
+        self._closed = False
+        self._writer = Writer(self._write_engine, clock, self.revision, self._published)
+
+    @classmethod
+    def open(cls, url: str, clock: Clock) -> Self:
+        """Open `sqlite:///PATH`, creating the file and its tables if there are none."""
+        path = make_url(url).database
+        if path and path != ":memory:":
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return cls(url, clock)
+
+    async def write(self, fn: Callable[[Unit], T]) -> T:
+        """Run `fn` in a transaction; returns after the commit is durable.
+
+        What `fn` raises is raised here, and only `fn`'s own changes are undone. Raises
+        StoreUnavailable if the transaction could not be committed.
+        """
+        future: asyncio.Future[T] = self._future()
+        self._writer.put(Call(fn, None, shared=False, loop=future.get_loop(), future=future))
+        return await future
+
+    async def write_shared(
+        self, fn: Callable[[Unit, Sequence[I]], Sequence[T | Exception]], item: I
+    ) -> T:
+        """Like `write`, for one item: `fn` gets the items of all callers that share the commit.
+
+        `fn` returns one value per item, in order; an exception among them is raised to its caller.
+        If `fn` raises, it is called again for each item alone.
+        """
+        future: asyncio.Future[T] = self._future()
+        self._writer.put(Call(fn, item, shared=True, loop=future.get_loop(), future=future))
+        return await future
+
+    async def read(self, fn: Callable[[Unit], T]) -> T:
+        """Run `fn` over one consistent snapshot; it can not write. Raises StoreUnavailable."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._read, fn)
+
+    def subscribe(self) -> Subscription:
+        """Follow the commits after `revision`, from the running event loop."""
+        subscription = Subscription(self.revision)
+        alive = {follower for follower in self._followers if not follower.closed}
+        self._followers = frozenset(alive | {subscription})
+        return subscription
+
+    async def close(self) -> None:
+        """Finish queued writes, then let go of the file."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(None, self._writer.stop)
+        self._threads.shutdown(wait=True)
+        self._read_engine.dispose()
+        self._write_engine.dispose()
+
+    def _future(self) -> asyncio.Future[Any]:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        return asyncio.get_running_loop().create_future()
+
+    def _read(self, fn: Callable[[Unit], T]) -> T:
+        try:
+            with self._read_engine.connect() as conn, conn.begin() as transaction:
+                value = fn(Unit(conn, self._clock.now()))
+                transaction.rollback()
+                return value
+        except (OperationalError, InterfaceError) as error:
+            raise StoreUnavailable(str(error.orig)) from error
+
+    def _published(self, settled: Sequence[Settled], change: Change | None) -> None:
+        """Called by the writer after each commit: hand everything to the loops, one call each."""
+        followers = self._followers if change is not None else frozenset()
+        loops = {one.call.loop for one in settled} | {each.loop for each in followers}
+        for loop in loops:
+            try:
+                loop.call_soon_threadsafe(self._deliver, loop, settled, change)
+            except RuntimeError:  # that loop has ended; nobody waits there
+                continue
+
+    def _deliver(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        settled: Sequence[Settled],
+        change: Change | None,
+    ) -> None:
+        if change is not None:
+            self.revision = max(self.revision, change.revision)
+            for follower in self._followers:
+                if follower.loop is loop and not follower.closed:
+                    follower.push(change)
+        for one in settled:
+            if one.call.loop is loop:
+                one.tell()

@@ -1,0 +1,51 @@
+"""Events: the ordered history of what happened to each object."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select
+
+from hub.store.tables import events
+from hub.store.unit import Unit
+
+
+def add(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Append `rows` in order; the id of the last one."""
+    unit.conn.execute(insert(events), [dict(row) for row in rows])
+    return int(unit.conn.execute(select(func.max(events.c.id))).scalar() or 0)
+
+
+def list_events(
+    unit: Unit,
+    *,
+    uid: str = "",
+    namespace: str = "",
+    kind: str = "",
+    name: str = "",
+    after: int = 0,
+    before: int = 0,
+    limit: int = 100,
+    newest_first: bool = False,
+) -> list[dict[str, Any]]:
+    """Events that meet every condition given, at most `limit`, by id."""
+    query = select(events).limit(limit)
+    for column, value in (("uid", uid), ("namespace", namespace), ("kind", kind), ("name", name)):
+        if value:
+            query = query.where(events.c[column] == value)
+    if after:
+        query = query.where(events.c.id > after)
+    if before:
+        query = query.where(events.c.id < before)
+    query = query.order_by(events.c.id.desc() if newest_first else events.c.id)
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def trim(unit: Unit, before: dt.datetime, limit: int) -> int:
+    """Delete at most `limit` events older than `before`, never the newest; how many."""
+    newest = select(func.max(events.c.id)).scalar_subquery()
+    old = select(events.c.id).where(events.c.at < before).order_by(events.c.at).limit(limit)
+    done = unit.conn.execute(
+        delete(events).where(events.c.id.in_(old.scalar_subquery()), events.c.id < newest)
+    )
+    return done.rowcount

@@ -1,0 +1,53 @@
+"""Leases: who leads, under which term. The term grows with every change of holder."""
+
+import datetime as dt
+
+from sqlalchemy import select
+
+from hub.store.dialect import insert
+from hub.store.tables import leases
+from hub.store.unit import LEADER, Unit
+
+
+def take(unit: Unit, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int | None:
+    """Take or renew lease `name` for `holder`: its term, or None while another holds it."""
+    row = unit.conn.execute(select(leases).where(leases.c.name == name)).one_or_none()
+    term = 1
+    if row is not None:
+        if row.holder != holder and row.expires_at > unit.now:
+            return None
+        term = row.term if row.holder == holder else row.term + 1
+    statement = insert(unit.conn, leases).values(
+        name=name, holder=holder, term=term, expires_at=unit.now + ttl
+    )
+    unit.conn.execute(
+        statement.on_conflict_do_update(
+            index_elements=["name"],
+            set_={
+                column: statement.excluded[column] for column in ("holder", "term", "expires_at")
+            },
+        )
+    )
+    return term
+
+
+def present_term(unit: Unit, name: str = LEADER) -> int:
+    """The term of `name`; 0 before anyone led."""
+    return int(unit.conn.execute(select(leases.c.term).where(leases.c.name == name)).scalar() or 0)
+
+
+def seize(unit: Unit, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int:
+    """Take lease `name` from whoever holds it (the embedded hub, which is alone): the new term."""
+    term = present_term(unit, name) + 1
+    statement = insert(unit.conn, leases).values(
+        name=name, holder=holder, term=term, expires_at=unit.now + ttl
+    )
+    unit.conn.execute(
+        statement.on_conflict_do_update(
+            index_elements=["name"],
+            set_={
+                column: statement.excluded[column] for column in ("holder", "term", "expires_at")
+            },
+        )
+    )
+    return term

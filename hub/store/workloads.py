@@ -1,0 +1,241 @@
+"""Workloads: the narrow, hot table of what waits, runs and has ended.
+
+A state changes in one place, `transition`, by the domain's table: a stale report or a second verdict
+on a finished epoch moves nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Update, bindparam, func, insert, select, update
+
+from hub.domain.workload import QUEUED, TERMINAL, State, sources, target
+from hub.store.dialect import CHUNK
+from hub.store.tables import workloads
+from hub.store.unit import Unit
+
+Row = Mapping[str, Any]
+
+# What each transition is called in events, and what is said if the caller says nothing.
+EVENTS: Final[Mapping[str, tuple[str, str]]] = {
+    "hold": ("Held", "held"),
+    "release": ("Released", "waits again"),
+    "reserve": ("QuotaReserved", "quota is charged, a cluster is being chosen"),
+    "unreserve": ("QuotaReleased", "no cluster fits any more: quota is free again"),
+    "place": ("Placed", "placed on {cluster}, epoch {epoch}"),
+    "unplace": ("Unplaced", "taken back from {cluster} before it was offered"),
+    "offer": ("Offered", "offered to {cluster}"),
+    "apply": ("Applied", "created in {cluster}"),
+    "start": ("Started", "runs in {cluster}"),
+    "lose": ("ClusterUnreachable", "{cluster} does not answer: waiting, quota stays charged"),
+    "withdraw": ("Withdrawing", "being taken back from {cluster}"),
+    "requeue": ("Requeued", "waits again"),
+    "succeed": ("Succeeded", "finished in {cluster}"),
+    "fail": ("Failed", "failed"),
+    "cancel": ("Cancelled", "cancelled"),
+    "deactivate": ("Deactivated", "deactivated"),
+}
+_WARNINGS = frozenset({"lose", "fail", "deactivate"})
+# A workload that waits holds no cluster and no quota.
+_FREED: Final[Mapping[str, Any]] = {
+    "cluster": "",
+    "cluster_queue": "",
+    "admission": None,
+    "withdraw_to": "",
+    "placed_at": None,
+    "applied_at": None,
+    "active": 0,
+    "ready": 0,
+}
+_FIRST = frozenset({"applied_at", "started_at"})  # kept once set, until freed
+
+
+def add(unit: Unit, rows: Sequence[Row]) -> None:
+    """Insert new workloads."""
+    unit.conn.execute(insert(workloads), [dict(row) for row in rows])
+    unit.touch("workloads", *(row["uid"] for row in rows))
+
+
+def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
+    """Move workloads by transition `name`; the uids actually moved, in the order of `rows`.
+
+    A row carries `uid`, the `epoch` it is about, and further columns to set; `reason` and `message`
+    are replaced (by "" if not given), the message is also the event's. A row whose workload is of
+    another epoch, or in a state that `name` may not start from, is left out. `place` raises the epoch
+    by one; states that wait are freed of cluster and quota; times of states are set to the unit's.
+    Raises KeyError for an unknown name.
+    """
+    allowed = frozenset(sources(name))
+    known = _standing(unit, [row["uid"] for row in rows])
+    moved: dict[str, Row] = {}
+    for row in rows:
+        standing = known.get(row["uid"])
+        if standing is None or standing["epoch"] != row["epoch"]:
+            continue
+        if State(standing["state"]) in allowed and row["uid"] not in moved:
+            moved[row["uid"]] = row
+    if not moved:
+        return []
+    changed = [_columns(unit, name, row) for row in moved.values()]
+    for keys, alike in _by_keys(changed).items():
+        unit.conn.execute(_update(keys, freed=target(name) in QUEUED), alike)
+    unit.touch("workloads", *moved)
+    for row, columns in zip(moved.values(), changed, strict=True):
+        _say(unit, name, row, known[row["uid"]], columns)
+    return list(moved)
+
+
+def refuse(unit: Unit, rows: Sequence[Row]) -> None:
+    """Set `reason` and `message` of waiting workloads by uid; the caller names only changed ones."""
+    if not rows:
+        return
+    unit.conn.execute(
+        update(workloads)
+        .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING)
+        .values(reason=bindparam("b_reason"), message=bindparam("b_message")),
+        [
+            {"b_uid": row["uid"], "b_reason": row["reason"], "b_message": row["message"]}
+            for row in rows
+        ],
+    )
+    unit.touch("workloads", *(row["uid"] for row in rows))
+
+
+def change(unit: Unit, rows: Sequence[Row]) -> None:
+    """Set columns other than the state, by uid; all rows name the same columns."""
+    if not rows:
+        return
+    keys = [key for key in rows[0] if key != "uid"]
+    if "state" in keys:
+        raise ValueError("a state changes by transition only")
+    unit.conn.execute(
+        update(workloads)
+        .where(workloads.c.uid == bindparam("b_uid"))
+        .values({key: bindparam(f"b_{key}") for key in keys}),
+        [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in rows],
+    )
+    unit.touch("workloads", *(row["uid"] for row in rows))
+
+
+def get(unit: Unit, uid: str) -> dict[str, Any] | None:
+    """One workload, or None."""
+    row = unit.conn.execute(select(workloads).where(workloads.c.uid == uid)).mappings().first()
+    return None if row is None else dict(row)
+
+
+def get_many(unit: Unit, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Workloads by uid; absent ones are left out."""
+    found: dict[str, dict[str, Any]] = {}
+    for chunk in _chunks(uids):
+        rows = unit.conn.execute(select(workloads).where(workloads.c.uid.in_(chunk))).mappings()
+        found.update((row["uid"], dict(row)) for row in rows)
+    return found
+
+
+def live_by_name(
+    unit: Unit, names: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Workloads that occupy the given (namespace, name)s."""
+    wanted: dict[str, list[str]] = {}
+    for namespace, name in names:
+        wanted.setdefault(namespace, []).append(name)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for namespace, few in wanted.items():
+        for chunk in _chunks(few):
+            rows = unit.conn.execute(
+                select(workloads).where(
+                    workloads.c.namespace == namespace,
+                    workloads.c.name.in_(chunk),
+                    workloads.c.live.is_(True),
+                )
+            ).mappings()
+            found.update(((row["namespace"], row["name"]), dict(row)) for row in rows)
+    return found
+
+
+def _standing(unit: Unit, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What a transition must know of each workload; locked until commit where that is possible."""
+    c = workloads.c
+    found: dict[str, dict[str, Any]] = {}
+    for chunk in _chunks(uids):
+        rows = unit.conn.execute(
+            select(c.uid, c.epoch, c.state, c.kind, c.namespace, c.name, c.cluster)
+            .where(c.uid.in_(chunk))
+            .with_for_update()
+        )
+        for uid, epoch, state, kind, namespace, name, cluster in rows:
+            found[uid] = {
+                "epoch": epoch,
+                "state": state,
+                "kind": kind,
+                "namespace": namespace,
+                "name": name,
+                "cluster": cluster,
+            }
+    return found
+
+
+def _columns(unit: Unit, name: str, row: Row) -> dict[str, Any]:
+    """The columns a transition sets: those of its target state, then the caller's own."""
+    state = target(name)
+    columns: dict[str, Any] = {"state": state.value, "reason": "", "message": ""}
+    if state in QUEUED:
+        columns.update(_FREED)
+    elif state in TERMINAL:
+        columns.update(finished_at=unit.now, active=0, ready=0)
+    elif state is State.RUNNING:
+        columns.update(applied_at=unit.now, started_at=unit.now)
+    elif state is State.APPLIED:
+        columns.update(applied_at=unit.now)
+    columns.update(row)
+    if name == "place":
+        columns.setdefault("placed_at", unit.now)
+        columns["new_epoch"] = row["epoch"] + 1
+    return columns
+
+
+def _by_keys(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        alike.setdefault(tuple(row), []).append({f"b_{key}": row[key] for key in row})
+    return alike
+
+
+def _update(keys: tuple[str, ...], freed: bool) -> Update:
+    """The statement that sets `keys`; times of firsts are kept, save where a workload is `freed`."""
+    values: dict[str, ColumnElement[Any]] = {}
+    for key in keys:
+        if key in {"uid", "epoch"}:
+            continue
+        column = "epoch" if key == "new_epoch" else key
+        bound = bindparam(f"b_{key}", type_=workloads.c[column].type)
+        first = key in _FIRST and not (freed and key == "applied_at")
+        values[column] = func.coalesce(workloads.c[key], bound) if first else bound
+    return (
+        update(workloads)
+        .where(workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
+        .values(values)
+    )
+
+
+def _say(unit: Unit, name: str, row: Row, standing: Row, columns: Row) -> None:
+    reason, default = EVENTS[name]
+    message = columns["message"] or default.format(
+        cluster=row.get("cluster") or standing["cluster"],
+        epoch=columns.get("new_epoch", row["epoch"]),
+    )
+    unit.event(
+        uid=row["uid"],
+        kind=standing["kind"],
+        namespace=standing["namespace"],
+        name=standing["name"],
+        type="Warning" if name in _WARNINGS else "Normal",
+        reason=columns["reason"] or reason,
+        message=message,
+    )
+
+
+def _chunks(values: Iterable[str]) -> Iterable[list[str]]:
+    """Values in lists that fit one statement."""
+    every = list(values)
+    return (every[start : start + CHUNK] for start in range(0, len(every), CHUNK))

@@ -1,0 +1,193 @@
+"""Group commit: one thread that writes, many callers that share its transactions.
+
+The thread drains its queue into one transaction, gives each caller a savepoint of its own, commits
+once, and only then tells the callers, all in one callback per event loop. Cost per job falls as load
+grows; nothing is acknowledged before it is durable.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from hub.store import changes, events
+from hub.store.errors import StoreUnavailable
+from hub.store.feed import Change
+from hub.store.unit import Unit
+from shared.clock import Clock
+
+# Callers that may share one commit: bounds how long the first of them waits for the last.
+MAX_CALLERS = 512
+SAVEPOINT, RELEASE, BACK = (
+    "SAVEPOINT unit",
+    "RELEASE SAVEPOINT unit",
+    "ROLLBACK TO SAVEPOINT unit",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One caller: `fn(unit)`, or one item for `fn(unit, items)` which it shares with others."""
+
+    fn: Callable[..., Any]
+    item: Any
+    shared: bool
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What to tell one caller."""
+
+    call: Call
+    value: Any = None
+    error: BaseException | None = None
+
+    def tell(self) -> None:
+        if self.call.future.done():
+            return  # the caller has gone
+        if self.error is not None:
+            self.call.future.set_exception(self.error)
+        else:
+            self.call.future.set_result(self.value)
+
+
+class Writer:
+    """The writing thread. `published(settled, change)` is called in it after every commit."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        revision: int,
+        published: Callable[[Sequence[Settled], Change | None], None],
+    ) -> None:
+        self._conn: Connection = engine.connect()
+        self._clock = clock
+        self._revision = revision
+        self._published = published
+        self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, call: Call) -> None:
+        """Queue a call; its future is resolved in its own loop after the commit."""
+        self._queue.put(call)
+
+    def stop(self) -> None:
+        """Finish what is queued, then end the thread."""
+        self._queue.put(None)
+        self._thread.join()
+        self._conn.close()
+
+    def _run(self) -> None:
+        last = False
+        while not last:
+            first = self._queue.get()
+            if first is None:
+                return
+            calls = [first]
+            while len(calls) < MAX_CALLERS and not self._queue.empty():
+                following = self._queue.get()
+                if following is None:
+                    last = True
+                    break
+                calls.append(following)
+            settled, change = self._turn(calls)
+            self._published(settled, change)
+
+    def _turn(self, calls: list[Call]) -> tuple[list[Settled], Change | None]:
+        """One transaction for `calls`; if it can not be committed, all of them fail."""
+        try:
+            return self._transact(calls)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
+            if self._conn.in_transaction():
+                self._conn.rollback()
+            failure = _translated(error)
+            return [Settled(call, error=failure) for call in calls], None
+
+    def _transact(self, calls: list[Call]) -> tuple[list[Settled], Change | None]:
+        groups = _grouped(calls)
+        transaction = self._conn.begin()
+        whole = Unit(self._conn, self._clock.now())
+        settled: list[Settled] = []
+        if len(groups) == 1 and len(calls) == 1:  # alone: no savepoint, its failure is ours
+            part = Unit(self._conn, whole.now)
+            settled.append(Settled(calls[0], _invoke(part, calls)[0]))
+            whole.absorb(part)
+        else:
+            for group in groups:
+                settled.extend(self._run_group(whole, group))
+        change = self._seal(whole)
+        transaction.commit()
+        if change is not None:
+            self._revision = change.revision
+        return settled, change
+
+    def _run_group(self, whole: Unit, group: list[Call]) -> list[Settled]:
+        """Run callers that share one function; if that fails as a whole, run each by itself."""
+        part = Unit(self._conn, whole.now)
+        self._conn.exec_driver_sql(SAVEPOINT)
+        try:
+            values = _invoke(part, group)
+        except Exception as error:  # noqa: BLE001 - rolled back alone, told to its caller
+            self._conn.exec_driver_sql(BACK)
+            self._conn.exec_driver_sql(RELEASE)
+            if len(group) == 1:
+                return [Settled(group[0], error=_translated(error))]
+            return [settled for call in group for settled in self._run_group(whole, [call])]
+        self._conn.exec_driver_sql(RELEASE)
+        whole.absorb(part)
+        return [
+            Settled(call, error=value) if isinstance(value, Exception) else Settled(call, value)
+            for call, value in zip(group, values, strict=True)
+        ]
+
+    def _seal(self, whole: Unit) -> Change | None:
+        """Write the events, then, last, what was touched under the next revision."""
+        if whole.events:
+            whole.touch("events", str(events.add(whole, whole.events)))
+        if not whole.touched:
+            return None
+        change = Change(
+            self._revision + 1, {kind: frozenset(keys) for kind, keys in whole.touched.items()}
+        )
+        changes.add(whole, change.revision, change.keys)
+        return change
+
+
+def _grouped(calls: list[Call]) -> list[list[Call]]:
+    """Callers in order of arrival; those that share a function stand with the first of them."""
+    groups: list[list[Call]] = []
+    sharing: dict[Callable[..., Any], list[Call]] = {}
+    for call in calls:
+        if not call.shared:
+            groups.append([call])
+        elif call.fn in sharing:
+            sharing[call.fn].append(call)
+        else:
+            sharing[call.fn] = [call]
+            groups.append(sharing[call.fn])
+    return groups
+
+
+def _invoke(part: Unit, group: list[Call]) -> Sequence[Any]:
+    call = group[0]
+    if not call.shared:
+        return (call.fn(part),)
+    values: Sequence[Any] = call.fn(part, [each.item for each in group])
+    if len(group) == 1 and isinstance(values[0], Exception):
+        raise values[0]
+    return values
+
+
+def _translated(error: Exception) -> Exception:
+    if isinstance(error, OperationalError | InterfaceError):
+        return StoreUnavailable(str(error.orig))
+    return error
