@@ -1,0 +1,145 @@
+"""The truth recorder: what really ran, read from the members' API servers alone.
+
+One thread per member lists once and then watches Jobs and pods from that resourceVersion, through
+restarts of the server, and keeps every version it is shown. It knows nothing of hub and agents.
+"""
+
+import base64
+import contextlib
+import json
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_RETRY_S = 0.1
+
+
+@dataclass
+class JobTruth:
+    """What was seen of one Job name, over all members."""
+
+    uids: set[str] = field(default_factory=set)  # "<member>/<uid>"
+    starts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # index → pods
+    completes: set[str] = field(default_factory=set)  # uids seen with Complete=True
+
+
+class Recorder:
+    """Watches members from the moment it is started until it is stopped."""
+
+    def __init__(self, kubeconfigs: dict[str, Path], namespace: str, managed_by: str = "") -> None:
+        self._namespace = namespace
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self.jobs: dict[str, JobTruth] = defaultdict(JobTruth)
+        self.faults: list[str] = []
+        self._threads = [
+            threading.Thread(target=self._follow, args=(member, _Server(path), kind), daemon=True)
+            for member, path in kubeconfigs.items()
+            for kind in ("jobs", "pods")
+        ]
+
+    def __enter__(self) -> "Recorder":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+
+    def completed(self) -> int:
+        """How many names have been seen Complete."""
+        with self._lock:
+            return sum(1 for truth in self.jobs.values() if truth.completes)
+
+    def violations(self, names: set[str], indexes: int) -> list[str]:
+        """Every way in which the jobs `names` did not run exactly once, as sentences."""
+        found = list(self.faults)
+        with self._lock:
+            for name in sorted(names):
+                truth = self.jobs.get(name, JobTruth())
+                if len(truth.uids) != 1:
+                    found.append(f"{name}: {len(truth.uids)} Jobs: {sorted(truth.uids)}")
+                if len(truth.completes) != 1:
+                    found.append(f"{name}: {len(truth.completes)} times Complete")
+                started = {i: len(pods) for i, pods in truth.starts.items()}
+                if started != {str(i): 1 for i in range(indexes)}:
+                    found.append(f"{name}: pod starts by index {started}")
+        return found
+
+    def _follow(self, member: str, server: "_Server", kind: str) -> None:
+        path = (
+            f"/apis/batch/v1/namespaces/{self._namespace}/jobs"
+            if kind == "jobs"
+            else f"/api/v1/namespaces/{self._namespace}/pods"
+        )
+        version = ""
+        while not self._stop.is_set():
+            try:
+                if not version:
+                    listing = server.get(path)
+                    version = listing["metadata"]["resourceVersion"]
+                    for item in listing["items"]:
+                        self._see(member, kind, item)
+                for event in server.watch(path, version):
+                    if event["type"] == "ERROR":
+                        self.faults.append(f"{member}/{kind}: watch from {version}: {event}")
+                        return
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._see(member, kind, event["object"])
+                    if self._stop.is_set():
+                        return
+            except (OSError, ValueError, urllib.error.URLError):
+                self._stop.wait(_RETRY_S)
+
+    def _see(self, member: str, kind: str, item: dict) -> None:
+        meta, status = item["metadata"], item.get("status", {})
+        with self._lock:
+            if kind == "jobs":
+                truth = self.jobs[meta["name"]]
+                key = f"{member}/{meta['uid']}"
+                truth.uids.add(key)
+                if any(
+                    c["type"] == "Complete" and c["status"] == "True"
+                    for c in status.get("conditions") or ()
+                ):
+                    truth.completes.add(key)
+            elif status.get("phase") in {"Running", "Succeeded", "Failed"}:
+                job = meta.get("labels", {}).get("batch.kubernetes.io/job-name", "")
+                index = meta.get("annotations", {}).get(_INDEX, "0")
+                self.jobs[job].starts[index].add(f"{member}/{meta['uid']}")
+
+
+class _Server:
+    """A member's API server, as its kubeconfig names it."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self._url = cluster["server"]
+        ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        self._tls = ssl.create_default_context(cadata=ca)
+        self._headers = {"Accept": "application/json"}
+        if "token" in user:
+            self._headers["Authorization"] = f"Bearer {user['token']}"
+
+    def get(self, path: str) -> dict:
+        with self._open(path, 10) as answer:
+            return json.load(answer)
+
+    def watch(self, path: str, version: str):
+        query = f"?watch=1&allowWatchBookmarks=true&resourceVersion={version}"
+        with contextlib.closing(self._open(path + query, 20)) as answer:
+            for line in answer:
+                yield json.loads(line)
+
+    def _open(self, path: str, timeout_s: float):
+        request = urllib.request.Request(self._url + path, headers=self._headers)
+        return urllib.request.urlopen(request, timeout=timeout_s, context=self._tls)

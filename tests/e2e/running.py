@@ -1,0 +1,169 @@
+"""A whole fleet as processes, started by the command a user types, for stories told from outside."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from roadstead import Client
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class RunningFleet:
+    """`roadstead up` in its folder: how to reach it and how to hurt it."""
+
+    folder: Path
+    server: str
+    process: subprocess.Popen
+
+    def client(self) -> Client:
+        return Client(self.server, (self.folder / "admin.token").read_text().strip())
+
+    def pid(self, name: str) -> int:
+        return int((self.folder / "pids" / name).read_text())
+
+    def kill(self, name: str) -> None:
+        """kill -9 of one part; returns when the supervisor has started it again."""
+        old = self.pid(name)
+        os.kill(old, signal.SIGKILL)
+        until(lambda: self._pid_or_none(name) not in {None, old}, 30, f"{name} is back")
+
+    def kubeconfig(self, member: str) -> Path:
+        if member == "hub":
+            return self.folder / "hub.kubeconfig"
+        return self.folder / "members" / f"{member}.kubeconfig"
+
+    def cli(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess:
+        """Run the `roadstead` command against this fleet."""
+        return subprocess.run(
+            [sys.executable, "-m", "roadstead.cli", *arguments],
+            capture_output=True,
+            text=True,
+            input=stdin,
+            timeout=120,
+            cwd=REPOSITORY,
+            env={**os.environ, "ROADSTEAD_DATA": str(self.folder)},
+        )
+
+    def kubectl(self, *arguments: str, cluster: str = "hub") -> subprocess.CompletedProcess:
+        """Run kubectl against the hub cluster or a member."""
+        return subprocess.run(
+            ["kubectl", f"--kubeconfig={self.kubeconfig(cluster)}", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=REPOSITORY,
+            env={**os.environ, "HOME": str(self.folder)},
+        )
+
+    def logs(self) -> str:
+        """The last lines of every part's log, for a failing test."""
+        parts = []
+        for path in sorted((self.folder / "logs").glob("*.log")):
+            lines = path.read_text(errors="replace").splitlines()[-15:]
+            parts.append(f"--- {path.name}\n" + "\n".join(lines))
+        return "\n".join(parts)
+
+    def _pid_or_none(self, name: str) -> int | None:
+        try:
+            return self.pid(name)
+        except (OSError, ValueError):
+            return None
+
+
+@contextlib.contextmanager
+def running_fleet(
+    folder: Path,
+    members: list[dict] | int,
+    *,
+    packed: bool = False,
+    env: dict[str, str] | None = None,
+    source: Path = REPOSITORY,
+) -> Iterator[RunningFleet]:
+    """`roadstead up` for the length of the block; `source` is the tree whose code runs."""
+    given = str(members)
+    if not isinstance(members, int):
+        file = folder / "members.yaml"
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"members": members}))
+        given = str(file)
+    data = folder / "data"
+    command = [
+        *(sys.executable, "-m", "roadstead.cli", "up", f"--data={data}"),
+        *("--listen=127.0.0.1:0", f"--members={given}", *(("--pack",) if packed else ())),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(source), **(env or {})}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=source, env=environment
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        fleet = RunningFleet(data, line.removeprefix("ready ").strip(), process)
+        assert line.startswith("ready "), f"not ready: {line!r}\n{fleet.logs()}"
+        yield fleet
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def until(condition: Callable[[], object], within_s: float, what: str) -> object:
+    """Poll until `condition` gives something true; returns it. Fails after `within_s` seconds."""
+    deadline = time.monotonic() + within_s
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
+        time.sleep(0.1)
+
+
+def a_pool(count: int = 4, *, name: str = "main", labels: dict | None = None, **resources) -> dict:
+    """A pool of `count` nodes; resources as keywords, dashes and dots by `_` are not needed here."""
+    allocatable = {"cpu": "16", "memory": "64Gi", **resources}
+    return {"name": name, "count": count, "labels": labels or {}, "allocatable": allocatable}
+
+
+def equal_members(count: int, **pool) -> list[dict]:
+    """`count` equal members m1, m2, …"""
+    return [{"name": f"m{i}", "pools": [a_pool(**pool)]} for i in range(1, count + 1)]
+
+
+def a_job(name: str, *, namespace: str = "team-a", run_s: float = 1, indexes: int = 1, **request):
+    """An Indexed Job of `indexes` pods that run `run_s` simulated seconds and ask one core."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "parallelism": indexes,
+            "completions": indexes,
+            "completionMode": "Indexed",
+            "backoffLimit": 0,
+            "template": {
+                "metadata": {"annotations": {"sim.roadstead.dev/run-seconds": str(run_s)}},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "example.com/task:1",
+                            "resources": {"requests": request or {"cpu": "1", "memory": "1Gi"}},
+                        }
+                    ],
+                },
+            },
+        },
+    }
