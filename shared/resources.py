@@ -175,16 +175,26 @@ def job_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
     all pods together leave 63 bits.
     """
     spec = job.get("spec") or {}
-    parallelism = spec.get("parallelism")
-    completions = spec.get("completions")
-    count = 1 if parallelism is None else int(parallelism)
-    if completions is not None:
-        count = min(count, int(completions))
     annotations = (job.get("metadata") or {}).get("annotations") or {}
-    least = str(annotations.get(MIN_PARALLELISM, ""))
-    min_count = int(least) if least.isdecimal() and 0 < int(least) < count else None
-    pod_set = pod_set_of("main", count, spec.get("template") or {}, "spec.template", min_count)
-    return (pod_set,)
+    count = job_pod_count(spec)
+    template = spec.get("template") or {}
+    least = least_pod_count(annotations, count)
+    return (pod_set_of("main", count, template, "spec.template", least),)
+
+
+def job_pod_count(spec: Mapping[str, Any]) -> int:
+    """How many pods of a Job run at once: min(parallelism, completions), each 1 by default."""
+    parallelism, completions = spec.get("parallelism"), spec.get("completions")
+    count = 1 if parallelism is None else int(parallelism)
+    return count if completions is None else min(count, int(completions))
+
+
+def least_pod_count(annotations: Mapping[str, Any], count: int) -> int | None:
+    """How few pods will do, where Kueue's annotation for partial admission says so."""
+    least = annotations.get(MIN_PARALLELISM)
+    if not isinstance(least, str) or not least.isdecimal() or len(least) > 10:
+        return None
+    return int(least) if 0 < int(least) < count else None
 
 
 def pod_set_of(

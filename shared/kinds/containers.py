@@ -1,0 +1,231 @@
+"""Rules of the containers of a pod template: names, images, resources, environment, ports."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from shared import quantity
+from shared.errors import Rejected
+from shared.kinds import names
+from shared.kinds.problems import Problems, is_mapping, join, listed, objects
+from shared.quantity import shown
+
+MOST_CONTAINERS: Final = 1000
+LONGEST_IMAGE: Final = 1024
+INT32: Final = 2**31 - 1
+
+CONTAINER_FIELDS: Final = frozenset(
+    {
+        "args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle",
+        "livenessProbe", "name", "ports", "readinessProbe", "resizePolicy", "resources",
+        "restartPolicy", "restartPolicyRules", "securityContext", "startupProbe", "stdin",
+        "stdinOnce", "terminationMessagePath", "terminationMessagePolicy", "tty", "volumeDevices",
+        "volumeMounts", "workingDir",
+    }
+)  # fmt: skip
+_PLAIN_FIELDS: Final = frozenset({"name", "image", "command", "args", "resources"})
+_BOOLEANS: Final = ("stdin", "stdinOnce", "tty")
+_OBJECTS: Final = (
+    "lifecycle",
+    "livenessProbe",
+    "readinessProbe",
+    "securityContext",
+    "startupProbe",
+)
+_RESOURCES: Final = frozenset({"limits", "requests", "claims"})
+_ENV: Final = frozenset({"name", "value", "valueFrom"})
+_PORT: Final = frozenset({"containerPort", "hostIP", "hostPort", "name", "protocol"})
+_IMAGE: Final = re.compile(r"[!-~]+")
+_ENV_NAME: Final = re.compile(r"[ -<>-~]+")
+
+
+def check_containers(
+    spec: Mapping[str, Any], field: str, problems: Problems
+) -> list[tuple[str, str]]:
+    """All containers of a pod; gives the volume mounts found, as (path, volume name)."""
+    seen: set[str] = set()
+    mounted: list[tuple[str, str]] = []
+    app = spec.get("containers")
+    if app is None or app == []:
+        problems.add(f"{field}.containers", "Required", "at least one container is required")
+    for path, container in objects(app, f"{field}.containers", problems, MOST_CONTAINERS):
+        _check_container(container, path, problems, seen, mounted)
+    if "initContainers" in spec:
+        path = f"{field}.initContainers"
+        for where, container in objects(spec["initContainers"], path, problems, MOST_CONTAINERS):
+            _check_container(container, where, problems, seen, mounted)
+            if container.get("restartPolicy") not in (None, "Always", "Never", "OnFailure"):
+                rule = "must be Always, for a sidecar, or absent"
+                problems.add(f"{where}.restartPolicy", "InvalidRestartPolicy", rule)
+    if spec.get("ephemeralContainers"):
+        rule = "can only be added to a running pod"
+        problems.add(f"{field}.ephemeralContainers", "ForbiddenField", rule)
+    return mounted
+
+
+def _check_container(
+    container: Mapping[str, Any],
+    field: str,
+    problems: Problems,
+    seen: set[str],
+    mounted: list[tuple[str, str]],
+) -> None:
+    name = container.get("name")
+    if name is None or name == "":
+        problems.add(f"{field}.name", "Required", "every container has a name")
+    elif not names.is_dns_label(name):
+        problems.add(f"{field}.name", "InvalidName", f"{shown(name)}: {names.LABEL_RULE}")
+    elif name in seen:
+        problems.add(f"{field}.name", "Duplicate", f"a second container is called {name}")
+    else:
+        seen.add(name)
+    _check_image(container.get("image"), f"{field}.image", problems)
+    for part in ("command", "args"):
+        words = container.get(part)
+        if words is not None and not (
+            isinstance(words, list) and all(isinstance(word, str) for word in words)
+        ):
+            problems.add(f"{field}.{part}", "InvalidType", "must be a list of strings")
+    resources = container.get("resources")
+    if resources is not None:
+        check_resources(resources, f"{field}.resources", problems)
+    if not container.keys() <= _PLAIN_FIELDS:
+        _check_rest(container, field, problems, mounted)
+
+
+def _check_image(image: object, field: str, problems: Problems) -> None:
+    if isinstance(image, str) and len(image) <= LONGEST_IMAGE and _IMAGE.fullmatch(image):
+        return
+    rule = f"must be 1 to {LONGEST_IMAGE} characters without spaces or control characters"
+    problems.add(field, "InvalidImage", f"{shown(image)}: {rule}" if image else rule)
+
+
+def _check_rest(
+    container: Mapping[str, Any], field: str, problems: Problems, mounted: list[tuple[str, str]]
+) -> None:
+    problems.unknown(container, CONTAINER_FIELDS, field)
+    for name, kind, wanted in (
+        *((n, bool, "true or false") for n in _BOOLEANS),
+        *((n, dict, "an object") for n in _OBJECTS),
+        ("workingDir", str, "a string"),
+        ("envFrom", list, "a list"),
+    ):
+        value = container.get(name)
+        if value is not None and not isinstance(value, kind):
+            problems.add(f"{field}.{name}", "InvalidType", f"must be {wanted}")
+    pull = container.get("imagePullPolicy")
+    if pull not in (None, "", "Always", "IfNotPresent", "Never"):
+        rule = "must be Always, IfNotPresent or Never"
+        problems.add(f"{field}.imagePullPolicy", "UnsupportedValue", rule)
+    _check_env(container, field, problems)
+    _check_ports(container, field, problems)
+    for path, mount in objects(container.get("volumeMounts"), f"{field}.volumeMounts", problems):
+        volume = mount.get("name")
+        if isinstance(volume, str) and volume:
+            mounted.append((f"{path}.name", volume))
+        else:
+            problems.add(f"{path}.name", "Required", "a mount names a volume")
+        if not isinstance(mount.get("mountPath"), str) or not mount["mountPath"]:
+            problems.add(f"{path}.mountPath", "Required", "a mount has a path")
+
+
+def _check_env(container: Mapping[str, Any], field: str, problems: Problems) -> None:
+    for path, entry in objects(container.get("env"), f"{field}.env", problems):
+        if not entry.keys() <= _ENV:
+            problems.unknown(entry, _ENV, path)
+        name = entry.get("name")
+        if not isinstance(name, str) or _ENV_NAME.fullmatch(name) is None:
+            problems.add(f"{path}.name", "InvalidName", "must be printable and without '='")
+        value = entry.get("value")
+        if value is not None and not isinstance(value, str):
+            problems.add(f"{path}.value", "InvalidType", "must be a string; put it in quotes")
+        if value and entry.get("valueFrom"):
+            problems.add(f"{path}.valueFrom", "MutuallyExclusive", "value is given as well")
+
+
+def _check_ports(container: Mapping[str, Any], field: str, problems: Problems) -> None:
+    seen: set[object] = set()
+    for path, port in objects(container.get("ports"), f"{field}.ports", problems):
+        problems.unknown(port, _PORT, path)
+        if port.get("containerPort") is None:
+            problems.add(f"{path}.containerPort", "Required", "a port has a number")
+        for name in ("containerPort", "hostPort"):
+            least = 1 if name == "containerPort" else 0
+            check_whole(port.get(name), f"{path}.{name}", problems, least=least, most=65535)
+        if port.get("protocol") not in (None, "", "TCP", "UDP", "SCTP"):
+            problems.add(f"{path}.protocol", "UnsupportedValue", "must be TCP, UDP or SCTP")
+        called = port.get("name")
+        if called and called in seen:
+            problems.add(f"{path}.name", "Duplicate", f"a second port is called {shown(called)}")
+        seen.add(called if isinstance(called, str) else None)
+
+
+def check_resources(value: object, field: str, problems: Problems) -> None:
+    """Requests and limits: amounts, no request above its limit, extended ones whole and equal."""
+    if not isinstance(value, dict):
+        is_mapping(value, field, problems)
+        return
+    if not value.keys() <= _RESOURCES:
+        problems.unknown(value, _RESOURCES, field)
+    asked = _amounts(value.get("requests"), f"{field}.requests", problems)
+    limits = _amounts(value.get("limits"), f"{field}.limits", problems)
+    listed(value.get("claims"), f"{field}.claims", problems)
+    for name, amount in asked.items():
+        limit = limits.get(name)
+        path = join(f"{field}.requests", name)
+        if names.is_extended_resource(name) or name.startswith("hugepages-"):
+            if limit is None and name not in (value.get("limits") or ()):
+                problems.add(
+                    path, "ExtendedMismatch", f"{name} needs a limit equal to the request"
+                )
+            elif limit is not None and limit != amount:
+                problems.add(
+                    path, "ExtendedMismatch", f"request and limit of {name} must be equal"
+                )
+        elif limit is not None and amount > limit:
+            problems.add(path, "RequestAboveLimit", f"the request of {name} exceeds its limit")
+
+
+def check_amounts(value: Mapping[str, Any], field: str, problems: Problems) -> None:
+    """A resource list: names and amounts."""
+    _amounts(value, field, problems)
+
+
+def _amounts(value: object, field: str, problems: Problems) -> dict[str, int]:
+    """The amounts of a resource list, in nanos; faulty entries are noted and left out."""
+    if value is None or not isinstance(value, dict):
+        is_mapping(value, field, problems)
+        return {}
+    amounts = {}
+    for name, text in value.items():
+        if not names.is_resource_name(name) or name == "pods":
+            rule = f"{shown(name)} is no resource: cpu, memory, or a qualified name such as nvidia.com/gpu"
+            problems.add(join(field, name), "InvalidResourceName", rule)
+            continue
+        try:
+            amount = quantity.nanos(text)
+            quantity.from_nanos(name, amount, text=text)
+        except Rejected as refusal:
+            problems.add(join(field, name), refusal.code, refusal.detail)
+            continue
+        if amount % quantity.NANO and names.is_extended_resource(name):
+            rule = f"{shown(text)}: {name} is counted in whole units"
+            problems.add(join(field, name), "FractionalExtended", rule)
+            continue
+        amounts[name] = amount
+    return amounts
+
+
+def check_whole(
+    value: object, field: str, problems: Problems, *, least: int = 0, most: int = INT32
+) -> bool:
+    """Whether `value` is absent or a whole number within bounds; notes it where it is not."""
+    if value is None:
+        return True
+    if isinstance(value, bool) or not isinstance(value, int):
+        problems.add(field, "InvalidType", "must be a whole number")
+        return False
+    if not least <= value <= most:
+        problems.add(field, "OutOfRange", f"{value} is not between {least} and {most}")
+        return False
+    return True
