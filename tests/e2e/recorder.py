@@ -14,6 +14,7 @@ import urllib.request
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import yaml
 
@@ -45,7 +46,7 @@ class Recorder:
             for kind in ("jobs", "pods")
         ]
 
-    def __enter__(self) -> "Recorder":
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self
