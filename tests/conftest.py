@@ -5,6 +5,7 @@ it the simulated cluster answers.
 """
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests marked `realkube`, with one reason, where real planes are not asked for or cannot be had."""
-    reason = build.go_is_missing()
-    if config.getoption("--kube") != "real":
-        reason = "needs --kube=real"
-    if reason:
-        for item in items:
-            if "realkube" in item.keywords:
+    """Skip, with one reason each, what this host or this run has no means for."""
+    lacking = {
+        "realkube": build.go_is_missing() if _real(config) else "needs --kube=real",
+        "kubectl": None if shutil.which("kubectl") else "no kubectl on PATH",
+        "browser": None if shutil.which("chromium") else "no chromium on PATH",
+    }
+    for item in items:
+        for marker, reason in lacking.items():
+            if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _real(config: pytest.Config) -> bool:
+    return bool(config.getoption("--kube") == "real")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,80 @@
+# Everything a developer or a build server runs. `make help` lists it.
+# A fresh machine needs Python 3.11 or newer and make, nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CACHE := .cache
+UV_VERSION := 0.13.9
+SOURCES := agent bench hub roadstead shared tests
+
+# What the caller may pass on.
+DEMO_ARGS ?=
+TEST_ARGS ?=
+BENCH ?= dispatch
+BENCH_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow test-real check format bench lock realkube clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## Make .venv with everything that is locked
+
+# Dependencies come from the lock file alone, each checked against its hash; the project itself is
+# installed editable, built with the locked build backend.
+$(READY): requirements/lock.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Roadstead needs Python 3.11 or newer: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)  ## Start hub, three simulated clusters and agents; run the guide (DEMO_ARGS=--exit ends it)
+	$(BIN)/roadstead demo $(DEMO_ARGS)
+
+test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name")
+	$(BIN)/python -m pytest -m "not slow" $(TEST_ARGS)
+
+test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
+	$(BIN)/python -m pytest -m slow $(TEST_ARGS)
+
+test-real: $(READY) realkube  ## Run what Kubernetes must agree with on a real control plane (needs Go)
+	$(BIN)/python -m pytest --kube=real -m "realkube" $(TEST_ARGS)
+
+check: $(READY)  ## Format, lint, types and import contracts
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/yamllint --strict .
+
+format: $(READY)  ## Rewrite the sources in the house format
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+bench: $(READY)  ## Run a benchmark: BENCH=dispatch BENCH_ARGS="--json --jobs 20000 --members 10"
+	@$(BIN)/python -m bench.$(BENCH) $(BENCH_ARGS)
+
+realkube: $(READY)  ## Build the real control plane (minutes once, then nothing)
+	$(BIN)/python -m tests.realkube.build
+
+# A lock without index addresses: the same file serves every mirror (docs/adr/0003-lock-file.md).
+COMPILE := $(CACHE)/lock/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header
+
+lock: $(CACHE)/lock/bin/uv  ## Resolve the dependencies anew (LOCK_ARGS=--upgrade takes newer ones)
+	$(COMPILE) $(LOCK_ARGS) --all-extras --group dev pyproject.toml -o requirements/lock.txt
+	for extra in hub agent sim; do \
+		$(COMPILE) --extra $$extra pyproject.toml -c requirements/lock.txt -o requirements/$$extra.txt || exit 1; done
+	$(COMPILE) --group build -c requirements/lock.txt -o requirements/build.txt
+
+$(CACHE)/lock/bin/uv:
+	$(PYTHON) -m venv $(CACHE)/lock
+	$(CACHE)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+clean:  ## Remove the environment and every cache inside the repository
+	rm -rf $(VENV) $(CACHE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find $(SOURCES) -name __pycache__ -prune -exec rm -rf {} +
