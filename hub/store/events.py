@@ -2,17 +2,20 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, select
 
+from hub.store.bulk import Bulk
 from hub.store.tables import events
 from hub.store.unit import Unit
+
+_ADD: Final = Bulk.insert(events, without=frozenset({"id"}))
 
 
 def add(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> int:
     """Append `rows` in order; the id of the last one."""
-    unit.conn.execute(insert(events), [dict(row) for row in rows])
+    _ADD.run(unit.conn, rows)
     return int(unit.conn.execute(select(func.max(events.c.id))).scalar() or 0)
 
 

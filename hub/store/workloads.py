@@ -4,12 +4,14 @@ A state changes in one place, `transition`, by the domain's table: a stale repor
 on a finished epoch moves nothing.
 """
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Update, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, func, select, update
 
 from hub.domain.workload import QUEUED, TERMINAL, State, sources, target
+from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK
 from hub.store.tables import workloads
 from hub.store.unit import Unit
@@ -47,12 +49,18 @@ _FREED: Final[Mapping[str, Any]] = {
     "active": 0,
     "ready": 0,
 }
+_ADD: Final = Bulk.insert(workloads)
+_REFUSE: Final = Bulk(
+    update(workloads)
+    .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING.value)
+    .values(reason=bindparam("b_reason"), message=bindparam("b_message"))
+)
 _FIRST = frozenset({"applied_at", "started_at"})  # kept once set, until freed
 
 
 def add(unit: Unit, rows: Sequence[Row]) -> None:
     """Insert new workloads."""
-    unit.conn.execute(insert(workloads), [dict(row) for row in rows])
+    _ADD.run(unit.conn, rows)
     unit.touch("workloads", *(row["uid"] for row in rows))
 
 
@@ -78,7 +86,7 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
         return []
     changed = [_columns(unit, name, row) for row in moved.values()]
     for keys, alike in _by_keys(changed).items():
-        unit.conn.execute(_update(keys, freed=target(name) in QUEUED), alike)
+        _update(keys, freed=target(name) in QUEUED).run(unit.conn, alike)
     unit.touch("workloads", *moved)
     for row, columns in zip(moved.values(), changed, strict=True):
         _say(unit, name, row, known[row["uid"]], columns)
@@ -89,10 +97,8 @@ def refuse(unit: Unit, rows: Sequence[Row]) -> None:
     """Set `reason` and `message` of waiting workloads by uid; the caller names only changed ones."""
     if not rows:
         return
-    unit.conn.execute(
-        update(workloads)
-        .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING)
-        .values(reason=bindparam("b_reason"), message=bindparam("b_message")),
+    _REFUSE.run(
+        unit.conn,
         [
             {"b_uid": row["uid"], "b_reason": row["reason"], "b_message": row["message"]}
             for row in rows
@@ -108,11 +114,8 @@ def change(unit: Unit, rows: Sequence[Row]) -> None:
     keys = [key for key in rows[0] if key != "uid"]
     if "state" in keys:
         raise ValueError("a state changes by transition only")
-    unit.conn.execute(
-        update(workloads)
-        .where(workloads.c.uid == bindparam("b_uid"))
-        .values({key: bindparam(f"b_{key}") for key in keys}),
-        [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in rows],
+    _change(tuple(keys)).run(
+        unit.conn, [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in rows]
     )
     unit.touch("workloads", *(row["uid"] for row in rows))
 
@@ -194,6 +197,15 @@ def _columns(unit: Unit, name: str, row: Row) -> dict[str, Any]:
     return columns
 
 
+@functools.lru_cache(maxsize=64)
+def _change(keys: tuple[str, ...]) -> Bulk:
+    return Bulk(
+        update(workloads)
+        .where(workloads.c.uid == bindparam("b_uid"))
+        .values({key: bindparam(f"b_{key}", type_=workloads.c[key].type) for key in keys})
+    )
+
+
 def _by_keys(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
     alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
@@ -201,7 +213,8 @@ def _by_keys(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[
     return alike
 
 
-def _update(keys: tuple[str, ...], freed: bool) -> Update:
+@functools.lru_cache(maxsize=256)
+def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
     """The statement that sets `keys`; times of firsts are kept, save where a workload is `freed`."""
     values: dict[str, ColumnElement[Any]] = {}
     for key in keys:
@@ -211,7 +224,7 @@ def _update(keys: tuple[str, ...], freed: bool) -> Update:
         bound = bindparam(f"b_{key}", type_=workloads.c[column].type)
         first = key in _FIRST and not (freed and key == "applied_at")
         values[column] = func.coalesce(workloads.c[key], bound) if first else bound
-    return (
+    return Bulk(
         update(workloads)
         .where(workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
         .values(values)

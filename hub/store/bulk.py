@@ -1,0 +1,83 @@
+"""One statement for many rows, without what SQLAlchemy spends on each row.
+
+A `Bulk` is a Core statement compiled once per dialect; rows go to the driver as tuples made column by
+column. On the job path this is several times as fast as `Connection.execute` with a list.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, Table, bindparam
+from sqlalchemy.sql.dml import Delete, Insert, Update
+
+Row = Mapping[str, Any]
+Convert = Callable[[Any], Any] | None
+Compiled = tuple[str, list[tuple[str, Convert]]]
+
+
+class Bulk:
+    """`statement`, to be run for rows that hold a value for each of its bound parameters.
+
+    All rows name the same parameters; one that they lack is what `defaults` says, else None.
+    """
+
+    def __init__(self, statement: Insert | Update | Delete, defaults: Row | None = None) -> None:
+        self._statement = statement
+        self._defaults = defaults or {}
+        self._compiled: dict[str, Compiled] = {}
+
+    @classmethod
+    def insert(cls, table: Table, without: frozenset[str] = frozenset()) -> "Bulk":
+        """INSERT of all columns of `table` but those in `without`; scalar defaults apply."""
+        columns = [column for column in table.columns if column.name not in without]
+        return cls(
+            table.insert().values(
+                {column.name: bindparam(column.name, type_=column.type) for column in columns}
+            ),
+            {
+                column.name: getattr(column.default, "arg", None)
+                for column in columns
+                if column.default is not None and column.default.is_scalar
+            },
+        )
+
+    def run(self, conn: Connection, rows: Sequence[Row]) -> int:
+        """Execute for every row; the number of rows that the database says were affected."""
+        if not rows:
+            return 0
+        sql, parameters = self._of(conn.dialect)
+        columns = [
+            _converted(
+                [row[name] for row in rows]
+                if name in rows[0]
+                else [self._defaults.get(name)] * len(rows),
+                convert,
+            )
+            for name, convert in parameters
+        ]
+        return conn.exec_driver_sql(sql, list(zip(*columns, strict=True))).rowcount
+
+    def _of(self, dialect: Dialect) -> Compiled:
+        if dialect.name not in self._compiled:
+            compiled = self._statement.compile(dialect=dialect)
+            self._compiled[dialect.name] = (
+                str(compiled),
+                [
+                    (name, compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
+                    for name in compiled.positiontup or ()
+                ],
+            )
+        return self._compiled[dialect.name]
+
+
+def _converted(values: list[Any], convert: Convert) -> list[Any]:
+    """What the driver takes; neighbours that are one object (a transaction's instant) are converted once."""
+    if convert is None:
+        return values
+    last: Any = None
+    done = convert(None)
+    for place, value in enumerate(values):
+        if value is not last:
+            last, done = value, convert(value)
+        values[place] = done
+    return values

@@ -1,0 +1,383 @@
+"""Works: what each member cluster should hold of each job and object, and what its agent said of it.
+
+A row is keyed (cluster, uid). Changes of what is desired touch `works`, changes of what is observed
+touch `observed`; both by the key `<cluster>/<uid>`, so that the agents' index need not read a row
+again for every state that a member reports.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import and_, bindparam, delete, func, select, tuple_, update
+
+from hub.store.dialect import CHUNK, insert
+from hub.store.tables import manifests, objects, workloads, works
+from hub.store.unit import Unit
+
+
+class Desired(NamedTuple):
+    """What the index of desired sets keeps of one row."""
+
+    cluster: str
+    uid: str
+    epoch: int
+    generation: int
+    action: str
+    hash: str
+    offered: bool
+
+
+class Standing(NamedTuple):
+    """A row as an observation finds it, with the workload behind it (None for other objects)."""
+
+    uid: str
+    epoch: int
+    generation: int
+    kind: str
+    namespace: str
+    name: str
+    action: str
+    options: dict[str, Any]
+    seen: bool
+    phase: str
+    observed: dict[str, Any] | None
+    drift: list[dict[str, Any]] | None
+    reason: str
+    message: str
+    available: bool | None
+    placed_by: str
+    state: str | None
+    workload_epoch: int | None
+    withdraw_to: str | None
+    workload_reason: str | None
+    workload_message: str | None
+    succeeded: int | None
+    failed: int | None
+    active: int | None
+    ready: int | None
+    annotations: dict[str, str] | None
+    set_aside: dict[str, str] | None
+    started_at: dt.datetime | None
+
+
+class Composable(NamedTuple):
+    """A row with the manifest it is composed from: a job's bytes, or an object's value."""
+
+    cluster: str
+    uid: str
+    epoch: int
+    generation: int
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    action: str
+    hash: str
+    options: dict[str, Any]
+    placed_by: str
+    offered: bool
+    seen: bool
+    job_manifest: bytes | None
+    job_hash: str | None
+    queue: str | None
+    state: str | None
+    workload_epoch: int | None
+    object_manifest: dict[str, Any] | None
+    object_hash: str | None
+    annotations: dict[str, str] | None
+
+
+_FRESH: dict[str, Any] = {
+    "action": "Apply",
+    "hash": "",
+    "offered": False,
+    "seen": False,
+    "phase": "",
+    "observed_generation": 0,
+    "observed": None,
+    "drift": None,
+    "reason": "",
+    "message": "",
+    "available": None,
+    "observed_at": None,
+}
+_DESIRED = (
+    works.c.cluster,
+    works.c.uid,
+    works.c.epoch,
+    works.c.generation,
+    works.c.action,
+    works.c.hash,
+    works.c.offered,
+)
+
+
+def key(cluster: str, uid: str) -> str:
+    """The key of a row in the change feed."""
+    return f"{cluster}/{uid}"
+
+
+def upsert(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Give clusters something to hold: new rows, or a new epoch, generation or option of old ones.
+
+    A row needs cluster, uid, epoch, generation, api_version, kind, namespace, name, options and
+    placed_by; what an earlier epoch was observed as is forgotten.
+    """
+    if not rows:
+        return
+    statement = insert(unit.conn, works)
+    statement = statement.on_conflict_do_update(
+        index_elements=["cluster", "uid"],
+        set_={
+            column.name: statement.excluded[column.name]
+            for column in works.c
+            if column.name not in ("cluster", "uid", "created_at")
+        },
+    )
+    unit.conn.execute(statement, [{**_FRESH, **row, "created_at": unit.now} for row in rows])
+    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+
+
+def renew(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Set generation, hash, options, action and placed_by of rows whose observed state stays."""
+    if not rows:
+        return
+    unit.conn.execute(
+        update(works)
+        .where(works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid"))
+        .values(
+            generation=bindparam("b_generation"),
+            hash=bindparam("b_hash"),
+            options=bindparam("b_options"),
+            action=bindparam("b_action"),
+            placed_by=bindparam("b_placed_by"),
+        ),
+        [
+            {
+                f"b_{name}": row[name]
+                for name in (
+                    "cluster",
+                    "uid",
+                    "generation",
+                    "hash",
+                    "options",
+                    "action",
+                    "placed_by",
+                )
+            }
+            for row in rows
+        ],
+    )
+    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+
+
+def follow_generation(unit: Unit, uid: str, generation: int) -> None:
+    """A job's mutable fields changed: the clusters that hold it get the newer generation."""
+    rows = unit.conn.execute(
+        update(works)
+        .where(works.c.uid == uid, works.c.action == "Apply")
+        .values(generation=generation)
+        .returning(works.c.cluster)
+    )
+    unit.touch("works", *(key(row.cluster, uid) for row in rows))
+
+
+def all_desired(unit: Unit) -> list[Desired]:
+    """Every row, as the index of desired sets needs it."""
+    return [Desired._make(row) for row in unit.conn.execute(select(*_DESIRED))]
+
+
+def desired(unit: Unit, keys: Iterable[str]) -> list[Desired]:
+    """The rows behind feed keys; absent ones are left out."""
+    found: list[Desired] = []
+    for cluster, uids in _by_cluster(keys).items():
+        for chunk in chunks(uids):
+            query = select(*_DESIRED).where(works.c.cluster == cluster, works.c.uid.in_(chunk))
+            found.extend(Desired._make(row) for row in unit.conn.execute(query))
+    return found
+
+
+def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable]:
+    """Rows of one cluster with the manifests they are composed from."""
+    query = (
+        select(
+            *(works.c[name] for name in Composable._fields[:14]),
+            manifests.c.manifest,
+            manifests.c.hash,
+            workloads.c.queue,
+            workloads.c.state,
+            workloads.c.epoch,
+            objects.c.manifest,
+            objects.c.hash,
+            func.coalesce(
+                workloads.c.annotations, objects.c.annotations, type_=objects.c.annotations.type
+            ),
+        )
+        .select_from(works)
+        .outerjoin(workloads, workloads.c.uid == works.c.uid)
+        .outerjoin(
+            manifests,
+            and_(manifests.c.uid == works.c.uid, manifests.c.generation == works.c.generation),
+        )
+        .outerjoin(objects, objects.c.uid == works.c.uid)
+        .where(works.c.cluster == cluster)
+    )
+    return [
+        Composable._make(row)
+        for chunk in chunks(uids)
+        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk)))
+    ]
+
+
+def standing(unit: Unit, cluster: str, uids: Sequence[str]) -> dict[str, Standing]:
+    """Rows of one cluster by uid, each with the workload it belongs to."""
+    query = (
+        select(
+            *(works.c[name] for name in Standing._fields[:16]),
+            workloads.c.state,
+            workloads.c.epoch,
+            workloads.c.withdraw_to,
+            workloads.c.reason,
+            workloads.c.message,
+            workloads.c.succeeded,
+            workloads.c.failed,
+            workloads.c.active,
+            workloads.c.ready,
+            workloads.c.annotations,
+            workloads.c.set_aside,
+            workloads.c.started_at,
+        )
+        .select_from(works)
+        .outerjoin(workloads, workloads.c.uid == works.c.uid)
+        .where(works.c.cluster == cluster)
+    )
+    return {
+        row[0]: Standing._make(row)
+        for chunk in chunks(uids)
+        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk)))
+    }
+
+
+def offer(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Mark rows offered, with the options that now stand for their epoch: cluster, uid, options, hash."""
+    if not rows:
+        return
+    unit.conn.execute(
+        update(works)
+        .where(works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid"))
+        .values(offered=True, options=bindparam("b_options"), hash=bindparam("b_hash")),
+        [
+            {f"b_{name}": row[name] for name in ("cluster", "uid", "options", "hash")}
+            for row in rows
+        ],
+    )
+    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+
+
+def observe(unit: Unit, cluster: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Store what the agent of `cluster` said of its works: uid, phase, observed, drift …"""
+    if not rows:
+        return
+    names = ("uid", "observed_generation", "phase", "observed", "drift", "reason", "message",
+             "available", "seen")  # fmt: skip
+    unit.conn.execute(
+        update(works)
+        .where(works.c.cluster == cluster, works.c.uid == bindparam("b_uid"))
+        .values(
+            observed_at=unit.now,
+            **{name: bindparam(f"b_{name}") for name in names if name != "uid"},
+        ),
+        [{f"b_{name}": row[name] for name in names} for row in rows],
+    )
+    unit.touch("observed", *(key(cluster, row["uid"]) for row in rows))
+
+
+def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Set counts, reason and message of workloads whose state stays: uid, epoch, succeeded …"""
+    if not rows:
+        return
+    names = ("succeeded", "failed", "active", "ready", "reason", "message")
+    unit.conn.execute(
+        update(workloads)
+        .where(workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
+        .values({name: bindparam(f"b_{name}") for name in names}),
+        [{f"b_{name}": row[name] for name in ("uid", "epoch", *names)} for row in rows],
+    )
+    unit.touch("workloads", *(row["uid"] for row in rows))
+
+
+def act(unit: Unit, action: str, keys: Sequence[tuple[str, str]]) -> None:
+    """Set the action of rows (cluster, uid): Keep or Withdraw."""
+    if not keys:
+        return
+    unit.conn.execute(
+        update(works)
+        .where(works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid"))
+        .values(action=action),
+        [{"b_cluster": cluster, "b_uid": uid} for cluster, uid in keys],
+    )
+    unit.touch("works", *(key(*each) for each in keys))
+
+
+def remove(unit: Unit, keys: Sequence[tuple[str, str]]) -> None:
+    """Forget rows (cluster, uid): the member holds nothing of them any more."""
+    if not keys:
+        return
+    unit.conn.execute(
+        delete(works).where(
+            works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid")
+        ),
+        [{"b_cluster": cluster, "b_uid": uid} for cluster, uid in keys],
+    )
+    touched = [key(*each) for each in keys]
+    unit.touch("works", *touched)
+    unit.touch("observed", *touched)
+
+
+def of_uids(unit: Unit, uids: Sequence[str]) -> list[dict[str, Any]]:
+    """Whole rows of jobs or objects, in whichever clusters."""
+    return [
+        dict(row)
+        for chunk in chunks(uids)
+        for row in unit.conn.execute(select(works).where(works.c.uid.in_(chunk))).mappings()
+    ]
+
+
+def of_placement(unit: Unit, placement: str) -> list[dict[str, Any]]:
+    """Whole rows that one placement caused."""
+    query = select(works).where(works.c.placed_by == placement)
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def of_cluster(unit: Unit, cluster: str) -> list[dict[str, Any]]:
+    """Whole rows of one cluster."""
+    query = select(works).where(works.c.cluster == cluster)
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def placements_of(unit: Unit, keys: Iterable[str]) -> set[str]:
+    """Uids of the placements that caused the rows behind feed keys."""
+    pairs = [tuple(each.split("/", 1)) for each in keys]
+    found: set[str] = set()
+    for start in range(0, len(pairs), CHUNK // 2):
+        query = select(works.c.placed_by.distinct()).where(
+            works.c.placed_by != "",
+            tuple_(works.c.cluster, works.c.uid).in_(pairs[start : start + CHUNK // 2]),
+        )
+        found.update(unit.conn.execute(query).scalars())
+    return found
+
+
+def chunks(uids: Iterable[str]) -> Iterable[list[str]]:
+    """`uids` in pieces that one statement can bind."""
+    whole = list(uids)
+    return (whole[start : start + CHUNK] for start in range(0, len(whole), CHUNK))
+
+
+def _by_cluster(keys: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for each in keys:
+        cluster, _, uid = each.partition("/")
+        found.setdefault(cluster, []).append(uid)
+    return found
