@@ -1,0 +1,381 @@
+"""Requests about Kubernetes objects as plain dicts: get, list, create, patch, apply, delete, watch.
+
+Manifests go in and come out as the server wrote them. Lists are complete (all pages) and quorum
+reads; writes name their field manager; a watch ends with `Gone` when its start is too old, and
+relisting is the caller's (see `shared.kube.informer`).
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+import orjson
+
+from shared.clock import Clock
+from shared.kube import errors
+from shared.kube.connection import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Connection
+from shared.kube.discovery import Discovery, Endpoint, root_of
+from shared.kube.watch import STALL_S, Batch, WatchEvent, batches
+
+Propagation = Literal["Background", "Foreground", "Orphan"]
+Object = dict[str, Any]
+Operations = list[dict[str, Any]]  # of a JSON patch
+
+_LIST_TIMEOUT_S = 60.0
+
+
+class Listing(NamedTuple):
+    """A complete list and the resourceVersion to watch from."""
+
+    items: list[Object]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What `/version` says."""
+
+    git_version: str
+    platform: str = ""
+
+
+class KubeClient:
+    """One cluster's API. Use as an async context manager, or call `close`.
+
+    Every method raises the members of `shared.kube.errors`; a kind that the server does not serve is
+    `KindNotServed`, which is a `NotFound`.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._discovery = Discovery()
+
+    @classmethod
+    async def connect(
+        cls,
+        kubeconfig: Path | str | None = None,
+        *,
+        context: str | None = None,
+        qps: float | None = None,
+        clock: Clock | None = None,
+    ) -> Self:
+        """A client for the cluster of a kubeconfig; None: the cluster this pod runs in.
+
+        `qps` bounds the requests started per second (None: no bound). Raises as `Connection.open`.
+        """
+        return cls(await Connection.open(kubeconfig, context=context, qps=qps, clock=clock))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections; watches end."""
+        await self._connection.close()
+
+    # --- discovery -------------------------------------------------------------------------------
+
+    async def server_resources(self, refresh: bool = False) -> Discovery:
+        """Everything the server serves; read once, and again with `refresh`.
+
+        A group whose API server does not answer keeps what was known of it.
+        """
+        if self._discovery.complete and not refresh:
+            return self._discovery
+        groups = (await self._connection.request("GET", "/apis")).get("groups") or []
+        served = ["v1", *(v["groupVersion"] for g in groups for v in g.get("versions") or ())]
+        self._discovery.forget_others(set(served))
+        for api_version in served:
+            try:
+                await self._learn(api_version)
+            except errors.Unavailable:
+                continue
+        self._discovery.complete = True
+        return self._discovery
+
+    async def endpoint(self, api_version: str, kind: str) -> Endpoint:
+        """Where a kind lives; asks the server when it is not known yet. Raises `KindNotServed`."""
+        found = self._discovery.get((api_version, kind))
+        if found is None:
+            await self._learn(api_version)
+            found = self._discovery.get((api_version, kind))
+        if found is None:
+            message = f"the server does not serve {kind} in {api_version}"
+            raise errors.KindNotServed(404, "NotFound", message)
+        return found
+
+    async def _learn(self, api_version: str) -> None:
+        try:
+            document = await self._connection.request("GET", root_of(api_version))
+        except errors.NotFound:
+            document = None
+        self._discovery.learn(api_version, document)
+
+    async def version(self) -> Version:
+        """The server's version."""
+        answer = await self._connection.request("GET", "/version")
+        return Version(str(answer.get("gitVersion") or ""), str(answer.get("platform") or ""))
+
+    # --- reads -----------------------------------------------------------------------------------
+
+    async def get(self, api_version: str, kind: str, namespace: str, name: str) -> Object:
+        """One object; `namespace` is "" for cluster-scoped kinds. Raises `NotFound`."""
+        endpoint = await self.endpoint(api_version, kind)
+        return _object(await self._connection.request("GET", endpoint.path(namespace, name)))
+
+    async def list(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        *,
+        page: int = 500,
+    ) -> Listing:
+        """All objects of a kind (None: in all namespaces), read in pages of one consistent snapshot.
+
+        A continue token that expires half-way starts the list anew, without pages.
+        """
+        endpoint = await self.endpoint(api_version, kind)
+        path = endpoint.path(namespace)
+        params = _selectors(label_selector, field_selector)
+        try:
+            return await self._pages(endpoint, path, params, page)
+        except errors.Gone:
+            return await self._pages(endpoint, path, params, 0)
+
+    async def _pages(
+        self, endpoint: Endpoint, path: str, params: dict[str, str], page: int
+    ) -> Listing:
+        items: list[Object] = []
+        asked = params | {"limit": str(page)} if page else dict(params)
+        while True:
+            answer = await self._connection.request(
+                "GET", path, params=asked, timeout_s=_LIST_TIMEOUT_S
+            )
+            for item in answer.get("items") or ():
+                # The items of a list carry no type of their own.
+                item["apiVersion"], item["kind"] = endpoint.api_version, endpoint.kind
+                items.append(item)
+            metadata = answer.get("metadata") or {}
+            token = metadata.get("continue")
+            if not token:
+                return Listing(items, str(metadata.get("resourceVersion") or ""))
+            asked = asked | {"continue": token}
+
+    # --- writes ----------------------------------------------------------------------------------
+
+    async def create(self, obj: Object, *, field_manager: str, timeout_s: float = 30.0) -> Object:
+        """POST an object. Raises `AlreadyExists`; `NotFound.of_namespace` without its namespace."""
+        endpoint, namespace, _ = await self._address(obj)
+        return _object(
+            await self._connection.request(
+                "POST",
+                endpoint.path(namespace),
+                params={"fieldManager": field_manager},
+                body=obj,
+                timeout_s=timeout_s,
+            )
+        )
+
+    async def replace(
+        self, obj: Object, *, field_manager: str, subresource: str | None = None
+    ) -> Object:
+        """PUT an object; with metadata.resourceVersion a stale one is a `Conflict`."""
+        endpoint, namespace, name = await self._address(obj)
+        return _object(
+            await self._connection.request(
+                "PUT",
+                endpoint.path(namespace, name, subresource or ""),
+                params={"fieldManager": field_manager},
+                body=obj,
+            )
+        )
+
+    async def merge_patch(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str,
+        name: str,
+        patch: Object,
+        *,
+        field_manager: str,
+        subresource: str | None = None,
+    ) -> Object:
+        """RFC 7396 patch. `metadata.uid` or `metadata.resourceVersion` in it are preconditions."""
+        return await self._patch(
+            await self.endpoint(api_version, kind),
+            (namespace, name, subresource or ""),
+            MERGE_PATCH,
+            patch,
+            {"fieldManager": field_manager},
+        )
+
+    async def json_patch(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str,
+        name: str,
+        patch: Operations,
+        *,
+        field_manager: str,
+        subresource: str | None = None,
+    ) -> Object:
+        """RFC 6902 patch; a failed `test` operation is `Invalid`."""
+        return await self._patch(
+            await self.endpoint(api_version, kind),
+            (namespace, name, subresource or ""),
+            JSON_PATCH,
+            patch,
+            {"fieldManager": field_manager},
+        )
+
+    async def apply(
+        self,
+        obj: Object,
+        *,
+        field_manager: str,
+        force: bool,
+        subresource: str | None = None,
+        dry_run: bool = False,
+    ) -> Object:
+        """Server-side apply. Unforced, fields of others raise `Conflict` with `owned` filled.
+
+        `metadata.uid` in the object makes it a precondition: a `Conflict` if it is not the live one.
+        """
+        endpoint, namespace, name = await self._address(obj)
+        params = {"fieldManager": field_manager, "force": "true" if force else "false"}
+        if dry_run:
+            params["dryRun"] = "All"
+        where = (namespace, name, subresource or "")
+        return await self._patch(endpoint, where, APPLY_PATCH, obj, params)
+
+    async def delete(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str,
+        name: str,
+        *,
+        uid: str | None = None,
+        propagation: Propagation = "Background",
+        grace_s: int | None = None,
+    ) -> None:
+        """Ask for deletion. Raises `NotFound`, and `Conflict` if the object has another uid."""
+        endpoint = await self.endpoint(api_version, kind)
+        options: Object = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+        }
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace_s is not None:
+            options["gracePeriodSeconds"] = grace_s
+        await self._connection.request(
+            "DELETE", endpoint.path(namespace, name), body=options, content_type=JSON
+        )
+
+    # --- watch -----------------------------------------------------------------------------------
+
+    async def watch(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        resource_version: str,
+    ) -> AsyncIterator[WatchEvent]:
+        """Changes after `resource_version`, bookmarks included, until the server ends the stream.
+
+        Raises `Gone` when that version is too old, and `Unavailable` when the stream breaks or has
+        been silent for 90 s.
+        """
+        async for batch in self.watch_batches(
+            api_version,
+            kind,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            resource_version=resource_version,
+        ):
+            for event in batch:
+                yield event
+
+    async def watch_batches(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        resource_version: str,
+        stall_s: float = STALL_S,
+    ) -> AsyncIterator[Batch]:
+        """As `watch`, in the bursts in which events arrive."""
+        endpoint = await self.endpoint(api_version, kind)
+        params = _selectors(label_selector, field_selector) | {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+        }
+        response = await self._connection.stream(endpoint.path(namespace), params, stall_s)
+        async for batch in batches(response):
+            yield batch
+
+    # --- internals -------------------------------------------------------------------------------
+
+    async def _address(self, obj: Object) -> tuple[Endpoint, str, str]:
+        metadata = obj["metadata"]
+        endpoint = await self.endpoint(obj["apiVersion"], obj["kind"])
+        namespace = metadata.get("namespace") or "default" if endpoint.namespaced else ""
+        return endpoint, namespace, metadata.get("name") or ""
+
+    async def _patch(
+        self,
+        endpoint: Endpoint,
+        where: tuple[str, str, str],
+        content_type: str,
+        body: Any,
+        params: dict[str, str],
+    ) -> Object:
+        return _object(
+            await self._connection.request(
+                "PATCH",
+                endpoint.path(*where),
+                params=params,
+                body=body,
+                content_type=content_type,
+            )
+        )
+
+
+def _object(answer: Any) -> Object:
+    if not isinstance(answer, dict):
+        text = orjson.dumps(answer)[:80].decode(errors="replace")
+        raise errors.Unavailable(0, "BadAnswer", f"not a Kubernetes object: {text}")
+    return answer
+
+
+def _selectors(label_selector: str | None, field_selector: str | None) -> dict[str, str]:
+    params = {}
+    if label_selector:
+        params["labelSelector"] = label_selector
+    if field_selector:
+        params["fieldSelector"] = field_selector
+    return params

@@ -1,0 +1,216 @@
+"""A cache of one kind that stays level with the API server: list, watch, and list again.
+
+Events may be lost by any stream: after 410, a broken connection or 90 s of silence the informer
+resumes or lists again and derives what it missed by comparing, deletions included. Deletions are
+concluded from a complete list only. A kind that is not served is an empty cache until it is.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Literal, TypeVar
+
+import structlog
+
+from shared.clock import Clock, SystemClock
+from shared.kube import errors
+from shared.kube.client import KubeClient, Object
+from shared.kube.watch import STALL_S, WatchEvent
+
+T = TypeVar("T")
+Key = tuple[str, str]  # namespace ("" for cluster-scoped), name
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+Transform = Callable[[Object, T | None], T]
+Callback = Callable[[EventType, T | None, T | None], None]
+
+_FIRST_DELAY_S = 0.1
+_LONGEST_DELAY_S = 30.0
+_NOT_SERVED_DELAY_S = 30.0
+_RESUMES = 3  # a server restored from an old copy may know nothing of our version: list again
+
+log = structlog.get_logger(__name__)
+
+
+def as_is(obj: Object, _previous: Object | None) -> Object:
+    """The transform that keeps the whole object."""
+    return obj
+
+
+class Informer(Generic[T]):
+    """List and watch one kind. `await run()` in a task; read `cache`; `on_event` is told of changes.
+
+    `transform(object, previous)` slims what is cached; `on_event(type, old, new)` runs in the event
+    loop and must not block. For DELETED `new` is the final state if the watch carried it, else None.
+    A callback or transform that raises is logged and loses that event alone.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        api_version: str,
+        kind: str,
+        *,
+        transform: Transform[T],
+        on_event: Callback[T] | None = None,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        stall_s: float = STALL_S,
+        not_served_s: float = _NOT_SERVED_DELAY_S,
+        clock: Clock | None = None,
+    ) -> None:
+        self.api_version = api_version
+        self.kind = kind
+        self.cache: dict[Key, T] = {}
+        self.synced = asyncio.Event()
+        self.served: bool | None = None  # None: not known yet
+        self.resource_version = ""
+        self.relists = 0
+        self._client = client
+        self._transform = transform
+        self._on_event = on_event
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._stall_s = stall_s
+        self._not_served_s = not_served_s
+        self._clock = clock or SystemClock()
+        self._marks: dict[Key, tuple[str, str]] = {}  # uid, resourceVersion of what is cached
+        self._failures = 0
+        self._log = log.bind(kind=f"{api_version}/{kind}")
+
+    async def run(self) -> None:
+        """Keep the cache level until cancelled; never raises."""
+        while True:
+            try:
+                await self._once()
+                self._failures = 0
+                delay = 0.0
+            except errors.Gone:
+                self.resource_version = ""
+                delay = self._backed_off()
+            except errors.KindNotServed:
+                self._not_served()
+                delay = self._not_served_s
+            except errors.KubeError as failure:
+                delay = self._backed_off()
+                self._log.info("informer.retry", reason=failure.reason, error=failure.message)
+                if not isinstance(failure, errors.Unavailable) or self._failures > _RESUMES:
+                    self.resource_version = ""
+            except Exception:  # noqa: BLE001 - the cache outlives any fault
+                self.resource_version = ""
+                delay = self._backed_off()
+                self._log.exception("informer.failed")
+            await self._clock.sleep(delay)
+
+    def _backed_off(self) -> float:
+        self._failures += 1
+        return min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2.0 ** min(self._failures - 1, 10))
+
+    async def _once(self) -> None:
+        if not self.resource_version:
+            await self._relist()
+        stream = self._client.watch_batches(
+            self.api_version,
+            self.kind,
+            namespace=self._namespace,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            resource_version=self.resource_version,
+            stall_s=self._stall_s,
+        )
+        async for batch in stream:
+            self._failures = 0
+            for event in batch:
+                self._take(event)
+
+    async def _relist(self) -> None:
+        listing = await self._client.list(
+            self.api_version,
+            self.kind,
+            self._namespace,
+            self._label_selector,
+            self._field_selector,
+        )
+        self.served = True
+        self.relists += 1
+        self._replace(listing.items)
+        self.resource_version = listing.resource_version
+        self.synced.set()
+
+    def _replace(self, items: Iterable[Object]) -> None:
+        """Make the cache equal to a complete list, telling of every difference."""
+        absent = set(self.cache)
+        for obj in items:
+            key, mark = key_of(obj), _mark(obj)
+            absent.discard(key)
+            held = self._marks.get(key)
+            if held == mark:
+                continue
+            if held is not None and held[0] != mark[0]:
+                self._drop(key, None)  # deleted and created again in the gap
+            self._put(key, mark, obj)
+        for key in absent:
+            self._drop(key, None)
+
+    def _not_served(self) -> None:
+        self.served = False
+        self.resource_version = ""
+        self._replace(())
+        self.synced.set()
+
+    def _take(self, event: WatchEvent) -> None:
+        metadata = event.object.get("metadata") or {}
+        version = metadata.get("resourceVersion")
+        if event.type == "DELETED":
+            self._drop(key_of(event.object), event.object)
+        elif event.type in {"ADDED", "MODIFIED"}:
+            key, mark = key_of(event.object), _mark(event.object)
+            held = self._marks.get(key)
+            if held is not None and held[0] != mark[0]:
+                self._drop(key, None)
+            self._put(key, mark, event.object)
+        if version:
+            self.resource_version = version
+
+    def _put(self, key: Key, mark: tuple[str, str], obj: Object) -> None:
+        old = self.cache.get(key)
+        try:
+            new = self._transform(obj, old)
+        except Exception:  # noqa: BLE001 - one bad object loses itself alone
+            self._log.exception("informer.poison", object=key)
+            return
+        self.cache[key] = new
+        self._marks[key] = mark
+        self._tell("ADDED" if old is None else "MODIFIED", old, new)
+
+    def _drop(self, key: Key, final: Object | None) -> None:
+        old = self.cache.pop(key, None)
+        self._marks.pop(key, None)
+        if old is None:
+            return
+        new = None
+        if final is not None:
+            try:
+                new = self._transform(final, old)
+            except Exception:  # noqa: BLE001 - one bad object loses itself alone
+                self._log.exception("informer.poison", object=key)
+        self._tell("DELETED", old, new)
+
+    def _tell(self, event_type: EventType, old: T | None, new: T | None) -> None:
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(event_type, old, new)
+        except Exception:  # noqa: BLE001 - a callback's fault is not the cache's
+            self._log.exception("informer.callback", event_type=event_type)
+
+
+def key_of(obj: Object) -> Key:
+    """(namespace, name) of an object."""
+    metadata: dict[str, Any] = obj["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+def _mark(obj: Object) -> tuple[str, str]:
+    metadata = obj["metadata"]
+    return metadata.get("uid") or "", metadata.get("resourceVersion") or ""
