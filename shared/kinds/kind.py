@@ -1,0 +1,87 @@
+"""What the registry knows of a typed kind, and the walk from a manifest to `Parsed`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from shared.kinds.metadata import SUBDOMAIN_NAME, NameRule, read_metadata
+from shared.kinds.model import Model, validate
+from shared.kinds.parsed import Parsed
+from shared.kinds.problems import Problems
+from shared.resources import PodSet
+
+ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+Content = dict[str, Any]
+Rule = Callable[[Content, Problems], None]
+
+
+def _as_is(content: Content, problems: Problems) -> Content:
+    return content
+
+
+def _no_rule(content: Content, problems: Problems) -> None:
+    return None
+
+
+def _no_pods(content: Content) -> tuple[PodSet, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind in one version. Its content is everything but apiVersion, kind, metadata, status.
+
+    `model` is this version's content, `both` accepts either version's names (for the bridge).
+    `convert` gives the internal shape and notes what is ambiguous; `check` looks at that shape.
+    """
+
+    group: str
+    version: str
+    kind: str
+    namespaced: bool
+    model: type[Model]
+    both: type[Model]
+    check: Rule = _no_rule
+    convert: Callable[[Content, Problems], Content] = _as_is
+    name_rule: NameRule = SUBDOMAIN_NAME
+    pod_sets: Callable[[Content], tuple[PodSet, ...]] = _no_pods
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}"
+
+    def parse(
+        self,
+        manifest: dict[str, Any],
+        *,
+        strict: bool,
+        from_client: bool,
+        lenient_versions: bool,
+        default_namespace: str,
+    ) -> Parsed:
+        """Read a manifest of this kind; raises `Rejected` with every fault found."""
+        problems = Problems(strict=strict)
+        metadata = read_metadata(
+            manifest, problems, name_rule=self.name_rule, from_client=from_client
+        )
+        content = content_of(manifest)
+        if content.get("spec", ...) is None:
+            content["spec"] = {}  # `spec:` with nothing below it
+        model = self.both if lenient_versions else self.model
+        read = validate(model, content, "", problems)
+        if read:
+            read = self.convert(read, problems)
+            self.check(read, problems)
+        problems.raise_if_any()
+        namespace = (metadata.namespace or default_namespace) if self.namespaced else ""
+        return Parsed(
+            self.kind, self.group, self.version, namespace, metadata.name, metadata.labels,
+            metadata.annotations, read.get("spec", read), manifest,
+            pod_sets=self.pod_sets(read),
+        )  # fmt: skip
+
+
+def content_of(manifest: Mapping[str, Any]) -> Content:
+    """A manifest without its envelope."""
+    return {name: value for name, value in manifest.items() if name not in ENVELOPE}

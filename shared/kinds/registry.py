@@ -1,0 +1,191 @@
+"""Every kind that is modelled, by (apiVersion, kind), and the one way in: `parse`."""
+
+from typing import Final, Literal
+
+from shared.errors import Rejected
+from shared.kinds import (
+    batch_v1,
+    cluster_v1,
+    cluster_v1beta1,
+    core_v1,
+    kueue_v1beta1 as old,
+    kueue_v1beta2 as kueue,
+    placement_rules as rules,
+    placement_v1,
+    placement_v1beta1,
+)
+from shared.kinds.kind import Kind
+from shared.kinds.parsed import Parsed
+from shared.kinds.problems import type_name
+from shared.quantity import shown
+
+Origin = Literal["rest", "hub-cluster"]
+
+_KINDS: Final = (
+    Kind(
+        kueue.GROUP, old.VERSION, "ClusterQueue", False, old.ClusterQueue, old.EitherClusterQueue,
+        kueue.check_cluster_queue, old.cluster_queue_to_internal,
+    ),
+    Kind(
+        kueue.GROUP, kueue.VERSION, "ClusterQueue", False, kueue.ClusterQueue,
+        old.EitherClusterQueue, kueue.check_cluster_queue, old.cluster_queue_to_internal,
+    ),
+    Kind(
+        kueue.GROUP, old.VERSION, "Workload", True, old.Workload, old.EitherWorkload,
+        kueue.check_workload, old.workload_to_internal, pod_sets=kueue.workload_pod_sets,
+    ),
+    Kind(
+        kueue.GROUP, kueue.VERSION, "Workload", True, kueue.Workload, old.EitherWorkload,
+        kueue.check_workload, old.workload_to_internal, pod_sets=kueue.workload_pod_sets,
+    ),
+    Kind(
+        kueue.GROUP, old.VERSION, "AdmissionCheck", False, old.AdmissionCheck, old.AdmissionCheck,
+        convert=old.admission_check_to_internal,
+    ),
+    Kind(
+        kueue.GROUP, kueue.VERSION, "AdmissionCheck", False, kueue.AdmissionCheck,
+        old.AdmissionCheck, convert=old.admission_check_to_internal,
+    ),
+    *(
+        Kind(kueue.GROUP, version, kind, namespaced, model, model, check)
+        for version in (old.VERSION, kueue.VERSION)
+        for kind, namespaced, model, check in (
+            ("LocalQueue", True, kueue.LocalQueue, kueue.check_local_queue),
+            ("ResourceFlavor", False, kueue.ResourceFlavor, kueue.check_flavor),
+            ("Cohort", False, kueue.Cohort, kueue.check_cohort),
+        )
+    ),
+    *(
+        Kind(
+            kueue.GROUP, version, "WorkloadPriorityClass", False, kueue.WorkloadPriorityClass,
+            kueue.WorkloadPriorityClass,
+        )
+        for version in (old.VERSION, kueue.VERSION)
+    ),
+    *(
+        Kind(placement_v1.GROUP, version, kind, namespaced, model, model, check)
+        for version, model in (
+            (placement_v1beta1.VERSION, placement_v1beta1.Placement),
+            (placement_v1.VERSION, placement_v1.Placement),
+        )
+        for kind, namespaced, check in (
+            ("ClusterResourcePlacement", False, rules.check_cluster_placement),
+            ("ResourcePlacement", True, rules.check_namespaced_placement),
+        )
+    ),
+    *(
+        Kind(
+            cluster_v1.GROUP, version, "MemberCluster", False, model, model,
+            cluster_v1.check_member_cluster, name_rule=cluster_v1.CLUSTER_NAME,
+        )
+        for version, model in (
+            (cluster_v1beta1.VERSION, cluster_v1beta1.MemberCluster),
+            (cluster_v1.VERSION, cluster_v1.MemberCluster),
+        )
+    ),
+)  # fmt: skip
+
+KNOWN: Final[dict[tuple[str, str], Kind]] = {(k.api_version, k.kind): k for k in _KINDS}
+_JOB: Final = ("batch/v1", "Job")
+_VERSIONS: Final = {
+    (k.group, k.kind): sorted(o.version for o in _KINDS if (o.group, o.kind) == (k.group, k.kind))
+    for k in _KINDS
+} | {("batch", "Job"): ["v1"]}
+
+
+def is_typed(api_version: str, kind: str) -> bool:
+    """Whether manifests of this kind are read field by field, not just carried."""
+    return (api_version, kind) in KNOWN or (api_version, kind) == _JOB
+
+
+def parse(
+    manifest: object,
+    *,
+    strict: bool = True,
+    origin: Origin = "rest",
+    lenient_versions: bool = False,
+    default_namespace: str = "default",
+) -> Parsed:
+    """Read any manifest; raises `Rejected` with every fault found.
+
+    `strict` refuses unknown fields. Origin `rest` refuses what only servers set; `hub-cluster`
+    takes objects as an API server gives them. `lenient_versions` accepts the names of either
+    version of a Kueue kind, as stored objects may have them (`AmbiguousField` where they differ).
+    A kind that is not modelled is accepted as something to propagate; a known kind in a version
+    that is not served is `UnsupportedKind`.
+    """
+    group, version, kind = identify(manifest)
+    assert isinstance(manifest, dict)
+    api_version = manifest["apiVersion"]
+    from_client = origin == "rest"
+    if (api_version, kind) == _JOB:
+        return batch_v1.parse_job(
+            manifest, strict=strict, from_client=from_client, default_namespace=default_namespace
+        )
+    known = KNOWN.get((api_version, kind))
+    if known is not None:
+        return known.parse(
+            manifest,
+            strict=strict,
+            from_client=from_client,
+            lenient_versions=lenient_versions,
+            default_namespace=default_namespace,
+        )
+    served = _VERSIONS.get((group, kind))
+    if served is not None:
+        detail = f"{kind} is served as {' and '.join(served)}, not {shown(version)}"
+        raise Rejected("UnsupportedKind", detail, "apiVersion")
+    return core_v1.parse_other(
+        manifest,
+        group,
+        version,
+        kind,
+        strict=strict,
+        from_client=from_client,
+        default_namespace=default_namespace,
+    )
+
+
+def parse_job(
+    manifest: object,
+    *,
+    strict: bool = True,
+    origin: Origin = "rest",
+    default_namespace: str = "default",
+) -> Parsed:
+    """Read a manifest that must be a batch/v1 Job (`UnsupportedKind`, `ExpectedObject` otherwise)."""
+    if (
+        isinstance(manifest, dict)
+        and manifest.get("kind") == "Job"
+        and manifest.get("apiVersion") == "batch/v1"
+    ):
+        return batch_v1.parse_job(
+            manifest,
+            strict=strict,
+            from_client=origin == "rest",
+            default_namespace=default_namespace,
+        )
+    group, version, kind = identify(manifest)
+    where = "kind" if kind != "Job" else "apiVersion"
+    detail = f"{shown(f'{group}/{version} {kind}'.lstrip('/'))} is no job; batch/v1 Job is"
+    raise Rejected("UnsupportedKind", detail, where)
+
+
+def identify(manifest: object) -> tuple[str, str, str]:
+    """Group, version and kind of a manifest; raises `ExpectedObject`, `Required`, `InvalidType`."""
+    if not isinstance(manifest, dict):
+        hint = "; a list belongs to the batch route" if isinstance(manifest, list) else ""
+        raise Rejected(
+            "ExpectedObject", f"a manifest is an object, not {type_name(manifest)}{hint}"
+        )
+    for name in ("apiVersion", "kind"):
+        value = manifest.get(name)
+        if value is None or value == "":
+            raise Rejected("Required", f"{name} is required", name)
+        if not isinstance(value, str):
+            raise Rejected("InvalidType", f"{name} must be a string", name)
+    group, _, version = manifest["apiVersion"].rpartition("/")
+    kind = manifest["kind"]
+    if "/" in group or not version or not version.isascii() or not kind.isalnum():
+        raise Rejected("UnsupportedKind", f"{shown(manifest['apiVersion'])} {shown(kind)}", "kind")
+    return group, version, kind
