@@ -1,0 +1,46 @@
+"""Names come from the field's vocabulary (docs/reference/glossary.md), not from habit."""
+
+import ast
+import re
+
+from tests.house import sources
+
+VAGUE = (
+    "manager",
+    "handler",
+    "util",
+    "utils",
+    "data",
+    "info",
+    "helper",
+    "helpers",
+    "common",
+    "misc",
+)
+
+
+def _words(name: str) -> list[str]:
+    """`QuotaManager` and `quota_manager` both give `quota`, `manager`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_").split("_")
+
+
+def test_no_module_has_a_vague_name() -> None:
+    """No file or folder of source is called manager, util, data and the like."""
+    vague = [
+        str(path)
+        for path in sources.python_files()
+        if any(word in VAGUE for part in path.with_suffix("").parts for word in _words(part))
+    ]
+    assert vague == []
+
+
+def test_no_class_has_a_vague_name() -> None:
+    """No class of the product ends in Manager, Handler, Util, Data and the like."""
+    vague = [
+        f"{path}:{node.lineno} {node.name}"
+        for path in sources.python_files()
+        if path.parts[0] != "tests"
+        for node in ast.walk(sources.tree_of(path))
+        if isinstance(node, ast.ClassDef) and _words(node.name)[-1] in VAGUE
+    ]
+    assert vague == []
