@@ -58,6 +58,8 @@ def merged_for_update(resource: Resource, obj: Object, old: Object, subresource:
             new.pop("status", None)
     else:
         new = dict(obj)
+        if resource.key == "namespaces" and subresource != "finalize":
+            new["spec"] = old["spec"]  # its finalizers change through /finalize alone
         if resource.has_status and subresource != "*":
             if "status" in old:
                 new["status"] = old["status"]

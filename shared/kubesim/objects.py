@@ -111,7 +111,7 @@ class ObjectStore:
         """(key, namespace, name) of every object that names `uid` as an owner."""
         return sorted(self._dependents.get(uid, ()))
 
-    def keys(self) -> Sequence[str]:
+    def resource_keys(self) -> Sequence[str]:
         """The resource keys under which objects exist."""
         return [key for key, spaces in self._objects.items() if any(spaces.values())]
 

@@ -7,6 +7,8 @@ the behaviours name a resource by its `key` alone (`pods`, `jobs.batch`).
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from shared.kubesim.printers import Column
+
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
@@ -34,6 +36,7 @@ class Resource:
     has_generation: bool = False
     scale: ScalePaths | None = None
     custom: bool = False
+    columns: tuple[Column, ...] = ()
 
     def __post_init__(self) -> None:
         # Read on every request: computed once.

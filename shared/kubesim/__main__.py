@@ -1,0 +1,88 @@
+"""`python -m shared.kubesim`: one simulated cluster as a process."""
+
+import argparse
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvloop
+import yaml
+
+from shared.kubesim.cluster import SimCluster
+from shared.kubesim.pki import write_private
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT."""
+    arguments = _arguments()
+    if arguments.die_with_parent:
+        die_with_parent()
+    uvloop.run(_serve(arguments))
+
+
+def die_with_parent() -> None:
+    """Ask Linux to end this process when its parent ends, however that happens."""
+    parent = os.getppid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    if os.getppid() != parent:  # it ended before we asked
+        sys.exit(0)
+
+
+async def _serve(arguments: argparse.Namespace) -> None:
+    host, _, port = arguments.listen.rpartition(":")
+    cluster = SimCluster(
+        arguments.name,
+        data_dir=arguments.data,
+        hub=arguments.hub,
+        pools=_pools(arguments.pools),
+        listen=(host.strip("[]") or "127.0.0.1", int(port)),
+        kueue=arguments.queue_manager,
+    )
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    await cluster.start()
+    if arguments.kubeconfig:
+        write_private(arguments.kubeconfig, cluster.kubeconfig_text().encode())
+    sys.stdout.write(f"ready {cluster.url}\n")
+    sys.stdout.flush()
+    await stopped.wait()
+    await cluster.stop()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m shared.kubesim", description=__doc__)
+    parser.add_argument("--name", required=True, help="name of the cluster")
+    parser.add_argument("--data", type=Path, help="folder to keep everything in (default: memory)")
+    parser.add_argument("--listen", default="127.0.0.1:0", help="HOST:PORT, port 0 picks one")
+    parser.add_argument("--kubeconfig", type=Path, help="where to write the admin kubeconfig")
+    parser.add_argument("--hub", action="store_true", help="act as the hub cluster")
+    parser.add_argument("--pools", type=Path, help="YAML list of node pools")
+    parser.add_argument("--queue-manager", action="store_true", help="run a Kueue-like controller")
+    parser.add_argument(
+        "--die-with-parent", action="store_true", help="end when the starting process ends"
+    )
+    return parser.parse_args()
+
+
+def _pools(path: Path | None) -> list[dict[str, Any]]:
+    if path is None:
+        return []
+    document = yaml.safe_load(path.read_text()) or []
+    pools = document.get("pools", []) if isinstance(document, dict) else document
+    if not isinstance(pools, list):
+        raise SystemExit(f"{path}: a list of node pools is expected")
+    return pools
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""A whole simulated cluster: store, API server and behaviours, on a port of its own.
+
+The composition root of this package. Many clusters can live in one event loop.
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import secrets
+import socket
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+import structlog
+import uvicorn
+
+from shared.clock import Clock, SystemClock
+from shared.kubesim.builtin_kinds import built_in_registry
+from shared.kubesim.calls import Call, Reply, User
+from shared.kubesim.garbage import GarbageCollector
+from shared.kubesim.kubeconfig import kubeconfig
+from shared.kubesim.merge_patch import merge
+from shared.kubesim.namespaces import NamespaceController, NamespaceStrategy
+from shared.kubesim.objects import Event, ObjectStore
+from shared.kubesim.patching import Patcher
+from shared.kubesim.pki import Certificates, ensure_certificates, write_private
+from shared.kubesim.reading import Reader
+from shared.kubesim.server import ApiServer
+from shared.kubesim.watch import WatchHub
+from shared.kubesim.wire import WireCache
+from shared.kubesim.writing import Writer
+
+log = structlog.get_logger(__name__)
+
+ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
+_KEEP_ALIVE_S = 120
+_START_ATTEMPTS = 2_000
+
+
+class Behaviours(Protocol):
+    """The controllers that act on the store: nodes, binder, Job controller and the like."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+class InMemory:
+    """Durability of a cluster that keeps nothing: a change counts at once."""
+
+    def __init__(self, hub: WatchHub, store: ObjectStore) -> None:
+        self._hub = hub
+        self._scheduled = False
+        self._store = store
+        store.subscribe(self._note)
+
+    def _note(self, event: Event) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            try:
+                asyncio.get_running_loop().call_soon(self._release)
+            except RuntimeError:  # no loop yet: written while the cluster is being built
+                self._release()
+
+    def _release(self) -> None:
+        self._scheduled = False
+        self._hub.release(self._store.rv)
+
+    async def committed(self, rv: int) -> None:
+        """Everything is as durable as it gets."""
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn without signal handlers: the process belongs to the caller."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class SimCluster:
+    """One simulated cluster.
+
+    `data_dir` keeps certificates, tokens, port and objects over restarts; None keeps nothing.
+    `hub` turns on the admission of a hub cluster. `pools` and further `options` go to the
+    behaviours. `tokens` maps bearer tokens to users; without, an admin token is made.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        clock: Clock | None = None,
+        data_dir: Path | None = None,
+        hub: bool = False,
+        pools: Sequence[dict[str, Any]] = (),
+        listen: tuple[str, int] = ("127.0.0.1", 0),
+        tokens: dict[str, User] | None = None,
+        **options: Any,
+    ) -> None:
+        self.name = name
+        self.clock = clock or SystemClock()
+        self.data_dir = data_dir
+        self.hub = hub
+        self._pools = list(pools)
+        self._options = options
+        self._listen = listen
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._certificates = self._ensure_certificates()
+        self._tokens = dict(tokens) if tokens else self._kept_tokens()
+        self.registry = built_in_registry()
+        self.store = ObjectStore(
+            self.registry, self.clock, strategies={"namespaces": NamespaceStrategy()}
+        )
+        self.wire = WireCache()
+        self.watch_hub = WatchHub(self.store)
+        self.durability = InMemory(self.watch_hub, self.store)
+        self.namespaces = NamespaceController(self.store, self._certificates.ca_pem)
+        self.garbage = GarbageCollector(self.store)
+        self.reader = Reader(self.store, self.watch_hub, self.wire)
+        self.patcher = Patcher(
+            self.store,
+            lambda call, resource, obj: obj,
+            lambda resource, obj, patch: merge(obj, patch),
+            self._no_apply,
+        )
+        self.writer = Writer(
+            self.store, self.reader, self.patcher, lambda call, resource, obj: obj
+        )
+        self.server = ApiServer(
+            self.store, self.reader, self.writer, self.durability, self._tokens
+        )
+        self.server.check_delete = self.namespaces.check_delete
+        self.server.subresources["log"] = self._log
+        self.behaviours: Behaviours | None = None
+        self._uvicorn: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._address = ("", 0)
+
+    # --- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Serve. Returns when requests are answered."""
+        self.namespaces.bootstrap()
+        await self.garbage.start()
+        listener = self._bind()
+        config = uvicorn.Config(
+            self.server,
+            ssl_certfile=str(self._certificates.certificate),
+            ssl_keyfile=str(self._certificates.key),
+            http="httptools",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=2,
+        )
+        self._uvicorn = _Server(config)
+        self._serving = asyncio.create_task(
+            self._uvicorn.serve(sockets=[listener]), name=f"kubesim-{self.name}"
+        )
+        while not self._uvicorn.started:
+            if self._serving.done():
+                self._serving.result()
+                raise RuntimeError(f"the API server of {self.name} ended at once")
+            await asyncio.wait([self._serving], timeout=0.005)
+        await self._start_behaviours()
+
+    async def stop(self) -> None:
+        """End all watches, stop the behaviours and the server."""
+        if self.behaviours is not None:
+            await self.behaviours.stop()
+            self.behaviours = None
+        await self.garbage.stop()
+        self.watch_hub.end_all()
+        if self._uvicorn is not None and self._serving is not None:
+            self._uvicorn.should_exit = True
+            await asyncio.gather(self._serving, return_exceptions=True)
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    # --- how to reach it -------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        host, port = self._address
+        return f"https://{host}:{port}"
+
+    def kubeconfig_text(self, user: str = "admin") -> str:
+        """A kubeconfig for one of the users; KeyError if no token is theirs."""
+        wanted = ADMIN.name if user == "admin" else user
+        token = next((text for text, who in self._tokens.items() if who.name == wanted), None)
+        if token is None:
+            raise KeyError(f"no token for user {user}")
+        return kubeconfig(self.name, self.url, self._certificates.ca_pem, user, token)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _ensure_certificates(self) -> Certificates:
+        folder = self.data_dir
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="kubesim-")
+            folder = Path(self._temporary.name)
+        return ensure_certificates(folder / "pki", self.name, self.clock.now())
+
+    def _kept_tokens(self) -> dict[str, User]:
+        path = self.data_dir / "tokens.json" if self.data_dir else None
+        if path is not None and path.exists():
+            kept = orjson.loads(path.read_bytes())
+            return {row["token"]: User(row["user"], tuple(row["groups"])) for row in kept}
+        tokens = {secrets.token_urlsafe(32): ADMIN}
+        if path is not None:
+            rows = [
+                {"token": token, "user": user.name, "groups": list(user.groups)}
+                for token, user in tokens.items()
+            ]
+            write_private(path, orjson.dumps(rows))
+        return tokens
+
+    def _bind(self) -> socket.socket:
+        """A listening socket; a kept cluster comes back on the port that its clients know."""
+        host, port = self._listen
+        kept = self.data_dir / "port" if self.data_dir else None
+        if port == 0 and kept is not None and kept.exists():
+            port = int(kept.read_text())
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        self._address = (f"[{host}]" if ":" in host else host, listener.getsockname()[1])
+        if kept is not None:
+            kept.write_text(str(self._address[1]))
+        return listener
+
+    async def _start_behaviours(self) -> None:
+        if importlib.util.find_spec("shared.kubesim.behaviours") is None:
+            return
+        behaviours = importlib.import_module("shared.kubesim.behaviours")
+        self.behaviours = behaviours.attach(self.store, self.clock, self._pools, self._options)
+        await self.behaviours.start()
+
+    def _no_apply(self, call: Call, resource: Any) -> Any:
+        raise NotImplementedError
+
+    async def _log(self, call: Call) -> Reply:
+        raise NotImplementedError

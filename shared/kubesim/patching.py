@@ -1,0 +1,122 @@
+"""PATCH: chooses the kind of patch by its content type, applies it to the live object, writes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jsonpatch
+import jsonpointer
+
+from shared.kubesim import errors
+from shared.kubesim.calls import Call
+from shared.kubesim.merge_patch import merge
+from shared.kubesim.objects import ObjectStore
+from shared.kubesim.registry import Resource
+from shared.kubesim.strategies import Object
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+_MAX_JSON_PATCH_OPERATIONS = 10_000
+
+FieldCheck = Callable[[Call, Resource, Object], Object]
+StrategicMerge = Callable[[Resource, Object, dict[str, Any]], Object]
+Apply = Callable[[Call, Resource], tuple[Object, bool]]
+
+
+class Patcher:
+    """Applies the four kinds of patch."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        check_fields: FieldCheck,
+        strategic_merge: StrategicMerge,
+        apply: Apply,
+    ) -> None:
+        self._store = store
+        self._check_fields = check_fields
+        self._strategic_merge = strategic_merge
+        self._apply = apply
+
+    def patch(self, call: Call, resource: Resource) -> tuple[Object, bool]:
+        """(the object after the patch, whether it was created)."""
+        kind = call.content_type
+        if kind in (APPLY_PATCH, "application/apply-patch+cbor"):
+            return self._apply(call, resource)
+        if kind not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
+            raise errors.unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include:"
+                f" {JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_PATCH}, {APPLY_PATCH}"
+            )
+        if kind == STRATEGIC_PATCH and resource.custom:
+            raise errors.unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include:"
+                f" {JSON_PATCH}, {MERGE_PATCH}, {APPLY_PATCH}"
+            )
+        old = self._store.get(resource.key, call.namespace, call.name)
+        if old is None:
+            raise errors.not_found(resource.plural, resource.group, call.name)
+        if old["apiVersion"] != resource.api_version:
+            old = {**old, "apiVersion": resource.api_version}
+        new = self._patched(call, resource, old, kind)
+        self._check_identity(call, resource, old, new)
+        new = self._check_fields(call, resource, new)
+        updated = self._store.update(
+            resource.key,
+            new,
+            subresource=call.subresource,
+            manager=call.writer,
+            dry_run=call.dry_run,
+        )
+        return updated, False
+
+    def _patched(self, call: Call, resource: Resource, old: Object, kind: str) -> Object:
+        body = call.json()
+        if kind == JSON_PATCH:
+            return _json_patched(old, body, resource)
+        if not isinstance(body, dict):
+            raise errors.bad_request("the patch is no object")
+        if kind == MERGE_PATCH:
+            merged: Object = merge(old, body)
+            return merged
+        return self._strategic_merge(resource, old, body)
+
+    def _check_identity(self, call: Call, resource: Resource, old: Object, new: Object) -> None:
+        meta = new.get("metadata")
+        if not isinstance(meta, dict):
+            raise errors.bad_request("the patch removes the metadata")
+        for field in ("name", "namespace"):
+            if meta.get(field) != old["metadata"].get(field):
+                raise errors.bad_request(
+                    f"the {field} of the object ({meta.get(field)}) does not match the {field} on the URL"
+                    f" ({old['metadata'].get(field)})"
+                )
+        if new.get("kind") != old["kind"] or new.get("apiVersion") != old["apiVersion"]:
+            raise errors.bad_request(
+                f"the patch changes the type of the object ({old['apiVersion']} {old['kind']})"
+            )
+
+
+def _json_patched(old: Object, operations: Any, resource: Resource) -> Object:
+    if not isinstance(operations, list):
+        raise errors.bad_request("a JSON patch is an array of operations")
+    if len(operations) > _MAX_JSON_PATCH_OPERATIONS:
+        raise errors.ApiError(
+            413,
+            "RequestEntityTooLarge",
+            f"The allowed maximum operations in a JSON patch is {_MAX_JSON_PATCH_OPERATIONS}",
+        )
+    try:
+        patched: Object = jsonpatch.apply_patch(old, operations)
+    except jsonpatch.InvalidJsonPatch as fault:
+        raise errors.bad_request(f"error decoding patch: {fault}") from fault
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as fault:
+        name = old["metadata"]["name"]
+        cause = errors.Cause(
+            "",
+            "FieldValueInvalid",
+            f"the server rejected our request due to an error in our request: {fault}",
+        )
+        raise errors.invalid(resource.kind, resource.group, name, [cause]) from fault
+    return patched
