@@ -45,6 +45,7 @@ def kept_files() -> list[Path]:
 def tests_in(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every test in a source file, methods of test classes included."""
     for node in ast.walk(tree_of(path)):
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if is_function and node.name.startswith("test_"):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if node.name.startswith("test_"):
             yield node
