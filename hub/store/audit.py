@@ -1,0 +1,37 @@
+"""Who did what: one row per administrative verb, in the verb's own transaction."""
+
+import datetime as dt
+from typing import Any
+
+from sqlalchemy import delete, select
+
+from hub.store.tables import audit
+from hub.store.unit import Unit
+
+
+def add(unit: Unit, *, principal: str, verb: str, object: str, outcome: str) -> None:  # noqa: A002 - the column
+    """Append one row."""
+    unit.conn.execute(
+        audit.insert(),
+        {
+            "at": unit.now,
+            "principal": principal,
+            "verb": verb,
+            "object": object[:600],
+            "outcome": outcome[:64],
+        },
+    )
+
+
+def list_rows(unit: Unit, *, before: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+    """The newest rows (older than id `before`), newest first."""
+    query = select(audit).order_by(audit.c.id.desc()).limit(limit)
+    if before:
+        query = query.where(audit.c.id < before)
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def trim(unit: Unit, before: dt.datetime, limit: int) -> int:
+    """Delete at most `limit` rows older than `before`; how many."""
+    old = select(audit.c.id).where(audit.c.at < before).order_by(audit.c.at).limit(limit)
+    return unit.conn.execute(delete(audit).where(audit.c.id.in_(old.scalar_subquery()))).rowcount

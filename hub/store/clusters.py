@@ -1,0 +1,80 @@
+"""Members: what an administrator declared, how each agent's session stands, what it last reported."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import bindparam, delete, select, update
+
+from hub.store.dialect import insert
+from hub.store.tables import capacities, clusters
+from hub.store.unit import Unit
+
+Row = dict[str, Any]
+
+
+def add(unit: Unit, row: Mapping[str, Any]) -> None:
+    """Insert one member."""
+    unit.conn.execute(clusters.insert(), dict(row))
+    unit.touch("clusters", row["name"])
+
+
+def change(unit: Unit, name: str, **columns: Any) -> bool:
+    """Set columns of one member; False if there is none of that name."""
+    done = unit.conn.execute(update(clusters).where(clusters.c.name == name).values(columns))
+    unit.touch("clusters", name)
+    return bool(done.rowcount)
+
+
+def beat(unit: Unit, at: Mapping[str, dt.datetime]) -> None:
+    """Note when agents were last heard; enters no feed, for it changes every few seconds."""
+    if at:
+        unit.conn.execute(
+            update(clusters)
+            .where(clusters.c.name == bindparam("b_name"))
+            .values(heartbeat_at=bindparam("b_at", type_=clusters.c.heartbeat_at.type)),
+            [{"b_name": name, "b_at": instant} for name, instant in at.items()],
+        )
+
+
+def remove(unit: Unit, name: str) -> None:
+    """Forget one member and its capacity."""
+    unit.conn.execute(delete(capacities).where(capacities.c.cluster == name))
+    unit.conn.execute(delete(clusters).where(clusters.c.name == name))
+    unit.touch("clusters", name)
+
+
+def get(unit: Unit, name: str) -> Row | None:
+    """One member by its exact name."""
+    row = unit.conn.execute(select(clusters).where(clusters.c.name == name)).mappings().first()
+    return None if row is None else dict(row)
+
+
+def list_all(unit: Unit) -> list[Row]:
+    """All members by name."""
+    rows = unit.conn.execute(select(clusters).order_by(clusters.c.name)).mappings()
+    return [dict(row) for row in rows]
+
+
+def set_capacity(unit: Unit, cluster: str, capacity: bytes) -> None:
+    """Replace what `cluster` has; `capacity` is agent_v1.Capacity as JSON."""
+    statement = insert(unit.conn, capacities).values(
+        cluster=cluster, capacity=capacity, at=unit.now
+    )
+    unit.conn.execute(
+        statement.on_conflict_do_update(
+            index_elements=["cluster"],
+            set_={"capacity": statement.excluded.capacity, "at": statement.excluded.at},
+        )
+    )
+    unit.touch("clusters", cluster)
+
+
+def get_capacities(
+    unit: Unit, names: Iterable[str] | None = None
+) -> dict[str, tuple[bytes, dt.datetime]]:
+    """What members last reported: name → (agent_v1.Capacity as JSON, when)."""
+    query = select(capacities)
+    if names is not None:
+        query = query.where(capacities.c.cluster.in_(list(names)))
+    return {row.cluster: (row.capacity, row.at) for row in unit.conn.execute(query)}

@@ -1,0 +1,89 @@
+"""What users sent as Jobs, immutable, one row per generation; and the shapes that equal jobs share."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import delete, func, select
+
+from hub.store.bulk import Bulk
+from hub.store.dialect import CHUNK, insert
+from hub.store.tables import manifests, shapes, workloads
+from hub.store.unit import Unit
+
+_ADD: Final = Bulk.insert(manifests)
+
+
+def add(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert manifests: uid, generation, manifest (JSON bytes), hash."""
+    _ADD.run(unit.conn, rows)
+
+
+def latest(unit: Unit, uid: str) -> tuple[int, bytes, str] | None:
+    """The newest generation of one job: (generation, JSON bytes, hash)."""
+    row = unit.conn.execute(
+        select(manifests)
+        .where(manifests.c.uid == uid)
+        .order_by(manifests.c.generation.desc())
+        .limit(1)
+    ).first()
+    return None if row is None else (row.generation, row.manifest, row.hash)
+
+
+def hashes(unit: Unit, uids: Sequence[str]) -> dict[str, str]:
+    """The hash of each job's newest manifest."""
+    found: dict[str, str] = {}
+    for start in range(0, len(uids), CHUNK):
+        rows = unit.conn.execute(
+            select(manifests.c.uid, manifests.c.hash)
+            .where(manifests.c.uid.in_(uids[start : start + CHUNK]))
+            .order_by(manifests.c.generation)
+        )
+        found.update((uid, value) for uid, value in rows)
+    return found
+
+
+def remove(unit: Unit, uids: Sequence[str]) -> None:
+    """Forget all generations of the given jobs."""
+    for start in range(0, len(uids), CHUNK):
+        unit.conn.execute(
+            delete(manifests).where(manifests.c.uid.in_(uids[start : start + CHUNK]))
+        )
+
+
+def add_shapes(unit: Unit, found: Mapping[str, Any]) -> None:
+    """Insert shapes (hash → pod sets as JSON) that are not there yet."""
+    if not found:
+        return
+    unit.conn.execute(
+        insert(unit.conn, shapes).on_conflict_do_nothing(),
+        [
+            {"hash": hashed, "pod_sets": pod_sets, "created_at": unit.now}
+            for hashed, pod_sets in found.items()
+        ],
+    )
+
+
+def get_shapes(unit: Unit, wanted: Iterable[str]) -> dict[str, Any]:
+    """Pod sets as JSON, by hash; absent ones are left out."""
+    every = list(wanted)
+    found: dict[str, Any] = {}
+    for start in range(0, len(every), CHUNK):
+        rows = unit.conn.execute(
+            select(shapes.c.hash, shapes.c.pod_sets).where(
+                shapes.c.hash.in_(every[start : start + CHUNK])
+            )
+        )
+        found.update((hashed, pod_sets) for hashed, pod_sets in rows)
+    return found
+
+
+def trim_shapes(unit: Unit, before: dt.datetime) -> int:
+    """Delete shapes older than `before` that no workload has any more; how many."""
+    used = select(workloads.c.shape).where(workloads.c.shape == shapes.c.hash).exists()
+    return unit.conn.execute(delete(shapes).where(shapes.c.created_at < before, ~used)).rowcount
+
+
+def count_shapes(unit: Unit) -> int:
+    """How many shapes are kept."""
+    return int(unit.conn.execute(select(func.count()).select_from(shapes)).scalar() or 0)
