@@ -9,8 +9,9 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Update, and_, bindparam, delete, func, select, tuple_, update
 
+from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.tables import manifests, objects, workloads, works
 from hub.store.unit import Unit
@@ -112,6 +113,37 @@ _DESIRED = (
     works.c.offered,
 )
 
+_OBSERVED = ("observed_generation", "phase", "observed", "drift", "reason", "message", "available",
+             "seen", "observed_at")  # fmt: skip
+_COUNTED = ("succeeded", "failed", "active", "ready", "reason", "message")
+_RENEWED = ("generation", "hash", "options", "action", "placed_by")
+
+
+def _of_row(*names: str) -> Update:
+    """UPDATE of the named columns of the row (cluster, uid)."""
+    return (
+        update(works)
+        .where(works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid"))
+        .values({name: bindparam(f"b_{name}", type_=works.c[name].type) for name in names})
+    )
+
+
+_RENEW = Bulk(_of_row(*_RENEWED))
+_OFFER = Bulk(_of_row("offered", "options", "hash"))
+_OBSERVE = Bulk(_of_row(*_OBSERVED))
+_ACT = Bulk(_of_row("action"))
+_REMOVE = Bulk(
+    delete(works).where(
+        works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid")
+    )
+)
+_COUNT = Bulk(
+    update(workloads)
+    .where(workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
+    .values({name: bindparam(f"b_{name}") for name in _COUNTED})
+)
+_UPSERT: dict[str, Bulk] = {}  # by dialect
+
 
 def key(cluster: str, uid: str) -> str:
     """The key of a row in the change feed."""
@@ -122,20 +154,27 @@ def upsert(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
     """Give clusters something to hold: new rows, or a new epoch, generation or option of old ones.
 
     A row needs cluster, uid, epoch, generation, api_version, kind, namespace, name, options and
-    placed_by; what an earlier epoch was observed as is forgotten.
+    placed_by; what an earlier epoch was observed as is forgotten. All rows name the same columns.
     """
     if not rows:
         return
-    statement = insert(unit.conn, works)
-    statement = statement.on_conflict_do_update(
-        index_elements=["cluster", "uid"],
-        set_={
-            column.name: statement.excluded[column.name]
-            for column in works.c
-            if column.name not in ("cluster", "uid", "created_at")
-        },
-    )
-    unit.conn.execute(statement, [{**_FRESH, **row, "created_at": unit.now} for row in rows])
+    dialect = unit.conn.dialect.name
+    if dialect not in _UPSERT:
+        statement = insert(unit.conn, works).values(
+            {column.name: bindparam(column.name, type_=column.type) for column in works.c}
+        )
+        _UPSERT[dialect] = Bulk(
+            statement.on_conflict_do_update(
+                index_elements=["cluster", "uid"],
+                set_={
+                    column.name: statement.excluded[column.name]
+                    for column in works.c
+                    if column.name not in ("cluster", "uid", "created_at")
+                },
+            ),
+            _FRESH,
+        )
+    _UPSERT[dialect].run(unit.conn, [{**row, "created_at": unit.now} for row in rows])
     unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
@@ -143,32 +182,7 @@ def renew(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
     """Set generation, hash, options, action and placed_by of rows whose observed state stays."""
     if not rows:
         return
-    unit.conn.execute(
-        update(works)
-        .where(works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid"))
-        .values(
-            generation=bindparam("b_generation"),
-            hash=bindparam("b_hash"),
-            options=bindparam("b_options"),
-            action=bindparam("b_action"),
-            placed_by=bindparam("b_placed_by"),
-        ),
-        [
-            {
-                f"b_{name}": row[name]
-                for name in (
-                    "cluster",
-                    "uid",
-                    "generation",
-                    "hash",
-                    "options",
-                    "action",
-                    "placed_by",
-                )
-            }
-            for row in rows
-        ],
-    )
+    _RENEW.run(unit.conn, [_bound(row, _RENEWED) for row in rows])
     unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
@@ -263,47 +277,26 @@ def offer(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
     """Mark rows offered, with the options that now stand for their epoch: cluster, uid, options, hash."""
     if not rows:
         return
-    unit.conn.execute(
-        update(works)
-        .where(works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid"))
-        .values(offered=True, options=bindparam("b_options"), hash=bindparam("b_hash")),
-        [
-            {f"b_{name}": row[name] for name in ("cluster", "uid", "options", "hash")}
-            for row in rows
-        ],
+    _OFFER.run(
+        unit.conn, [{**_bound(row, ("options", "hash")), "b_offered": True} for row in rows]
     )
     unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def observe(unit: Unit, cluster: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Store what the agent of `cluster` said of its works: uid, phase, observed, drift …"""
+def observe(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Store what agents said of their works: cluster, uid, phase, observed, drift …"""
     if not rows:
         return
-    names = ("uid", "observed_generation", "phase", "observed", "drift", "reason", "message",
-             "available", "seen")  # fmt: skip
-    unit.conn.execute(
-        update(works)
-        .where(works.c.cluster == cluster, works.c.uid == bindparam("b_uid"))
-        .values(
-            observed_at=unit.now,
-            **{name: bindparam(f"b_{name}") for name in names if name != "uid"},
-        ),
-        [{f"b_{name}": row[name] for name in names} for row in rows],
-    )
-    unit.touch("observed", *(key(cluster, row["uid"]) for row in rows))
+    _OBSERVE.run(unit.conn, [_bound({"observed_at": unit.now, **row}, _OBSERVED) for row in rows])
+    unit.touch("observed", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
 def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
     """Set counts, reason and message of workloads whose state stays: uid, epoch, succeeded …"""
     if not rows:
         return
-    names = ("succeeded", "failed", "active", "ready", "reason", "message")
-    unit.conn.execute(
-        update(workloads)
-        .where(workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
-        .values({name: bindparam(f"b_{name}") for name in names}),
-        [{f"b_{name}": row[name] for name in ("uid", "epoch", *names)} for row in rows],
-    )
+    names = ("uid", "epoch", *_COUNTED)
+    _COUNT.run(unit.conn, [{f"b_{name}": row[name] for name in names} for row in rows])
     unit.touch("workloads", *(row["uid"] for row in rows))
 
 
@@ -311,11 +304,9 @@ def act(unit: Unit, action: str, keys: Sequence[tuple[str, str]]) -> None:
     """Set the action of rows (cluster, uid): Keep or Withdraw."""
     if not keys:
         return
-    unit.conn.execute(
-        update(works)
-        .where(works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid"))
-        .values(action=action),
-        [{"b_cluster": cluster, "b_uid": uid} for cluster, uid in keys],
+    _ACT.run(
+        unit.conn,
+        [{"b_cluster": cluster, "b_uid": uid, "b_action": action} for cluster, uid in keys],
     )
     unit.touch("works", *(key(*each) for each in keys))
 
@@ -324,12 +315,7 @@ def remove(unit: Unit, keys: Sequence[tuple[str, str]]) -> None:
     """Forget rows (cluster, uid): the member holds nothing of them any more."""
     if not keys:
         return
-    unit.conn.execute(
-        delete(works).where(
-            works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid")
-        ),
-        [{"b_cluster": cluster, "b_uid": uid} for cluster, uid in keys],
-    )
+    _REMOVE.run(unit.conn, [{"b_cluster": cluster, "b_uid": uid} for cluster, uid in keys])
     touched = [key(*each) for each in keys]
     unit.touch("works", *touched)
     unit.touch("observed", *touched)
@@ -373,6 +359,11 @@ def chunks(uids: Iterable[str]) -> Iterable[list[str]]:
     """`uids` in pieces that one statement can bind."""
     whole = list(uids)
     return (whole[start : start + CHUNK] for start in range(0, len(whole), CHUNK))
+
+
+def _bound(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Parameters of a statement about the row (cluster, uid)."""
+    return {f"b_{name}": row[name] for name in ("cluster", "uid", *names)}
 
 
 def _by_cluster(keys: Iterable[str]) -> dict[str, list[str]]:
