@@ -1,0 +1,146 @@
+"""What the agent remembers of a pod, and the pods of one Job taken together. Pure.
+
+Every pod of the cluster passes here several times in its life, so a view keeps only what capacity
+and reasons need, and amounts are read from the spec once.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared import labels, resources
+from shared.errors import Rejected
+
+Object = dict[str, Any]
+
+# Waiting reasons that say why a bound pod does not run, as the kubelet writes them.
+STUCK_REASONS = frozenset(
+    {
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "InvalidImageName",
+        "ErrImageNeverPull",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "CrashLoopBackOff",
+    }
+)
+
+
+@dataclass(slots=True)
+class PodView:
+    """One pod. `requests` counts the pod itself as 1 of `pods`."""
+
+    uid: str
+    node: str
+    phase: str
+    requests: dict[str, int]
+    job_uid: str  # label roadstead.dev/job-uid, "" for pods of others
+    epoch: int
+    owner: str  # uid of the owning Job, "" for none
+    started: str = ""  # when its first container started, as the kubelet wrote it
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def holds_node(self) -> bool:
+        """Whether it takes room on a node: bound and not ended, terminating ones included."""
+        return bool(self.node) and self.phase not in {"Succeeded", "Failed"}
+
+
+def view(pod: Object, previous: PodView | None) -> PodView:
+    """Slim a pod. The previous view of the same pod saves reading the amounts again."""
+    metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    uid = metadata.get("uid") or ""
+    marks = metadata.get("labels") or {}
+    if previous is not None and previous.uid == uid and "resize" not in status:
+        requests = previous.requests
+    else:
+        requests = _requests(spec)
+    epoch = marks.get(labels.EPOCH) or ""
+    reason, message = _why_not_running(status)
+    return PodView(
+        uid=uid,
+        node=spec.get("nodeName") or "",
+        phase=status.get("phase") or "Pending",
+        requests=requests,
+        job_uid=marks.get(labels.JOB_UID) or "",
+        epoch=int(epoch) if epoch.isdecimal() else 0,
+        owner=_job_owner(metadata),
+        started=_started(status) or (previous.started if previous is not None else ""),
+        reason=reason,
+        message=message,
+    )
+
+
+def _requests(spec: Object) -> dict[str, int]:
+    try:
+        amounts = resources.pod_requests(spec)
+    except Rejected:
+        amounts = {}  # the API server took it all the same; it holds a place, no countable amount
+    amounts["pods"] = 1
+    return amounts
+
+
+def _job_owner(metadata: Object) -> str:
+    for owner in metadata.get("ownerReferences") or ():
+        if owner.get("kind") == "Job" and owner.get("controller"):
+            return str(owner.get("uid") or "")
+    return ""
+
+
+def _started(status: Object) -> str:
+    starts = []
+    for container in status.get("containerStatuses") or ():
+        state = container.get("state") or {}
+        at = (state.get("running") or state.get("terminated") or {}).get("startedAt")
+        if at:
+            starts.append(at)
+    if starts:
+        return str(min(starts))
+    return str(status.get("startTime") or "") if status.get("phase") == "Running" else ""
+
+
+def _why_not_running(status: Object) -> tuple[str, str]:
+    if status.get("phase") in {"Succeeded", "Failed"}:
+        return "", ""
+    for name in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(name) or ():
+            waiting = (container.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason") in STUCK_REASONS:
+                return waiting["reason"], waiting.get("message") or ""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
+            return "FailedScheduling", condition.get("message") or ""
+    return "", ""
+
+
+@dataclass(slots=True)
+class JobPods:
+    """The pods of one job, kept up to date pod by pod. `running_since`: its first container's start."""
+
+    views: dict[str, PodView] = field(default_factory=dict)  # by pod uid
+    running_since: str = ""
+
+    def put(self, pod: PodView) -> bool:
+        """Take in a new or changed pod; True if what is reported of the job changed."""
+        old = self.views.get(pod.uid)
+        self.views[pod.uid] = pod
+        changed = old is None or (old.reason, old.message) != (pod.reason, pod.message)
+        if pod.started and (not self.running_since or pod.started < self.running_since):
+            self.running_since = pod.started
+            changed = True
+        return changed
+
+    def remove(self, pod: PodView) -> None:
+        self.views.pop(pod.uid, None)
+
+    def stuck(self) -> tuple[str, str]:
+        """Reason and message of a pod that can not run, those of bound pods first."""
+        held = [pod for pod in self.views.values() if pod.reason]
+        if not held:
+            return "", ""
+        worst = min(held, key=lambda pod: (pod.reason == "FailedScheduling", pod.uid))
+        return worst.reason, worst.message
+
+    def __len__(self) -> int:
+        return len(self.views)
