@@ -1,0 +1,89 @@
+"""Logging for every process: structured events to standard error, secrets left out.
+
+`configure` is called once by a composition root; modules take `structlog.get_logger()`. Standard
+library loggers (uvicorn, SQLAlchemy) go the same way.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Final, Literal, TextIO
+
+import structlog
+
+Format = Literal["text", "json"]
+
+HIDDEN: Final = "[hidden]"
+_SECRET_KEY: Final = re.compile(
+    r"(?i)(password|passwd|secret|token|credential|authorization|cookie|api[-_]?key|private[-_]?key"
+    r"|kubeconfig|client[-_]?key)"
+)
+_PLAIN_KEY: Final = re.compile(r"(?i)(_name|_id|_count|_kind|_s|_at)$")
+_BEARER: Final = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}")
+_CONTENT_KEYS: Final = frozenset({"manifest", "body", "env", "data", "stringData", "binaryData"})
+
+Event = MutableMapping[str, Any]
+
+
+def configure(level: str = "info", fmt: Format = "text", stream: TextIO | None = None) -> None:
+    """Set up logging: `text` is key=value for people and grep, `json` one object a line."""
+    out = stream or sys.stderr
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redact,
+    ]
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if fmt == "json"
+        else structlog.processors.LogfmtRenderer(
+            key_order=["timestamp", "level", "event"], bool_as_flag=False
+        )
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(_number(level)),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    sink = logging.StreamHandler(out)
+    sink.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [sink]
+    root.setLevel(_number(level))
+
+
+def redact(logger: object, method: str, event: Event) -> Event:
+    """Hide what looks like a secret: values under such keys, contents of objects, bearer tokens."""
+    for key, value in event.items():
+        event[key] = _redacted(key, value)
+    return event
+
+
+def _redacted(key: str, value: Any) -> Any:
+    if is_secret_key(key) or key in _CONTENT_KEYS:
+        return HIDDEN if value not in (None, "") else value
+    if isinstance(value, dict):
+        return {k: _redacted(str(k), v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted("", item) for item in value]
+    if isinstance(value, str):
+        return _BEARER.sub(rf"\1 {HIDDEN}", value)
+    return value
+
+
+def is_secret_key(key: str) -> bool:
+    """Whether values under this key are to be hidden; `token_id` and `secret_name` are not."""
+    return _SECRET_KEY.search(key) is not None and _PLAIN_KEY.search(key) is None
+
+
+def _number(level: str) -> int:
+    return logging.getLevelNamesMapping()[level.upper()]

@@ -1,0 +1,230 @@
+"""From the bytes of a request to plain JSON values, or a refusal that says what is wrong and where.
+
+Bytes from outside are read here and nowhere else. The usual body is read by orjson and checked by
+counting; only where that leaves a doubt (duplicate keys, escapes, nesting) is it read again with
+care. YAML is read event by event (`shared.manifest_yaml`), so that nothing is ever expanded.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
+
+import orjson
+
+from shared.errors import Rejected
+from shared.manifest_yaml import read_yaml
+from shared.nesting import MAX_DEPTH, check_strings, depth_of_text, is_deeper_than
+from shared.quantity import shown
+
+__all__ = [
+    "JSON_TYPES",
+    "MAX_DEPTH",
+    "NDJSON_TYPES",
+    "UNREADABLE",
+    "YAML_TYPES",
+    "read_document",
+    "read_documents",
+    "read_json",
+    "read_ndjson",
+    "read_yaml",
+]
+
+JSON_TYPES: Final = frozenset({"application/json"})
+NDJSON_TYPES: Final = frozenset({"application/x-ndjson", "application/jsonlines"})
+YAML_TYPES: Final = frozenset(
+    {
+        "application/yaml",
+        "application/x-yaml",
+        "text/yaml",
+        "text/x-yaml",
+        "application/apply-patch+yaml",
+    }
+)
+
+# The codes that mean "not parseable" (status 400), as opposed to "parsed but invalid" (422).
+UNREADABLE: Final = frozenset(
+    {
+        "EmptyBody",
+        "MalformedJson",
+        "MalformedYaml",
+        "MultipleDocuments",
+        "UnsafeTag",
+        "AliasNotAllowed",
+        "InvalidEncoding",
+        "DuplicateKey",
+        "NonFiniteNumber",
+        "TooDeep",
+    }
+)
+
+_BOM: Final = b"\xef\xbb\xbf"
+_LARGEST_WHOLE: Final = 2**64 - 1
+
+
+def read_json(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
+    """One JSON value. Raises `Rejected`: EmptyBody, MalformedJson (with position), InvalidEncoding
+    (lone surrogates too), DuplicateKey, NonFiniteNumber, TooDeep, or ControlCharacter for a NUL in
+    a string (the one that is a 422).
+    """
+    body = body.removeprefix(_BOM)
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as cause:
+        _explain(body, max_depth, cause)
+    if _is_plainly_fine(body, value, max_depth):
+        return value
+    return _read_with_care(_decoded(body), max_depth)
+
+
+def read_document(body: bytes, content_type: str, max_depth: int = MAX_DEPTH) -> Any:
+    """The one document of a body; raises as `read_json` and `read_yaml` do, MultipleDocuments for
+    more than one, UnsupportedMediaType for a content type that is neither JSON nor YAML.
+    """
+    media_type = _media_type(content_type)
+    if media_type in JSON_TYPES:
+        return read_json(body, max_depth)
+    if media_type not in YAML_TYPES:
+        _refuse_media_type(content_type, JSON_TYPES | YAML_TYPES)
+    documents = read_yaml(body, max_depth)
+    if len(documents) > 1:
+        rule = f"the body holds {len(documents)} documents; one is expected here"
+        raise Rejected("MultipleDocuments", rule)
+    return documents[0]
+
+
+def read_documents(
+    body: bytes, content_type: str, max_depth: int = MAX_DEPTH
+) -> list[tuple[int, Any]]:
+    """All documents of a body, numbered from 0: YAML documents, NDJSON lines, the items of a JSON
+    list, or one JSON object; a `v1 List` gives its items. Raises as `read_document` does.
+    """
+    media_type = _media_type(content_type)
+    documents: list[Any]
+    if media_type in YAML_TYPES:
+        documents = read_yaml(body, max_depth)
+    elif media_type in NDJSON_TYPES:
+        documents = [read_json(line, max_depth) for _, line in _lines(body)]
+    elif media_type in JSON_TYPES:
+        value = read_json(body, max_depth + 1)
+        documents = value if isinstance(value, list) else [value]
+    else:
+        _refuse_media_type(content_type, JSON_TYPES | YAML_TYPES | NDJSON_TYPES)
+    return list(enumerate(item for document in documents for item in _items(document)))
+
+
+def read_ndjson(body: bytes, max_depth: int = MAX_DEPTH) -> Iterator[tuple[int, Any | Rejected]]:
+    """The lines of an NDJSON body with their numbers from 0, blank ones left out; a line that
+    cannot be read gives its refusal, and the others are read all the same.
+    """
+    for number, line in _lines(body):
+        try:
+            yield number, read_json(line, max_depth)
+        except Rejected as refusal:
+            yield number, refusal
+
+
+def _lines(body: bytes) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(body.split(b"\n")):
+        if line.strip():
+            yield number, line
+
+
+def _items(document: Any) -> list[Any]:
+    """The items of a `List`, as kubectl reads it; any other document is itself."""
+    if isinstance(document, dict) and document.get("kind") == "List":
+        items = document.get("items")
+        if document.get("apiVersion") == "v1" and isinstance(items, list):
+            return items
+    return [document]
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _refuse_media_type(content_type: str, known: frozenset[str]) -> NoReturn:
+    rule = f"{shown(content_type)}: send one of {', '.join(sorted(known))}"
+    raise Rejected("UnsupportedMediaType", rule)
+
+
+def _is_plainly_fine(body: bytes, value: Any, max_depth: int) -> bool:
+    r"""Whether counting proves that there is no duplicate key, no NUL and no excess of nesting.
+
+    Every key is followed by `":`, once whitespace before a colon is ruled out. Text within strings
+    counts alike in the body and in the value printed again, once `\u` is ruled out. So equal counts
+    mean that no key was lost. NUL can only come as an escape.
+    """
+    if b"\\u" in body or any(gap in body for gap in (b" :", b"\t:", b"\n:", b"\r:")):
+        return False
+    try:
+        printed = orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    if body.count(b'":') != printed.count(b'":'):
+        return False
+    openings = body.count(b"{") + body.count(b"[")
+    return openings <= max_depth or not is_deeper_than(value, max_depth)
+
+
+def _decoded(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as cause:
+        rule = f"the body is not UTF-8: byte {cause.start} is {body[cause.start]:#04x}"
+        raise Rejected("InvalidEncoding", rule) from None
+
+
+def _read_with_care(text: str, max_depth: int) -> Any:
+    if depth_of_text(text, max_depth) > max_depth:
+        raise Rejected("TooDeep", f"nested more than {max_depth} levels deep")
+    value = json.loads(
+        text,
+        object_pairs_hook=_without_duplicates,
+        parse_constant=_refuse_constant,
+        parse_float=_finite,
+        parse_int=_whole,
+    )
+    check_strings(value)
+    return value
+
+
+def _explain(body: bytes, max_depth: int, cause: orjson.JSONDecodeError) -> NoReturn:
+    """Say why orjson refused `body`."""
+    if not body.strip():
+        raise Rejected("EmptyBody", "the body is empty")
+    text = _decoded(body)
+    try:
+        _read_with_care(text, max_depth)
+    except json.JSONDecodeError as fault:
+        rule = f"{fault.msg} at line {fault.lineno}, column {fault.colno} (character {fault.pos})"
+        raise Rejected("MalformedJson", rule) from None
+    raise Rejected("MalformedJson", str(cause)) from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise Rejected("DuplicateKey", f"key {shown(key)} occurs twice in one object")
+            seen.add(key)
+    return made
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise Rejected("NonFiniteNumber", f"{text} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise Rejected("NonFiniteNumber", f"{shown(text)} is beyond what a number can hold")
+    return number
+
+
+def _whole(text: str) -> int | float:
+    """A whole number; as orjson does, one beyond 64 bits becomes a float."""
+    number = int(text) if len(text) <= 20 else None
+    fits = number is not None and -(2**63) <= number <= _LARGEST_WHOLE
+    return number if number is not None and fits else _finite(text)
