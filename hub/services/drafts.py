@@ -1,0 +1,113 @@
+"""Drafts: manifests that have been read, cleaned of what servers write, and hashed. Pure.
+
+The same cleaning for every way in, so that an object read back from the hub cluster equals the one
+that was applied there, whatever its API server wrote around it.
+"""
+
+import datetime as dt
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from hub.domain.shape import encode, shape_hash
+from hub.services.ids import generated_name, new_uid
+from shared import labels as keys
+from shared.kinds.parsed import Parsed
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+ORIGIN_REST = "rest"
+ORIGIN_HUB_CLUSTER = "hub-cluster"
+ORIGIN_HUB = "hub"
+ORIGIN_ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A manifest on its way in. `uid` is its hub-cluster uid, or new. `index` is its place in a list."""
+
+    parsed: Parsed
+    manifest: dict[str, Any]
+    body: bytes
+    hash: str
+    name: str
+    uid: str
+    origin: str
+    created_at: dt.datetime | None = None  # of a hub cluster's object: its creationTimestamp
+    index: int = 0
+
+    @property
+    def is_job(self) -> bool:
+        return self.parsed.kind == "Job" and self.parsed.group == "batch"
+
+    @property
+    def queue(self) -> str:
+        """The LocalQueue it names: the label, else the annotation of the same key; "" if none."""
+        return queue_name(self.parsed)
+
+    @property
+    def shape(self) -> str:
+        return shape_hash(self.parsed.pod_sets)
+
+    def pod_sets(self) -> list[dict[str, Any]]:
+        return encode(self.parsed.pod_sets)
+
+
+def draft(
+    parsed: Parsed,
+    now: dt.datetime,
+    *,
+    origin: str = ORIGIN_REST,
+    uid: str = "",
+    created_at: dt.datetime | None = None,
+    index: int = 0,
+) -> Draft:
+    """Make a draft of what was read. Without `uid` it gets a new one."""
+    name = parsed.name or generated_name(parsed.generate_name)
+    manifest = _cleaned(parsed, name)
+    body = orjson.dumps(manifest, option=orjson.OPT_SORT_KEYS)
+    return Draft(
+        parsed=parsed,
+        manifest=manifest,
+        body=body,
+        hash=hashlib.blake2b(body, digest_size=16).hexdigest(),
+        name=name,
+        uid=uid or new_uid(now),
+        origin=origin,
+        created_at=created_at,
+        index=index,
+    )
+
+
+def queue_name(parsed: Parsed) -> str:
+    """The LocalQueue a Job names: the label, else the annotation of the same key; "" if none."""
+    if parsed.kind == "Workload":
+        return str(parsed.spec.get("queueName") or "")
+    return str(parsed.labels.get(keys.QUEUE_NAME) or parsed.annotations.get(keys.QUEUE_NAME) or "")
+
+
+def read_by_the_hub(annotations: Any) -> dict[str, str]:
+    """The annotations that the hub keeps beside a job's state: its own and Kueue's."""
+    if not annotations:
+        return {}
+    return {
+        key: value
+        for key, value in annotations.items()
+        if key.startswith((keys.PREFIX, keys.KUEUE_PREFIX))
+    }
+
+
+def _cleaned(parsed: Parsed, name: str) -> dict[str, Any]:
+    """The manifest without status and without metadata that servers write."""
+    metadata: dict[str, Any] = {"name": name}
+    if parsed.namespace:
+        metadata["namespace"] = parsed.namespace
+    if parsed.labels:
+        metadata["labels"] = dict(parsed.labels)
+    annotations = {key: text for key, text in parsed.annotations.items() if key != LAST_APPLIED}
+    if annotations:
+        metadata["annotations"] = annotations
+    manifest = {key: value for key, value in parsed.raw.items() if key != "status"}
+    manifest["metadata"] = metadata
+    return manifest
