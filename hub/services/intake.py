@@ -1,0 +1,242 @@
+"""Submitting Jobs: one transaction takes any number of them, from any number of callers.
+
+The one way in for Jobs: REST, batches, `apply` and the bridge all end in `submit_jobs`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.services.drafts import Draft, read_by_the_hub
+from hub.services.limits import Intake
+from hub.services.provided import (
+    DEFAULT,
+    KUEUE,
+    ensure_default_queue,
+    ensure_namespaces,
+)
+from hub.store import manifests, objects, workloads
+from hub.store.unit import Unit
+from shared import labels as keys
+from shared.errors import Rejected
+
+Row = dict[str, Any]
+PENDING = "Pending"
+QUEUE_NOT_FOUND = "QueueNotFound"
+
+
+class NameTaken(Rejected):
+    """409 AlreadyExists; `uid` is of the job that has the name."""
+
+    def __init__(self, given: Draft, uid: str) -> None:
+        super().__init__(
+            "AlreadyExists",
+            f"job {given.parsed.namespace}/{given.name} exists with uid {uid}; "
+            "delete it or choose another name",
+            "metadata.name",
+        )
+        self.uid = uid
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The LocalQueue a job waits in; with a reason where it can not be admitted as things stand."""
+
+    name: str
+    reason: str = ""
+    message: str = ""
+
+
+def submit_jobs(
+    unit: Unit, drafts: Sequence[Draft], intake: Intake, *, strict: bool
+) -> list[Row | Rejected]:
+    """Take Jobs; per draft its workload row, or why it was refused.
+
+    `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise such a
+    job waits and says so. Codes: AlreadyExists, OwnedElsewhere, QueueNotFound,
+    PriorityClassNotFound.
+    """
+    taken = workloads.live_by_name(unit, [(d.parsed.namespace, d.name) for d in drafts])
+    queues = resolve_queues(unit, drafts, intake)
+    priorities = resolve_priorities(unit, drafts)
+    answers: list[Row | Rejected] = []
+    accepted: list[tuple[Draft, Row]] = []
+    for given in drafts:
+        answer = _judge(unit, given, taken, queues, priorities, strict=strict)
+        answers.append(answer)
+        if not isinstance(answer, Rejected):
+            taken[(given.parsed.namespace, given.name)] = answer
+            accepted.append((given, answer))
+    if accepted:
+        _store(unit, accepted)
+    return answers
+
+
+def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[str, Queue]:
+    """By uid of the draft: the queue label, else the annotation, else LocalQueue `default`.
+
+    Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says.
+    """
+    namespaces = {given.parsed.namespace for given in drafts}
+    present = objects.names_of(unit, KUEUE, "LocalQueue", sorted(namespaces))
+    unnamed = [given for given in drafts if not given.queue]
+    if unnamed and intake.unqueued_jobs == "Default":
+        ensure_default_queue(
+            unit,
+            {given.parsed.namespace for given in unnamed},
+            {
+                name
+                for given in unnamed
+                for each in given.parsed.pod_sets
+                for name in each.requests
+            },
+        )
+        present |= {(given.parsed.namespace, DEFAULT) for given in unnamed}
+    return {given.uid: _queue(given, present) for given in drafts}
+
+
+def resolve_priorities(unit: Unit, drafts: Sequence[Draft]) -> dict[str, int]:
+    """The value of each WorkloadPriorityClass that drafts name and that exists."""
+    named = {name for given in drafts if (name := priority_class(given))}
+    if not named:
+        return {}
+    rows = objects.list_kind(unit, KUEUE, "WorkloadPriorityClass", names=sorted(named))
+    return {row["name"]: int((row["spec"] or {}).get("value") or 0) for row in rows}
+
+
+def priority_class(given: Draft) -> str:
+    """The WorkloadPriorityClass a Job names, or ""."""
+    return str(given.parsed.labels.get(keys.PRIORITY_CLASS) or "")
+
+
+def shape_columns(given: Draft) -> Row:
+    """The columns that follow from a Job's spec."""
+    spec = given.parsed.spec
+    parallelism = spec.get("parallelism")
+    return {
+        "shape": given.shape,
+        "parallelism": 1 if parallelism is None else parallelism,
+        # As Kubernetes defaults it: 1 where neither is given, a work queue where only this is not.
+        "completions": 1
+        if parallelism is None and spec.get("completions") is None
+        else spec.get("completions"),
+        "ttl_s": spec.get("ttlSecondsAfterFinished"),
+        "labels": dict(given.parsed.labels),
+        "annotations": read_by_the_hub(given.parsed.annotations),
+    }
+
+
+def _queue(given: Draft, present: set[tuple[str, str]]) -> Queue:
+    name = given.queue
+    namespace = given.parsed.namespace
+    if (namespace, name or DEFAULT) in present:
+        return Queue(name or DEFAULT)
+    message = (
+        f"LocalQueue {namespace}/{name} does not exist"
+        if name
+        else f"the Job names no queue and namespace {namespace} has no LocalQueue {DEFAULT}"
+    )
+    return Queue(name, QUEUE_NOT_FOUND, message)
+
+
+def _judge(
+    unit: Unit,
+    given: Draft,
+    taken: dict[tuple[str, str], Row],
+    queues: dict[str, Queue],
+    priorities: dict[str, int],
+    *,
+    strict: bool,
+) -> Row | Rejected:
+    """The new workload's row, or why there is none."""
+    holder = taken.get((given.parsed.namespace, given.name))
+    if holder is not None:
+        return occupied(given, holder)
+    queue = queues[given.uid]
+    if strict and queue.reason:
+        return Rejected(queue.reason, queue.message, f"metadata.labels[{keys.QUEUE_NAME}]")
+    named = priority_class(given)
+    if strict and named and named not in priorities:
+        return Rejected(
+            "PriorityClassNotFound",
+            f"WorkloadPriorityClass {named} does not exist",
+            f"metadata.labels[{keys.PRIORITY_CLASS}]",
+        )
+    return _row(unit, given, queue, named, priorities.get(named, 0))
+
+
+def occupied(given: Draft, holder: Row) -> Rejected:
+    """Why a draft can not have the name that `holder` has."""
+    if holder["origin"] != given.origin:
+        return Rejected(
+            "OwnedElsewhere",
+            f"job {holder['namespace']}/{holder['name']} came from {holder['origin']} "
+            f"and can not be changed from {given.origin}",
+            "metadata.name",
+        )
+    return NameTaken(given, holder["uid"])
+
+
+def _row(unit: Unit, given: Draft, queue: Queue, named: str, priority: int) -> Row:
+    created = given.created_at or unit.now
+    return {
+        "uid": given.uid,
+        "kind": "Job",
+        "namespace": given.parsed.namespace,
+        "name": given.name,
+        "live": True,
+        "origin": given.origin,
+        **shape_columns(given),
+        "queue": queue.name,
+        "priority": priority,
+        "priority_class": named,
+        "generation": 1,
+        "state": PENDING,
+        "reason": queue.reason,
+        "message": queue.message,
+        "cluster_queue": "",
+        "admission": None,
+        "placement": "",
+        "scores": None,
+        "cluster": "",
+        "epoch": 0,
+        "withdraw_to": "",
+        "set_aside": None,
+        "succeeded": 0,
+        "failed": 0,
+        "active": 0,
+        "ready": 0,
+        "created_at": created,
+        "queued_at": created,
+        "placed_at": None,
+        "applied_at": None,
+        "started_at": None,
+        "finished_at": None,
+        "deleted_at": None,
+    }
+
+
+def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
+    ensure_namespaces(unit, {row["namespace"] for _, row in accepted})
+    shapes: dict[str, Any] = {}
+    for given, row in accepted:
+        if row["shape"] not in shapes:
+            shapes[row["shape"]] = given.pod_sets()
+    manifests.add_shapes(unit, shapes)
+    manifests.add(
+        unit,
+        [
+            {"uid": given.uid, "generation": 1, "manifest": given.body, "hash": given.hash}
+            for given, _ in accepted
+        ],
+    )
+    workloads.add(unit, [row for _, row in accepted])
+    for _, row in accepted:
+        unit.event(
+            uid=row["uid"],
+            kind="Job",
+            namespace=row["namespace"],
+            name=row["name"],
+            reason="Submitted",
+            message=row["message"] or f"waits in queue {row['queue']}",
+        )

@@ -1,0 +1,73 @@
+"""What an administrator may set, as small frozen records by concern; services get them passed in.
+
+`hub.config` reads them from the environment; nothing here or below does.
+"""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Literal
+
+from shared.wire.agent_v1 import SUSPECT_AFTER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What becomes of what users send."""
+
+    unqueued_jobs: Literal["Default", "Reject"] = "Default"
+    """A Job without queue in a namespace without LocalQueue `default`: provide one, or refuse it."""
+    missing_namespace_selector: Literal["Everything", "Nothing"] = "Everything"
+    """Namespaces that a ClusterQueue without namespaceSelector admits (Kueue's is Nothing)."""
+    idempotency_kept: dt.timedelta = dt.timedelta(hours=24)
+    """How long a reply can be replayed under its Idempotency-Key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """Limits of the live cycle."""
+
+    cycle_s: float = 0.5
+    """A cycle ends after this long and goes on from a fresh snapshot, s."""
+    cycle_placements: int = 5000
+    """Placements of one cycle: one transaction."""
+    pods_pending_timeout_s: float = 600.0
+    """Placed without all pods bound for this long: withdraw and requeue, s."""
+    suspect_after_s: float = SUSPECT_AFTER_S
+    """A cluster silent for this long gets no new work, s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what grows is kept."""
+
+    events: dt.timedelta = dt.timedelta(days=7)
+    changes: dt.timedelta = dt.timedelta(hours=1)
+    finished_jobs: dt.timedelta = dt.timedelta(days=7)
+    audit: dt.timedelta = dt.timedelta(days=90)
+    explanations: dt.timedelta = dt.timedelta(days=1)
+    shapes: dt.timedelta = dt.timedelta(days=1)
+    tokens: dt.timedelta = dt.timedelta(days=30)
+    every_s: float = 30.0
+    """How often old rows are looked for, s."""
+    rows_per_turn: int = 5000
+    """Rows deleted in one transaction: bounds how long writers wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The HTTP edge."""
+
+    body_bytes: int = 1 << 20
+    """Largest body of one request."""
+    bulk_body_bytes: int = 16 << 20
+    """Largest body of a batch or of several documents."""
+    agent_body_bytes: int = 8 << 20
+    """Largest body of an agent's request."""
+    streams_per_principal: int = 1000
+    """Change streams one principal may hold open."""
+    token_cache_s: float = 5.0
+    """A revoked credential ends within this long, s."""
+    continue_kept: dt.timedelta = dt.timedelta(minutes=15)
+    """How long a list can be continued."""
+    join_token_kept: dt.timedelta = dt.timedelta(minutes=15)
+    """How long a join token can be redeemed."""

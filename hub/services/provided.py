@@ -1,0 +1,144 @@
+"""What the hub provides by itself: missing Namespaces, and the default queue.
+
+Objects of origin `hub` yield to a user's object of the same name (architecture, section 4).
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import orjson
+
+from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB, Draft, draft
+from hub.store import clusters, objects
+from hub.store.unit import Unit
+from shared.kinds.registry import is_typed, parse
+
+KUEUE = "kueue.x-k8s.io"
+_KUEUE_VERSION = f"{KUEUE}/v1beta2"
+DEFAULT = "default"
+_PLENTY = "1P"
+_ALWAYS = ("cpu", "memory")
+
+
+def ensure_namespaces(unit: Unit, names: Collection[str]) -> None:
+    """Create the Namespaces among `names` that do not exist."""
+    known = {row["name"] for row in objects.list_kind(unit, "", "Namespace", names=sorted(names))}
+    for name in sorted(set(names) - known - {""}):
+        store(unit, _made("v1", "Namespace", name), ORIGIN_ANY)
+
+
+def ensure_default_queue(
+    unit: Unit, namespaces: Iterable[str], resources: Collection[str]
+) -> None:
+    """See that each namespace has a LocalQueue `default`, and that `resources` have quota there.
+
+    The first use creates flavor, ClusterQueue (1P of every resource that any member or job names)
+    and LocalQueue; later uses add what is missing. A user's objects of these names are left alone.
+    """
+    queue = objects.find(unit, KUEUE, "ClusterQueue", "", DEFAULT)
+    if queue is None:
+        if objects.find(unit, KUEUE, "ResourceFlavor", "", DEFAULT) is None:
+            store(unit, _made(_KUEUE_VERSION, "ResourceFlavor", DEFAULT, spec={}), ORIGIN_HUB)
+        covered = {*_ALWAYS, *resources, *_of_members(unit)}
+        store(unit, _cluster_queue(covered), ORIGIN_HUB)
+    elif queue["origin"] == ORIGIN_HUB:
+        has = covered_resources(queue["spec"] or {})
+        if not has.issuperset(resources):
+            update(unit, queue, _cluster_queue(has | set(resources)))
+    wanted = set(namespaces)
+    present = objects.names_of(unit, KUEUE, "LocalQueue", sorted(wanted))
+    for namespace in sorted(wanted):
+        if (namespace, DEFAULT) not in present:
+            spec = {"clusterQueue": DEFAULT}
+            made = _made(_KUEUE_VERSION, "LocalQueue", DEFAULT, namespace=namespace, spec=spec)
+            store(unit, made, ORIGIN_HUB)
+
+
+def store(unit: Unit, manifest: dict[str, Any], origin: str) -> dict[str, Any]:
+    """Insert an object from a manifest that holds; the row."""
+    row = row_of(draft(parse(manifest), unit.now, origin=origin), unit)
+    objects.add(unit, row)
+    return row
+
+
+def update(unit: Unit, row: dict[str, Any], manifest: dict[str, Any]) -> None:
+    """Replace the manifest of an object that the hub itself provides."""
+    new = row_of(draft(parse(manifest), unit.now, origin=row["origin"]), unit)
+    objects.change(
+        unit,
+        row["uid"],
+        manifest=new["manifest"],
+        spec=new["spec"],
+        hash=new["hash"],
+        generation=row["generation"] + 1,
+        updated_at=unit.now,
+    )
+
+
+def row_of(given: Draft, unit: Unit) -> dict[str, Any]:
+    """The row of a new object."""
+    parsed = given.parsed
+    return {
+        "uid": given.uid,
+        "api_group": parsed.group,
+        "api_version": parsed.api_version,
+        "kind": parsed.kind,
+        "namespace": parsed.namespace,
+        "name": given.name,
+        "origin": given.origin,
+        "generation": 1,
+        "labels": dict(parsed.labels),
+        "annotations": dict(parsed.annotations),
+        "spec": parsed.spec if is_typed(parsed.api_version, parsed.kind) else None,
+        "manifest": given.manifest,
+        "hash": given.hash,
+        "status": None,
+        "created_at": given.created_at or unit.now,
+        "updated_at": unit.now,
+        "deleted_at": None,
+    }
+
+
+def covered_resources(spec: dict[str, Any]) -> set[str]:
+    """Resources that a ClusterQueue's normalised spec has quota for."""
+    return {
+        name
+        for group in spec.get("resourceGroups") or ()
+        for name in group.get("coveredResources") or ()
+    }
+
+
+def _cluster_queue(resources: Collection[str]) -> dict[str, Any]:
+    names = sorted(resources)
+    quotas = [{"name": name, "nominalQuota": _PLENTY} for name in names]
+    return _made(
+        _KUEUE_VERSION,
+        "ClusterQueue",
+        DEFAULT,
+        spec={
+            "namespaceSelector": {},
+            "queueingStrategy": "BestEffortFIFO",
+            "resourceGroups": [
+                {
+                    "coveredResources": names,
+                    "flavors": [{"name": DEFAULT, "resources": quotas}],
+                }
+            ],
+        },
+    )
+
+
+def _made(api_version: str, kind: str, name: str, **parts: Any) -> dict[str, Any]:
+    metadata = {"name": name}
+    if "namespace" in parts:
+        metadata["namespace"] = parts.pop("namespace")
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
+
+
+def _of_members(unit: Unit) -> set[str]:
+    """Resources that any member's nodes have."""
+    found: set[str] = set()
+    for capacity, _at in clusters.get_capacities(unit).values():
+        for pool in orjson.loads(capacity).get("pools") or ():
+            found.update(pool.get("resources") or ())
+    return found

@@ -1,0 +1,105 @@
+"""How rows look to people and scripts: plain JSON, one function per noun. Pure."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from shared.errors import Rejected
+
+Row = Mapping[str, Any]
+
+
+def stamp(instant: dt.datetime | None) -> str | None:
+    """RFC 3339 in UTC with microseconds and Z, or None."""
+    if instant is None:
+        return None
+    return instant.isoformat().replace("+00:00", "Z")
+
+
+def job(row: Row) -> dict[str, Any]:
+    """A job as lists show it: the fields that scripts rely on."""
+    return {
+        "uid": row["uid"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "queue": row["queue"],
+        "state": row["state"],
+        "reason": row["reason"],
+        "cluster": row["cluster"],
+        "epoch": row["epoch"],
+        "createdAt": stamp(row["created_at"]),
+        "startedAt": stamp(row["started_at"]),
+        "finishedAt": stamp(row["finished_at"]),
+    }
+
+
+def whole_job(row: Row, manifest: Any, pod_sets: Any) -> dict[str, Any]:
+    """Everything about one job."""
+    return {
+        **job(row),
+        "message": row["message"],
+        "origin": row["origin"],
+        "generation": row["generation"],
+        "clusterQueue": row["cluster_queue"],
+        "priority": row["priority"],
+        "priorityClass": row["priority_class"],
+        "placement": row["placement"],
+        "counts": {name: row[name] for name in ("active", "ready", "succeeded", "failed")},
+        "parallelism": row["parallelism"],
+        "completions": row["completions"],
+        "podSets": pod_sets,
+        "admission": row["admission"],
+        "decision": row["scores"],
+        "labels": row["labels"],
+        "annotations": row["annotations"],
+        "withdrawTo": row["withdraw_to"],
+        "queuedAt": stamp(row["queued_at"]),
+        "placedAt": stamp(row["placed_at"]),
+        "appliedAt": stamp(row["applied_at"]),
+        "deletedAt": stamp(row["deleted_at"]),
+        "manifest": manifest,
+    }
+
+
+def event(row: Row) -> dict[str, Any]:
+    """One event."""
+    return {
+        "id": row["id"],
+        "at": stamp(row["at"]),
+        "uid": row["uid"],
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "type": row["type"],
+        "reason": row["reason"],
+        "message": row["message"],
+    }
+
+
+def whole_object(row: Row) -> dict[str, Any]:
+    """An object as Kubernetes would show it: its manifest with what the hub knows in metadata."""
+    manifest = dict(row["manifest"])
+    metadata = {
+        **manifest.get("metadata", {}),
+        "uid": row["uid"],
+        "generation": row["generation"],
+        "creationTimestamp": stamp(row["created_at"]),
+    }
+    if row["deleted_at"] is not None:
+        metadata["deletionTimestamp"] = stamp(row["deleted_at"])
+    manifest["metadata"] = metadata
+    if row["status"] is not None:
+        manifest["status"] = row["status"]
+    return {**manifest, "origin": row["origin"]}
+
+
+def refusal(error: Rejected) -> dict[str, Any]:
+    """Why one entry of several was refused."""
+    return {
+        "code": error.code,
+        "detail": error.detail,
+        "errors": [
+            {"field": each.field, "code": each.code, "message": each.message}
+            for each in error.errors
+        ],
+    }
