@@ -44,7 +44,7 @@ def retrying(
     cap_s: float = CAP_S,
     before_wait: Callable[[int, BaseException, float], None] | None = None,
 ) -> AsyncRetrying:
-    """Tries again while `retryable` says so: `await retrying(…)(work)`, or `async for attempt in` it.
+    """Tries again while `retryable` says so; await the result with a function, or loop over it.
 
     `attempts` None means for ever. The last error is raised as it is. `before_wait` is told of the
     attempt's number, its error and the wait in seconds.
