@@ -40,7 +40,7 @@ class ClusterQueue(Model):
 
 
 class EitherClusterQueueSpec(ClusterQueueSpec, v1beta2.ClusterQueueSpec):
-    """The fields of both versions."""
+    """Quota and policy of a queue; the fields of v1beta1 and v1beta2."""
 
 
 class EitherClusterQueue(Model):
@@ -60,7 +60,7 @@ class Workload(Model):
 
 
 class EitherWorkloadSpec(WorkloadSpec, v1beta2.WorkloadSpec):
-    """The fields of both versions."""
+    """Pods that are admitted together; the fields of v1beta1 and v1beta2."""
 
 
 class EitherWorkload(Model):

@@ -125,14 +125,14 @@ class LabelExpression(Model):
 
 
 class LabelSelector(Model):
-    """A metav1.LabelSelector; its rules are `selectors.check_label_selector`'s."""
+    """Selects by labels: everything in matchLabels and matchExpressions must hold."""
 
     match_labels: Labels | None = None
     match_expressions: list[LabelExpression] | None = None
 
 
 class Condition(Model):
-    """A metav1.Condition."""
+    """One aspect of the state, with when it last changed and why."""
 
     type: str = Field(max_length=316)
     status: str = Field(json_schema_extra={"enum": ["True", "False", "Unknown"]})

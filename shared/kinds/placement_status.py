@@ -1,0 +1,75 @@
+"""Status of a placement, as KubeFleet has it (placement.md, 1.3): for the schemas.
+
+The hub writes these fields; `docs` and `kubectl describe` show them. Lists of drifts and diffs are
+bounded at 100 as there.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from shared.kinds.model import Condition, Model, Timestamp, by_type
+
+Hundred = Field(max_length=100)
+
+
+class Envelope(Model):
+    name: str
+    namespace: str | None = None
+    type: str | None = None
+
+
+class ResourceIdentifier(Model):
+    group: str | None = None
+    version: str
+    kind: str
+    name: str
+    namespace: str | None = None
+    envelope: Envelope | None = None
+
+
+class FailedPlacement(ResourceIdentifier):
+    condition: Condition
+
+
+class ObservedDifference(Model):
+    path: str
+    value_in_member: str | None = None
+    value_in_hub: str | None = None
+
+
+class DriftedPlacement(ResourceIdentifier):
+    observation_time: Timestamp
+    target_cluster_observed_generation: int
+    first_drifted_observed_time: Timestamp
+    observed_drifts: Annotated[list[ObservedDifference], Hundred] | None = None
+
+
+class DiffedPlacement(ResourceIdentifier):
+    observation_time: Timestamp
+    target_cluster_observed_generation: int | None = None
+    first_diffed_observed_time: Timestamp
+    observed_diffs: Annotated[list[ObservedDifference], Hundred] | None = None
+
+
+class NamespacedName(Model):
+    name: str
+    namespace: str | None = None
+
+
+class PerClusterStatus(Model):
+    cluster_name: str | None = None
+    observed_resource_index: str | None = None
+    applicable_cluster_resource_overrides: list[str] | None = None
+    applicable_resource_overrides: list[NamespacedName] | None = None
+    failed_placements: Annotated[list[FailedPlacement], Hundred] | None = None
+    drifted_placements: Annotated[list[DriftedPlacement], Hundred] | None = None
+    diffed_placements: Annotated[list[DiffedPlacement], Hundred] | None = None
+    conditions: list[Condition] | None = by_type()
+
+
+class PlacementStatus(Model):
+    selected_resources: list[ResourceIdentifier] | None = None
+    observed_resource_index: str | None = None
+    placement_statuses: list[PerClusterStatus] | None = None
+    conditions: list[Condition] | None = by_type()
