@@ -6,33 +6,21 @@ The records themselves are `hub.services.limits`: nothing below `hub.main` reads
 import datetime as dt
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from hub.services.limits import Api, Intake, Retention, Scheduling
-
-__all__ = ["Api", "Intake", "Retention", "Scheduling", "Settings"]
+from hub.services.limits import Limits
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """All settings."""
-
-    intake: Intake = field(default_factory=Intake)
-    scheduling: Scheduling = field(default_factory=Scheduling)
-    retention: Retention = field(default_factory=Retention)
-    api: Api = field(default_factory=Api)
-
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        """Defaults, overridden by the environment. Raises ValueError naming the variable."""
-        defaults = cls()
-        return cls(
-            **{
-                each.name: _read(each.name, getattr(defaults, each.name), environ)
-                for each in fields(cls)
-            }
-        )
+def limits_from(environ: Mapping[str, str]) -> Limits:
+    """Defaults, overridden by the environment. Raises ValueError naming the variable."""
+    defaults = Limits()
+    return Limits(
+        **{
+            each.name: _read(each.name, getattr(defaults, each.name), environ)
+            for each in fields(defaults)
+        }
+    )
 
 
 def _read(concern: str, defaults: Any, environ: Mapping[str, str]) -> Any:

@@ -4,7 +4,7 @@
 """
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from shared.wire.agent_v1 import SUSPECT_AFTER_S
@@ -71,3 +71,13 @@ class Api:
     """How long a list can be continued."""
     join_token_kept: dt.timedelta = dt.timedelta(minutes=15)
     """How long a join token can be redeemed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Everything an administrator may set."""
+
+    intake: Intake = field(default_factory=Intake)
+    scheduling: Scheduling = field(default_factory=Scheduling)
+    retention: Retention = field(default_factory=Retention)
+    api: Api = field(default_factory=Api)

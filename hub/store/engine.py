@@ -79,9 +79,9 @@ class Database:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._read, fn)
 
-    def subscribe(self) -> Subscription:
-        """Follow the commits after `revision`, from the running event loop."""
-        subscription = Subscription(self.revision)
+    def subscribe(self, *kinds: str) -> Subscription:
+        """Follow the commits after `revision`, from the running event loop; only `kinds`, if given."""
+        subscription = Subscription(self.revision, frozenset(kinds) or None)
         alive = {follower for follower in self._followers if not follower.closed}
         self._followers = frozenset(alive | {subscription})
         return subscription

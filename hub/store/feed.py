@@ -18,10 +18,14 @@ class Change:
 
 
 class Subscription:
-    """One follower's place in the feed; belongs to the event loop it was made in."""
+    """One follower's place in the feed; belongs to the event loop it was made in.
 
-    def __init__(self, revision: int) -> None:
+    With `kinds` it hears of those alone, and is not woken by others.
+    """
+
+    def __init__(self, revision: int, kinds: frozenset[str] | None = None) -> None:
         self.loop = asyncio.get_running_loop()
+        self._kinds = kinds
         self._revision = revision
         self._pending: dict[str, set[str]] = {}
         self._news = asyncio.Event()
@@ -29,10 +33,11 @@ class Subscription:
 
     def push(self, change: Change) -> None:
         """Add a commit; called in the follower's loop, in order."""
-        for kind, keys in change.keys.items():
-            self._pending.setdefault(kind, set()).update(keys)
         self._revision = change.revision
-        self._news.set()
+        for kind, keys in change.keys.items():
+            if self._kinds is None or kind in self._kinds:
+                self._pending.setdefault(kind, set()).update(keys)
+                self._news.set()
 
     def take(self) -> Change | None:
         """What has come since the last one taken, without waiting."""
