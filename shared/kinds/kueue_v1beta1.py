@@ -29,7 +29,7 @@ class FlavorFungibility(v1beta2.FlavorFungibility):
     when_can_preempt: Preempt = "TryNextFlavor"  # type: ignore[assignment]  # wider on purpose
 
 
-class ClusterQueueSpec(v1beta2.ClusterQueueCommon):
+class ClusterQueueSpec(v1beta2.ClusterQueueFields):
     cohort: Name | None = None
     admission_checks: Annotated[list[Name], Field(max_length=64)] | None = None
     flavor_fungibility: FlavorFungibility = Field(default_factory=FlavorFungibility)
@@ -47,7 +47,7 @@ class EitherClusterQueue(Model):
     spec: EitherClusterQueueSpec = Field(default_factory=EitherClusterQueueSpec)
 
 
-class WorkloadSpec(v1beta2.WorkloadCommon):
+class WorkloadSpec(v1beta2.WorkloadFields):
     priority_class_name: str | None = Field(default=None, max_length=253)
     priority_class_source: (
         Literal["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""]

@@ -66,7 +66,7 @@ class AdmissionChecksStrategy(Model):
     admission_checks: list[AdmissionCheckRule] | None = keyed("name", min_length=1, max_length=64)
 
 
-class ClusterQueueCommon(Model):
+class ClusterQueueFields(Model):
     """What both versions of ClusterQueue share."""
 
     resource_groups: Annotated[list[ResourceGroup], Field(max_length=16)] | None = None
@@ -80,7 +80,7 @@ class ClusterQueueCommon(Model):
     flavor_fungibility: FlavorFungibility = Field(default_factory=FlavorFungibility)
 
 
-class ClusterQueueSpec(ClusterQueueCommon):
+class ClusterQueueSpec(ClusterQueueFields):
     cohort_name: Name | None = None
     concurrent_admission_policy: Opaque | None = None
 
@@ -169,7 +169,7 @@ class PriorityClassRef(Model):
     name: Name
 
 
-class WorkloadCommon(Model):
+class WorkloadFields(Model):
     """What both versions of Workload share."""
 
     pod_sets: list[WorkloadPodSet] = keyed("name", min_length=1, max_length=18)
@@ -179,7 +179,7 @@ class WorkloadCommon(Model):
     maximum_execution_time_seconds: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
 
 
-class WorkloadSpec(WorkloadCommon):
+class WorkloadSpec(WorkloadFields):
     priority_class_ref: PriorityClassRef | None = None
     preemption_gates: Annotated[list[Opaque], Field(max_length=8)] | None = None
 
