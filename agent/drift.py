@@ -55,6 +55,18 @@ def differences(manifest: Object, live: Object, manager: str) -> list[Difference
     return list(_walk((), comparable(manifest), live, owned))
 
 
+def contested(manifest: Object, live: Object, manager: str) -> list[Difference]:
+    """Drift of a live object that was applied from an older manifest which is not known any more.
+
+    Only what somebody else owns counts: a path that is new in this manifest is nobody's yet.
+    """
+    others = ownership.owned_by_others(live, manager)
+    found = differences(manifest, live, manager)
+    if found is None:
+        found = compared(manifest, live)
+    return [d for d in found if d.member is not ABSENT and ownership.covers(others, d.path)]
+
+
 def compared(manifest: Object, live: Object) -> list[Difference]:
     """Every desired path whose live value differs, whoever owns it; our own marks left out."""
     wanted = comparable(manifest)

@@ -28,6 +28,27 @@ def owned_by(obj: Object, manager: str) -> Tree | None:
     return union
 
 
+def owned_by_others(obj: Object, manager: str) -> Tree:
+    """The union of everybody else's entries for the main resource."""
+    union: Tree = {}
+    for entry in obj["metadata"].get("managedFields") or ():
+        if entry.get("manager") != manager and not entry.get("subresource"):
+            _merge(union, entry.get("fieldsV1") or {})
+    return union
+
+
+def covers(tree: Tree, path: tuple[str, ...]) -> bool:
+    """Whether the tree owns something at this path; below a list item, whatever item it is."""
+    for index, part in enumerate(path):
+        if index and is_leaf(tree):
+            return True  # owned whole above this path
+        below = child(tree, part)
+        if below is None:
+            return any(key[:2] in {"k:", "v:", "i:"} for key in tree)
+        tree = below
+    return True
+
+
 def _merge(into: Tree, tree: Tree) -> None:
     for key, below in tree.items():
         _merge(into.setdefault(key, {}), below)
@@ -46,15 +67,14 @@ def child(tree: Tree, name: str) -> Tree | None:
 
 def item(tree: Tree, value: Any, index: int) -> Tree | None:
     """The node of a list item with this value; None where it is not owned."""
-    if not isinstance(value, dict):
-        for key in tree:
-            if key.startswith("v:") and orjson.loads(key[2:]) == value:
-                return tree[key]  # type: ignore[no-any-return] - trees nest without a type
-        return tree.get(f"i:{index}")
-    for key in tree:
-        if key.startswith("k:") and _has_keys(value, orjson.loads(key[2:])):
-            return tree[key]  # type: ignore[no-any-return] - trees nest without a type
-    return tree.get(f"i:{index}")
+    found: Tree | None = tree.get(f"i:{index}")
+    for key, below in tree.items():
+        if isinstance(value, dict):
+            if key.startswith("k:") and _has_keys(value, orjson.loads(key[2:])):
+                found = below
+        elif key.startswith("v:") and orjson.loads(key[2:]) == value:
+            found = below
+    return found
 
 
 def key_names(tree: Tree) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ concluded from a complete list only. A kind that is not served is an empty cache
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Generic, Literal, TypeVar
 
 import structlog
@@ -15,6 +16,7 @@ from shared.clock import Clock, SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 from shared.kube.watch import STALL_S, WatchEvent
+from shared.retry import backoff
 
 T = TypeVar("T")
 Key = tuple[str, str]  # namespace ("" for cluster-scoped), name
@@ -25,6 +27,7 @@ Callback = Callable[[EventType, T | None, T | None], None]
 _FIRST_DELAY_S = 0.1
 _LONGEST_DELAY_S = 30.0
 _NOT_SERVED_DELAY_S = 30.0
+_WAKEABLE_S = 1.0
 _RESUMES = 3  # a server restored from an old copy may know nothing of our version: list again
 
 log = structlog.get_logger(__name__)
@@ -76,6 +79,7 @@ class Informer(Generic[T]):
         self._clock = clock or SystemClock()
         self._marks: dict[Key, tuple[str, str]] = {}  # uid, resourceVersion of what is cached
         self._failures = 0
+        self._woken = asyncio.Event()
         self._log = log.bind(kind=f"{api_version}/{kind}")
 
     async def run(self) -> None:
@@ -100,11 +104,23 @@ class Informer(Generic[T]):
                 self.resource_version = ""
                 delay = self._backed_off()
                 self._log.exception("informer.failed")
+            await self._pause(delay)
+
+    def wake(self) -> None:
+        """Try again now instead of waiting out a delay: the kind is known to be served."""
+        self._woken.set()
+
+    async def _pause(self, delay: float) -> None:
+        if delay >= _WAKEABLE_S:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), delay)
+            self._woken.clear()
+        else:
             await self._clock.sleep(delay)
 
     def _backed_off(self) -> float:
         self._failures += 1
-        return min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2.0 ** min(self._failures - 1, 10))
+        return backoff(self._failures, _FIRST_DELAY_S, _LONGEST_DELAY_S)
 
     async def _once(self) -> None:
         if not self.resource_version:
