@@ -245,6 +245,7 @@ clusters = Table(
     Column("cordoned", Boolean, nullable=False),
     Column("session", String(64), nullable=False),
     Column("session_at", Utc),
+    Column("retired_sessions", Json),  # ids that were superseded and never come back
     Column("joined_at", Utc),
     Column("heartbeat_at", Utc),
     Column("created_at", Utc, nullable=False),
