@@ -1,0 +1,116 @@
+"""How fast the pure scheduling cycle places: a burst of equal jobs, and jobs of many shapes.
+
+    python bench/placement.py [--clusters 1000] [--nodes 1] [--jobs 20000] [--shapes 200] [--json]
+
+No store, no network: `hub.domain.cycle.schedule` on one snapshot. The last line is one JSON object.
+"""
+
+import argparse
+import datetime as dt
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from hub.domain.cycle import schedule
+from hub.domain.demand import Demand, queue_profile
+from hub.domain.flavors import Market
+from hub.domain.fleet import Cluster, pool
+from hub.domain.queueing import Entry, Lane
+from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, Ledger, Quota, ResourceGroup
+from hub.domain.room import Layout, Room
+from hub.domain.snapshot import Profile, Snapshot
+from shared.resources import PodSet, Resources
+
+NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+GI = 1 << 30
+
+
+def a_fleet(clusters: int, nodes: int) -> dict[str, Cluster]:
+    """Clusters of unlike size: 64 to 320 cores and four times as many GiB over their nodes."""
+    fleet = {}
+    for number in range(clusters):
+        cores = 64_000 * (1 + number % 5)
+        memory = (256 + number % 97) * GI * (1 + number % 5)
+        amounts = [cores // nodes, memory // nodes, 250]
+        reported = pool(
+            {},
+            ("cpu", "memory", "pods"),
+            {f"n{i}": (amounts, amounts) for i in range(nodes)},
+        )
+        name = f"cluster-{number:05}"
+        free = {"cpu": cores, "memory": memory, "pods": 250 * nodes}
+        fleet[name] = Cluster(
+            name, heartbeat_at=NOW, pools=(reported,), free=free, allocatable=free
+        )
+    return fleet
+
+
+def a_snapshot(fleet: dict[str, Cluster], jobs: int, shapes: int) -> Snapshot:
+    """One queue with all the quota there is, and `jobs` spread over `shapes` demands."""
+    queue = ClusterQueue(
+        "bench",
+        {},
+        (ResourceGroup(("cpu", "memory"), ("any",)),),
+        {FlavorResource("any", r): Quota(1 << 60) for r in ("cpu", "memory")},
+    )
+    lanes = []
+    for shape in range(shapes):
+        requests = Resources({"cpu": 1000 + 10 * shape, "memory": 2 * GI + shape})
+        pod_sets = (PodSet("main", 1, requests),)
+        demand = Demand(
+            f"demand-{shape}", "bench", 0, f"shape-{shape}", pod_sets,
+            profile=queue_profile(pod_sets),
+        )  # fmt: skip
+        entries = [Entry(n, f"job-{n}", 0) for n in range(shape, jobs, shapes)]
+        lanes.append(Lane(demand, entries))
+    room = Room.of(Layout(list(fleet.values())), fleet)
+    market = Market({"any": Flavor("any")}, {})
+    return Snapshot([(queue, lanes)], Ledger([queue]), market, fleet, room)
+
+
+def rate(fleet: dict[str, Cluster], jobs: int, shapes: int) -> float:
+    """Placements per second of CPU time, all jobs placed."""
+    snapshot = a_snapshot(fleet, jobs, shapes)
+    started = time.process_time()
+    plan = schedule(snapshot, NOW, Profile())
+    spent = time.process_time() - started
+    assert len(plan.placements) == jobs, plan.refusals
+    return jobs / spent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--clusters", type=int, default=1000)
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=20_000)
+    parser.add_argument("--shapes", type=int, default=200)
+    parser.add_argument("--json", action="store_true", help="only the last line")
+    options = parser.parse_args()
+    fleet = a_fleet(options.clusters, options.nodes)
+    equal = rate(fleet, options.jobs, 1)
+    shapes = rate(fleet, options.jobs, options.shapes)
+    if not options.json:
+        print(f"{options.clusters} clusters of {options.nodes} node(s), {options.jobs} jobs")
+        print(f"equal jobs:  {equal:>10,.0f} placements/s")
+        print(f"{options.shapes} shapes:  {shapes:>10,.0f} placements/s")
+    print(
+        json.dumps(
+            {
+                "clusters": options.clusters,
+                "nodes": options.nodes,
+                "jobs": options.jobs,
+                "shapes": options.shapes,
+                "equal_placements_per_s": round(equal),
+                "shapes_placements_per_s": round(shapes),
+                "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

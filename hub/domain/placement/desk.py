@@ -1,0 +1,222 @@
+"""Everything a cycle has worked out so far about clusters, shared by equal demands.
+
+Equal constraints are sieved once, equal preferences ranked once, and equal demands under equal
+flavors fitted once; each of them is kept up to date as room is taken.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from hub.domain.demand import Constraints, Demand
+from hub.domain.fleet import BoolArray, Cluster, IntArray, dynamic_resource, in_units
+from hub.domain.placement import misses
+from hub.domain.placement.fitting import Fitting
+from hub.domain.placement.framework import Filter, Sieved, sieve
+from hub.domain.placement.ranking import Ranking
+from hub.domain.plan import Miss, Reason, Score, Verdict
+from hub.domain.policy import Preferred, Required
+from hub.domain.room import NodeAsk, Room
+
+_ALL_LISTED: Final = (
+    32  # fleets up to this size: a decision lists the best seven others, else three
+)
+_OTHERS_OF_FEW: Final = 7
+_OTHERS_OF_MANY: Final = 3
+_NEVER: Final = np.iinfo(np.int64).min
+
+
+class Choice(NamedTuple):
+    """The cluster whose room was taken, and how it and the best others stood."""
+
+    cluster: str
+    scores: tuple[Score, ...]
+    rejected: tuple[Verdict, ...]
+    others: int
+
+
+class NoChoice(NamedTuple):
+    """Why no cluster holds a demand."""
+
+    reason: Reason
+    message: str
+    verdicts: tuple[Verdict, ...]
+    nearest: Miss | None
+    retry_at: dt.datetime | None
+
+
+class Desk:
+    """Clusters and room during one cycle. `room` is the cycle's own and shrinks."""
+
+    def __init__(
+        self,
+        clusters: Mapping[str, Cluster],
+        room: Room,
+        filters: Sequence[Filter],
+        now: dt.datetime,
+    ) -> None:
+        self._clusters = clusters
+        self._room = room
+        self._filters = filters
+        self._now = now
+        self._measured: dict[str, Cluster] | None = None
+        self._sieved: dict[Constraints, tuple[Sieved, BoolArray]] = {}
+        self._rankings: dict[tuple[Preferred, ...], Ranking] = {}
+        self._fittings: dict[tuple[str, Constraints, tuple[NodeAsk, ...]], Fitting] = {}
+
+    def can_hold(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
+        """May any cluster still hold all pod sets, asked for so?"""
+        return self._fitting(demand, asks).any()
+
+    def place(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Choice | None:
+        """Take room in the best cluster; None, with nothing taken, where none can hold it."""
+        ranking = self._ranking(demand)
+        scores = ranking.refresh()
+        placed = self._fitting(demand, asks).place(scores)
+        if placed is None:
+            return None
+        at, competing = placed
+        listed, others = self._listed(ranking, at, competing)
+        rejected = self._sieve(demand.constraints)[0].rejected[: misses.VERDICTS]
+        return Choice(self._room.layout.names[at], listed, rejected, others)
+
+    def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
+        """Why no cluster holds it, and which came nearest."""
+        sieved, allowed = self._sieve(demand.constraints)
+        asked = [
+            (p, a, self._room.layout.need(p.requests, a))
+            for p, a in zip(demand.pod_sets, asks, strict=True)
+        ]
+        told, nearest = misses.verdicts(self._room, asked, allowed, sieved, self._clusters)
+        reason, message = Reason.NO_CLUSTER_MATCHES, ""
+        if not self._clusters:
+            message = "the fleet has no cluster"
+        elif not sieved.passed:
+            few = "; ".join(f"{v.cluster}: {v.rejection.message}" for v in sieved.rejected[:3])
+            message = f"none of {len(self._clusters)} clusters may take it: {few}"
+        else:
+            allowed_clusters = {n: self._clusters[n] for n in sieved.passed}
+            message = misses.lacking_everywhere(asked, allowed_clusters)
+            reason = Reason.NO_CLUSTER_FITS
+            if nearest is not None:
+                message = f"{message}; {nearest}" if message else f"nearest miss: {nearest}"
+            message = message or "no cluster has the room"
+        return NoChoice(reason, message, told, nearest, sieved.again_at)
+
+    def notes(self) -> tuple[str, ...]:
+        """What could not be read and counted as missing."""
+        return tuple(dict.fromkeys(n for r in self._rankings.values() for n in r.notes))
+
+    def _listed(
+        self, ranking: Ranking, at: int, competing: IntArray
+    ) -> tuple[tuple[Score, ...], int]:
+        """The chosen cluster and the best of the others, and how many more competed."""
+        competing[at] = _NEVER
+        if len(competing) <= _ALL_LISTED:
+            order = np.argsort(-competing, kind="stable").tolist()
+            best = [a for a in order if competing[a] != _NEVER]
+            shown = best[:_OTHERS_OF_FEW]
+            return tuple([ranking.listed(a) for a in (at, *shown)]), len(best) - len(shown)
+        shown = []
+        for _ in range(_OTHERS_OF_MANY):
+            next_best = int(competing.argmax())
+            if competing[next_best] == _NEVER:
+                break
+            competing[next_best] = _NEVER
+            shown.append(next_best)
+        others = int(np.count_nonzero(competing != _NEVER))
+        return tuple([ranking.listed(a) for a in (at, *shown)]), others
+
+    def _ranking(self, demand: Demand) -> Ranking:
+        policy = demand.constraints.policy
+        preferred = demand.profile if policy is None else policy.preferred
+        ranking = self._rankings.get(preferred)
+        if ranking is None:
+            ranking = Ranking(preferred, self._clusters, self._room)
+            self._rankings[preferred] = ranking
+        return ranking
+
+    def _fitting(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Fitting:
+        key = (demand.shape, demand.constraints, asks)
+        fitting = self._fittings.get(key)
+        if fitting is None:
+            layout = self._room.layout
+            needs = [
+                (layout.need(p.requests, a), p.count)
+                for p, a in zip(demand.pod_sets, asks, strict=True)
+            ]
+            allowed = self._sieve(demand.constraints)[1]
+            fitting = Fitting(self._room, needs, allowed, self._guard(demand.constraints))
+            self._fittings[key] = fitting
+        return fitting
+
+    def _sieve(self, constraints: Constraints) -> tuple[Sieved, BoolArray]:
+        found = self._sieved.get(constraints)
+        if found is None:
+            clusters = self._clusters
+            if _by_availability(constraints):
+                clusters = self._as_promised()
+            sieved = sieve(self._filters, constraints, clusters, self._now)
+            names = self._room.layout.names
+            allowed = np.fromiter((n in sieved.passed for n in names), np.bool_, len(names))
+            found = self._sieved[constraints] = (sieved, allowed)
+        return found
+
+    def _as_promised(self) -> dict[str, Cluster]:
+        """Clusters whose availability counts what the room says is promised."""
+        if self._measured is None:
+            row = self._room.layout.row
+            left = dict(zip(self._room.layout.names, self._room.left.T.tolist(), strict=True))
+            self._measured = {
+                name: replace(c, reserved={r: f - left[name][row[r]] for r, f in c.free.items()})
+                for name, c in self._clusters.items()
+            }
+        return self._measured
+
+    def _guard(self, constraints: Constraints) -> "_Guard | None":
+        return (
+            _Guard(constraints, self._clusters, self._room)
+            if _by_availability(constraints)
+            else None
+        )
+
+
+def _by_availability(constraints: Constraints) -> bool:
+    """Does required affinity look at something that shrinks while room is taken?"""
+    policy = constraints.policy
+    return policy is not None and any(
+        dynamic_resource(e.name) for term in policy.required for e in term.properties
+    )
+
+
+class _Guard:
+    """Required affinity over availability, asked again before each placement of a cycle."""
+
+    def __init__(
+        self, constraints: Constraints, clusters: Mapping[str, Cluster], room: Room
+    ) -> None:
+        assert constraints.policy is not None
+        self._terms = constraints.policy.required
+        self._clusters = clusters
+        self._room = room
+
+    def __call__(self, at: int) -> bool:
+        cluster = self._clusters[self._room.layout.names[at]]
+        return any(self._holds(term, cluster, at) for term in self._terms)
+
+    def _holds(self, term: Required, cluster: Cluster, at: int) -> bool:
+        if term.selector is not None and not term.selector.matches(cluster.labels):
+            return False
+        return all(e.holds(self._measure(e.name, cluster, at)) for e in term.properties)
+
+    def _measure(self, name: str, cluster: Cluster, at: int) -> Decimal | None:
+        resource = dynamic_resource(name)
+        if resource is None or resource not in cluster.free:
+            return cluster.measure(name)
+        return in_units(
+            resource, max(0, int(self._room.left[self._room.layout.row[resource], at]))
+        )

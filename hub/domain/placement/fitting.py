@@ -1,0 +1,92 @@
+"""Clusters that can still hold all pod sets of a demand, and taking room in the best of them.
+
+Within a cycle room only shrinks, so a cluster once closed stays closed, and an open one is looked at
+again only when it would be picked: after a placement nothing but the touched cluster is recomputed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from hub.domain.fleet import BoolArray, IntArray
+from hub.domain.room import Need, Room
+
+_NEVER: Final = np.iinfo(np.int64).min
+# Up to so many nodes, finding all that have closed costs about as much as finding one.
+_FEW_NODES: Final = 20_000
+
+PodSetNeed = tuple[Need, int]  # one pod's need, and how many pods
+
+
+class Fitting:
+    """For one demand under one choice of flavors. `open` is a superset until a cluster is picked."""
+
+    def __init__(
+        self,
+        room: Room,
+        needs: Sequence[PodSetNeed],
+        allowed: BoolArray,
+        holds: Callable[[int], bool] | None = None,
+    ) -> None:
+        self._room = room
+        self._needs = tuple(needs)
+        self._holds = holds  # what must still hold of a cluster besides its room
+        self._orders = _orders(self._needs)
+        self.open: BoolArray = allowed.copy()
+        self._narrow()
+
+    def any(self) -> bool:
+        """May any cluster still hold all of it?"""
+        return bool(self.open.any())
+
+    def place(self, scores: IntArray) -> tuple[int, IntArray] | None:
+        """Take room in the open cluster with the highest score, the larger name first of equals.
+
+        Returns its place in the layout and the scores that competed (closed ones at the minimum);
+        None, with nothing taken, where no cluster can hold it.
+        """
+        while True:
+            competing = np.where(self.open, scores, _NEVER)
+            at = int(competing.argmax()) if len(competing) else 0
+            if not len(competing) or not self.open[at]:
+                return None
+            if self._take(at):
+                return at, competing
+            self.open[at] = False
+            if self._room.layout.nodes <= _FEW_NODES:
+                self._narrow()
+
+    def _narrow(self) -> None:
+        for need, count in self._needs:
+            self.open &= self._room.open_clusters(need, count)
+
+    def _take(self, at: int) -> bool:
+        if self._holds is not None and not self._holds(at):
+            return False
+        if len(self._needs) == 1:
+            need, count = self._needs[0]
+            return self._room.take(need, count, at)
+        return any(take_all(self._room, order, at) for order in self._orders)
+
+
+def take_all(room: Room, needs: Sequence[PodSetNeed], at: int) -> bool:
+    """Take room for several pod sets in cluster `at`, in order: all of them or none."""
+    low, high = room.layout.bounds[at], room.layout.bounds[at + 1]
+    free, left = room.free[:, low:high].copy(), room.left[:, at].copy()
+    touched = len(room.touched)
+    for need, count in needs:
+        if not room.take(need, count, at):
+            room.free[:, low:high] = free
+            room.left[:, at] = left
+            del room.touched[touched:]
+            return False
+    return True
+
+
+def _orders(needs: tuple[PodSetNeed, ...]) -> tuple[tuple[PodSetNeed, ...], ...]:
+    """Orders worth trying: the pods that are hardest to place first, then as given."""
+    if len(needs) < 2:
+        return (needs,)
+    hardest = tuple(sorted(needs, key=lambda n: (sum(n[0].amounts), len(n[0].rows)), reverse=True))
+    return (hardest,) if hardest == needs else (hardest, needs)

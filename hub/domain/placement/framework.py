@@ -1,0 +1,72 @@
+"""What a placement rule is: a filter says why a cluster may not, a preference says how good it is.
+
+Filters look at one cluster; their verdicts depend on constraints alone, so equal constraints are
+sieved once per cycle. Room on nodes is not a filter but an array (`hub.domain.room`): it changes with
+every placement. Preferences are array rules: see `hub.domain.placement.ranking`.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hub.domain.demand import Constraints
+from hub.domain.fleet import Cluster
+from hub.domain.plan import Rejection, Verdict
+
+
+class Filter(Protocol):
+    """One reason for which a cluster may not take a workload."""
+
+    @property
+    def name(self) -> str: ...
+
+    def reject(
+        self, constraints: Constraints, cluster: Cluster, now: dt.datetime
+    ) -> Rejection | None:
+        """Say why `cluster` may not, or None when it may."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sieved:
+    """Clusters that may, and for each other one the first rule that said no."""
+
+    passed: frozenset[str]
+    rejected: tuple[Verdict, ...]
+    again_at: dt.datetime | None = None  # the first instant at which time alone changes this
+
+
+def sieve(
+    filters: Sequence[Filter],
+    constraints: Constraints,
+    clusters: Iterable[Cluster] | Mapping[str, Cluster],
+    now: dt.datetime,
+) -> Sieved:
+    """Which clusters pass all filters, in order; the others with their first rejection."""
+    listed = clusters.values() if isinstance(clusters, Mapping) else clusters
+    passed: set[str] = set()
+    rejected: list[Verdict] = []
+    for cluster in listed:
+        rejection = first_rejection(filters, constraints, cluster, now)
+        if rejection is None:
+            passed.add(cluster.name)
+        else:
+            rejected.append(Verdict(cluster.name, rejection))
+    coming = [until for _, until in constraints.set_aside if until > now]
+    return Sieved(
+        frozenset(passed),
+        tuple(sorted(rejected, key=lambda v: v.cluster)),
+        min(coming, default=None),
+    )
+
+
+def first_rejection(
+    filters: Sequence[Filter], constraints: Constraints, cluster: Cluster, now: dt.datetime
+) -> Rejection | None:
+    """The first filter that says no, in its words."""
+    for rule in filters:
+        rejection = rule.reject(constraints, cluster, now)
+        if rejection is not None:
+            return rejection
+    return None

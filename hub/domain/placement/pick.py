@@ -1,0 +1,224 @@
+"""Clusters for an object that is not a Job: all, the best N, or those named, with scores and reasons.
+
+Whoever is chosen stays chosen: labels, taints and health never unseat a cluster, and scores are
+frozen at the pick (placement 3.3). Clusters bound under an older policy compete anew, with a bonus.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from hub.domain.demand import Constraints
+from hub.domain.fleet import Cluster
+from hub.domain.placement import registry
+from hub.domain.placement.framework import Filter, first_rejection
+from hub.domain.placement.plugins.eligibility import Eligible
+from hub.domain.placement.plugins.naming import Named
+from hub.domain.placement.ranking import Ranking
+from hub.domain.placement.spread import spread_score
+from hub.domain.policy import Policy
+from hub.domain.room import Layout, Room
+
+SCHEDULED: Final = "Scheduled"
+NOT_SCHEDULED: Final = "ScheduleFailed"
+
+
+class Scores(NamedTuple):
+    """KubeFleet's two numbers of a decision."""
+
+    affinity: int = 0
+    topology: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One cluster: picked or not, its scores, and why, in words that name the cluster."""
+
+    cluster: str
+    selected: bool
+    affinity_score: int
+    topology_score: int
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """All known clusters: those picked first, by name; then the others, best first.
+
+    `fulfilled`: as many as the policy wants were found. `wanted` None: however many may.
+    """
+
+    decisions: tuple[Decision, ...]
+    wanted: int | None
+    fulfilled: bool
+    message: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        return tuple(d.cluster for d in self.decisions if d.selected)
+
+
+def pick(
+    policy: Policy,
+    clusters: Collection[Cluster],
+    now: dt.datetime,
+    *,
+    chosen: Mapping[str, Scores] | None = None,
+    obsolete: Collection[str] = (),
+    kind: str = "",
+    filters: Sequence[Filter] = registry.FILTERS,
+) -> Decisions:
+    """Decide for every known cluster.
+
+    `chosen`: clusters already bound under this very policy, with the scores of their pick; `obsolete`:
+    bound under an older one. `kind` (apiVersion/Kind) leaves out clusters that do not serve it.
+    """
+    desk = _Picker(policy, clusters, now, dict(chosen or {}), obsolete, kind, filters)
+    match policy.type:
+        case "PickFixed":
+            return desk.pick_fixed()
+        case "PickN":
+            return desk.pick_n(policy.count or 0)
+        case _:
+            return desk.pick_all()
+
+
+class _Picker:
+    """One decision in the making."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        clusters: Collection[Cluster],
+        now: dt.datetime,
+        chosen: dict[str, Scores],
+        obsolete: Collection[str],
+        kind: str,
+        filters: Sequence[Filter],
+    ) -> None:
+        self._policy = policy
+        self._clusters = {c.name: c for c in clusters}
+        self._now = now
+        self._obsolete = frozenset(obsolete)
+        self._constraints = Constraints(kind=kind, policy=policy, tolerations=policy.tolerations)
+        self._filters = filters
+        self._kept = {n: s for n, s in chosen.items() if self._stays(n)}
+        self._rejections: dict[str, str] = {}
+        self._open = [c for c in self._clusters.values() if self._may(c)]
+        self._affinity: dict[str, int] = {}
+        self._notes: tuple[str, ...] = ()
+
+    def _stays(self, name: str) -> bool:
+        """Chosen clusters stay while they are in the fleet."""
+        cluster = self._clusters.get(name)
+        return cluster is not None and not cluster.leaving
+
+    def _may(self, cluster: Cluster) -> bool:
+        """Does a cluster that is not chosen yet pass the filters?"""
+        if cluster.name in self._kept:
+            return False
+        rejection = first_rejection(self._filters, self._constraints, cluster, self._now)
+        if rejection is not None:
+            self._rejections[cluster.name] = rejection.message
+        return rejection is None
+
+    def pick_all(self) -> Decisions:
+        """Every cluster that passes; all scores are 0."""
+        picked = dict.fromkeys((*self._kept, *(c.name for c in self._open)), Scores())
+        return self._decide(picked, None, fulfilled=True)
+
+    def pick_fixed(self) -> Decisions:
+        """The named clusters; only eligibility counts, not taints or affinity."""
+        plain = [f for f in self._filters if isinstance(f, Eligible | Named)]
+        picked: dict[str, Scores] = {}
+        for name, cluster in self._clusters.items():
+            rejection = first_rejection(plain, self._constraints, cluster, self._now)
+            named = name in self._policy.cluster_names
+            if named and (rejection is None or name in self._kept):
+                picked[name] = Scores()
+            elif rejection is not None:
+                self._rejections[name] = rejection.message
+        wanted = len(set(self._policy.cluster_names))
+        return self._decide(picked, wanted, fulfilled=len(picked) == wanted)
+
+    def pick_n(self, wanted: int) -> Decisions:
+        """The best `wanted`: kept ones first; too many kept ones go, the lowest score first."""
+        by_score = sorted(self._kept.items(), key=lambda k: (k[1], k[0]), reverse=True)
+        picked = dict(by_score[:wanted])
+        for name, _ in by_score[wanted:]:
+            self._rejections[name] = "more clusters were picked than are wanted now"
+        self._rank()
+        while len(picked) < wanted and (best := self._best(picked)) is not None:
+            picked[best[0]] = best[1]
+        return self._decide(picked, wanted, fulfilled=len(picked) == wanted)
+
+    def _rank(self) -> None:
+        layout = Layout(list(self._clusters.values()))
+        room = Room.of(layout, self._clusters)
+        for at, name in enumerate(layout.names):
+            for resource, amount in self._clusters[name].reserved.items():
+                if resource in layout.row:
+                    room.left[layout.row[resource], at] -= np.int64(amount)
+        ranking = Ranking(self._policy.preferred, self._clusters, room)
+        self._affinity = dict(zip(layout.names, ranking.scores.tolist(), strict=True))
+        self._notes = ranking.notes
+
+    def _best(self, picked: Mapping[str, Scores]) -> tuple[str, Scores] | None:
+        """The next cluster: topology, affinity, already bound, larger name."""
+        ranked = []
+        for cluster in self._open:
+            if cluster.name in picked:
+                continue
+            spread = spread_score(
+                self._policy.spread, cluster, self._clusters.values(), picked.keys()
+            )
+            if spread.refused:
+                self._rejections[cluster.name] = spread.refused
+                continue
+            self._rejections.pop(cluster.name, None)
+            scores = Scores(self._affinity[cluster.name], spread.score)
+            bonus = cluster.name in self._obsolete
+            ranked.append((spread.score, scores.affinity, bonus, cluster.name, scores))
+        if not ranked:
+            return None
+        *_, name, scores = max(ranked)
+        return name, scores
+
+    def _decide(
+        self, picked: Mapping[str, Scores], wanted: int | None, *, fulfilled: bool
+    ) -> Decisions:
+        yes = [_picked(name, picked[name]) for name in sorted(picked)]
+        no = [self._not_picked(name) for name in self._clusters if name not in picked]
+        no.sort(key=lambda d: (-d.topology_score, -d.affinity_score, d.cluster))
+        asked = "every matching cluster" if wanted is None else f"{wanted} cluster(s)"
+        found = "found all clusters needed" if fulfilled else "could not find all clusters needed"
+        message = f"scheduler {found}: {len(yes)} found, {asked} wanted"
+        return Decisions((*yes, *no), wanted, fulfilled, message, self._notes)
+
+    def _not_picked(self, name: str) -> Decision:
+        affinity = self._affinity.get(name, 0)
+        topology = 0
+        why = self._rejections.get(name)
+        if why is None:
+            why = (
+                "its score is not high enough "
+                f"(affinity score: {affinity}, topology spread score: {topology})"
+            )
+        else:
+            affinity = 0
+        message = f'Cluster "{name}" was not picked: {why}'
+        return Decision(name, False, affinity, topology, NOT_SCHEDULED, message)
+
+
+def _picked(name: str, scores: Scores) -> Decision:
+    message = (
+        f'Successfully scheduled resources for placement in "{name}" '
+        f"(affinity score: {scores.affinity}, topology spread score: {scores.topology}): "
+        "picked by scheduling policy"
+    )
+    return Decision(name, True, scores.affinity, scores.topology, SCHEDULED, message)

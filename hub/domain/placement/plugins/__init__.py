@@ -1,0 +1,1 @@
+"""One rule of placement per file. None knows another; `placement.registry` lists them."""

@@ -1,0 +1,43 @@
+"""Required cluster affinity: terms ORed; labels and properties of one term ANDed (placement 1.3)."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from hub.domain.demand import Constraints
+from hub.domain.fleet import Cluster
+from hub.domain.plan import Rejection
+from hub.domain.policy import Required
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityRequired:
+    """Rejects clusters that satisfy none of the policy's required terms."""
+
+    name: str = "AffinityRequired"
+
+    def reject(
+        self, constraints: Constraints, cluster: Cluster, now: dt.datetime
+    ) -> Rejection | None:
+        terms = constraints.policy.required if constraints.policy else ()
+        if not terms:
+            return None
+        failed = [_unsatisfied(term, cluster) for term in terms]
+        if None in failed:
+            return None
+        return Rejection(
+            self.name, "AffinityNotMatched", "; ".join(f for f in failed if f is not None)
+        )
+
+
+def _unsatisfied(term: Required, cluster: Cluster) -> str | None:
+    """What of the term does not hold; None when all of it does."""
+    if term.selector is not None and not term.selector.matches(cluster.labels):
+        return "its labels do not match the required affinity"
+    for wanted in term.properties:
+        measured = cluster.measure(wanted.name)
+        if not wanted.holds(measured):
+            found = "missing" if measured is None else f"{measured.normalize():f}"
+            if cluster.unreadable(wanted.name):
+                found = "unreadable"
+            return f"required {wanted}, it is {found}"
+    return None

@@ -1,0 +1,38 @@
+"""A cluster must have joined, stay, and have been heard of lately (placement, section 2)."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from hub.domain.demand import Constraints
+from hub.domain.fleet import Cluster
+from hub.domain.plan import Rejection
+
+SUSPECT_AFTER_S = 45.0
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """Rejects clusters that leave, have not joined, or have been silent for `suspect_after_s`."""
+
+    suspect_after_s: float = SUSPECT_AFTER_S
+    name: str = "Eligible"
+
+    def reject(
+        self, constraints: Constraints, cluster: Cluster, now: dt.datetime
+    ) -> Rejection | None:
+        if cluster.leaving:
+            return Rejection(self.name, "ClusterLeaving", "the cluster is leaving the fleet")
+        if not cluster.joined:
+            return Rejection(self.name, "ClusterNotJoined", "the cluster has not joined yet")
+        if cluster.heartbeat_at is None:
+            return Rejection(self.name, "AgentNotOnline", "its agent has not been online yet")
+        silent_s = (now - cluster.heartbeat_at).total_seconds()
+        if silent_s > self.suspect_after_s:
+            return Rejection(
+                self.name, "ClusterSilent", f"its agent has been silent for {_spell(silent_s)}"
+            )
+        return None
+
+
+def _spell(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"

@@ -1,0 +1,26 @@
+"""Taints of member clusters: any that is not tolerated keeps a workload away (placement 3.6)."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from hub.domain import selectors
+from hub.domain.demand import Constraints
+from hub.domain.fleet import Cluster
+from hub.domain.plan import Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class TaintsTolerated:
+    """Rejects clusters with a taint that neither the placement nor the pods tolerate."""
+
+    name: str = "TaintsTolerated"
+
+    def reject(
+        self, constraints: Constraints, cluster: Cluster, now: dt.datetime
+    ) -> Rejection | None:
+        if not cluster.taints:
+            return None
+        taint = selectors.untolerated(cluster.taints, constraints.tolerations)
+        if taint is None:
+            return None
+        return Rejection(self.name, "UntoleratedTaint", f"taint {taint} is not tolerated")

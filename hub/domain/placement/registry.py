@@ -1,0 +1,27 @@
+"""The filters, in the order in which they are asked: cheap and telling ones first."""
+
+from typing import Final
+
+from hub.domain.placement.framework import Filter
+from hub.domain.placement.plugins.affinity import AffinityRequired
+from hub.domain.placement.plugins.cordon import Uncordoned
+from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Eligible
+from hub.domain.placement.plugins.kinds import KindServed
+from hub.domain.placement.plugins.naming import Named
+from hub.domain.placement.plugins.set_aside import NotSetAside
+from hub.domain.placement.plugins.taints import TaintsTolerated
+
+FILTERS: Final[tuple[Filter, ...]] = (
+    Eligible(),
+    Uncordoned(),
+    Named(),
+    NotSetAside(),
+    KindServed(),
+    TaintsTolerated(),
+    AffinityRequired(),
+)
+
+
+def filters(suspect_after_s: float = SUSPECT_AFTER_S) -> tuple[Filter, ...]:
+    """The same filters with another idea of how long a cluster may be silent."""
+    return tuple(Eligible(suspect_after_s) if isinstance(f, Eligible) else f for f in FILTERS)

@@ -1,0 +1,67 @@
+"""Topology spread over clusters' labels, as placement 3.5 has it, with its flaw mended.
+
+    change:  L == S ⇒ +1;  count == S and S ≠ S2 ⇒ -1;  count == L ⇒ +1;  else 0
+    violated ⇔ (L - S) + change > maxSkew, unless the move lowers the skew
+    score -= change
+
+L largest, S smallest, S2 second smallest count of this placement's clusters per value of the key,
+values of any known cluster included. A cluster without the label never violates and scores 0.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from hub.domain.fleet import Cluster
+from hub.domain.policy import Spread
+
+_VIOLATED = -1000  # the score of a violation that is only unwished for
+
+
+class SpreadScore(NamedTuple):
+    """`refused`: which constraint forbids the cluster, in words; "" where none does."""
+
+    score: int
+    refused: str = ""
+
+
+def spread_score(
+    constraints: Iterable[Spread],
+    cluster: Cluster,
+    fleet: Collection[Cluster],
+    chosen: Collection[str],
+) -> SpreadScore:
+    """How adding `cluster` to those chosen changes the skew of every constraint."""
+    total = 0
+    for constraint in constraints:
+        domain = cluster.labels.get(constraint.key)
+        if domain is None:
+            continue
+        counts = _counts(constraint.key, fleet, chosen)
+        change = _change(counts[domain], sorted(counts.values()))
+        skew = max(counts.values()) - min(counts.values())
+        violated = change >= 0 and skew + change > constraint.max_skew
+        if violated and constraint.required:
+            return SpreadScore(
+                0, f"{constraint.key}={domain} would exceed a skew of {constraint.max_skew}"
+            )
+        total += _VIOLATED if violated else -change
+    return SpreadScore(total)
+
+
+def _counts(key: str, fleet: Collection[Cluster], chosen: Collection[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for cluster in fleet:
+        domain = cluster.labels.get(key)
+        if domain is not None:
+            counts[domain] = counts.get(domain, 0) + (cluster.name in chosen)
+    return counts
+
+
+def _change(count: int, ordered: list[int]) -> int:
+    smallest, largest = ordered[0], ordered[-1]
+    second = ordered[1] if len(ordered) > 1 else smallest
+    if largest == smallest:
+        return 1
+    if count == smallest and smallest != second:
+        return -1
+    return 1 if count == largest else 0

@@ -1,0 +1,190 @@
+"""What a cycle decides, as values: placements and refusals, each with its reasons in numbers.
+
+A service carries a plan out; whatever has changed meanwhile is dropped there, never merged.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from hub.domain.quota import FlavorResource, Usage
+from hub.domain.room import NodeAsk
+from shared import quantity
+from shared.resources import Toleration
+
+
+class Reason(StrEnum):
+    """Why a workload waits. The first group are Kueue's names (queueing 1.5)."""
+
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    NO_CLUSTER_MATCHES = "NoClusterMatches"  # no cluster may take it, however empty
+    NO_CLUSTER_FITS = "NoClusterFits"  # clusters may, none has the room
+    BEHIND_HEAD = "BehindHead"  # StrictFIFO: the head of its queue waits
+    AWAITING_PLACEMENT = "AwaitingPlacement"
+    QUEUE_NOT_FOUND = "QueueNotFound"
+    QUEUE_STOPPED = "QueueStopped"
+    NAMESPACE_MISMATCH = "NamespaceMismatch"
+    UNREADABLE = "Unreadable"  # what the hub holds of it can not be used: set aside
+    PENDING_EVALUATION = "PendingEvaluation"
+
+
+# Which of several reasons is said: the higher (queueing 1.5).
+SEVERITY: Mapping[Reason, int] = {
+    Reason.NO_CLUSTER_FITS: 1,
+    Reason.NO_CLUSTER_MATCHES: 2,
+    Reason.WAITING_FOR_QUOTA: 3,
+    Reason.EXCEEDS_MAX_QUOTA: 4,
+    Reason.NO_MATCHING_FLAVOR: 5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetAssignment:
+    """The flavors of one pod set and what it charges, by resource."""
+
+    name: str
+    count: int
+    flavors: tuple[tuple[str, str], ...]
+    usage: tuple[tuple[str, int], ...]
+    labels: tuple[tuple[str, str], ...]  # node labels of its flavors: injected as node selector
+    tolerations: tuple[Toleration, ...]  # of its flavors: injected
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assignment:
+    """Flavors of all pod sets: what is charged, and which nodes may be used, per pod set."""
+
+    pod_sets: tuple[PodSetAssignment, ...]
+    charge: Usage
+    asks: tuple[NodeAsk, ...]
+
+    def admission(self) -> dict[str, Any]:
+        """As `workloads.admission` keeps it."""
+        return {
+            "podSets": [
+                {
+                    "name": p.name,
+                    "count": p.count,
+                    "flavors": dict(p.flavors),
+                    "usage": dict(p.usage),
+                }
+                for p in self.pod_sets
+            ]
+        }
+
+
+class TermScore(NamedTuple):
+    """One preference as it counted for one cluster. `value` None: the cluster lacks the property."""
+
+    name: str
+    weight: int
+    score: int
+    value: float | None
+
+
+class Score(NamedTuple):
+    """How one cluster stood when the decision fell."""
+
+    cluster: str
+    score: int
+    terms: tuple[TermScore, ...] = ()
+    topology: int = 0
+
+
+class Rejection(NamedTuple):
+    """Why one cluster may not take a workload, or has no room for it. `rule` names the filter."""
+
+    rule: str
+    reason: str
+    message: str
+
+
+class Verdict(NamedTuple):
+    """What was found of one cluster that was not picked."""
+
+    cluster: str
+    rejection: Rejection
+
+
+class Placement(NamedTuple):
+    """One workload goes to one cluster."""
+
+    uid: str
+    epoch: int  # the epoch that was seen; the placement raises it
+    cluster: str
+    demand: str  # key
+    assignment: Assignment
+    scores: tuple[Score, ...]  # the chosen first, then the best of the others
+    rejected: tuple[Verdict, ...]  # clusters that did not compete, at most `VERDICTS`
+    others: int  # clusters that did, beyond those listed
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Quota that does not suffice, in numbers."""
+
+    of: FlavorResource
+    asked: int
+    used: int
+    limit: int
+
+    @property
+    def missing(self) -> int:
+        return self.asked - max(0, self.limit - self.used)
+
+    def __str__(self) -> str:
+        def say(amount: int) -> str:
+            return quantity.canonical(self.of.resource, amount)
+
+        return (
+            f"{self.of.resource} of flavor {self.of.flavor}: {say(self.asked)} asked, "
+            f"{say(self.used)} of {say(self.limit)} used, {say(self.missing)} more needed"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """The cluster that came nearest: what it lacks on its best node, or how many pods it could hold."""
+
+    cluster: str
+    pod_set: str
+    missing: Mapping[str, int] = field(default_factory=dict)
+    pods: int = 0  # of the pod set's count, so many would fit
+    count: int = 1
+
+    def __str__(self) -> str:
+        if self.missing:
+            lack = ", ".join(
+                f"{quantity.canonical(r, a)} {r}" for r, a in sorted(self.missing.items())
+            )
+            return f"cluster {self.cluster} misses {lack} on one node"
+        return f"cluster {self.cluster} has room for {self.pods} of {self.count} pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why equal workloads wait. A cycle refuses a demand once, however many stand behind it."""
+
+    demand: str
+    queue: str
+    reason: Reason
+    message: str
+    shortages: tuple[Shortage, ...] = ()
+    clusters: tuple[Verdict, ...] = ()
+    nearest: Miss | None = None
+    head: str = ""  # BehindHead: uid of the workload that waits first
+    retry_at: dt.datetime | None = None  # when time alone may change it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Everything one cycle decided."""
+
+    placements: tuple[Placement, ...]
+    refusals: tuple[Refusal, ...]
+    notes: tuple[str, ...] = ()  # properties that did not parse, and the like
+    unfinished: bool = False  # its time or its limit ran out: more may be possible at once

@@ -1,0 +1,96 @@
+"""A placement's policy: how many clusters, which ones may, and which are better (placement 1.3).
+
+Read once from the normalised v1 shape of `spec.policy`; hashable, so that equal policies share their
+filtering and scoring.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.domain import selectors
+from hub.domain.selectors import LabelSelector, PropertyExpression
+from shared.resources import Toleration
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """One term of required cluster affinity: labels AND properties; terms are ORed."""
+
+    selector: LabelSelector | None = None
+    properties: tuple[PropertyExpression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """One preference: where the selector matches, the weight, scaled by the sorter if there is one."""
+
+    weight: int
+    selector: LabelSelector | None = None
+    sorter: str = ""  # property name; "" = no sorter
+    ascending: bool = False  # smaller is better
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A topology spread constraint over clusters' labels (placement 3.5)."""
+
+    key: str
+    max_skew: int = 1
+    required: bool = True  # DoNotSchedule; else ScheduleAnyway
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """PickAll: every cluster that may. PickN: the best `count`. PickFixed: those named."""
+
+    type: str = "PickAll"
+    count: int | None = None
+    cluster_names: tuple[str, ...] = ()
+    required: tuple[Required, ...] = ()
+    preferred: tuple[Preferred, ...] = ()
+    spread: tuple[Spread, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+def read_policy(spec: Mapping[str, Any] | None) -> Policy:
+    """The policy of a normalised placement; absent means PickAll. Raises `Rejected` on bad quantities."""
+    spec = spec or {}
+    affinity = (spec.get("affinity") or {}).get("clusterAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return Policy(
+        type=spec.get("placementType") or "PickAll",
+        count=spec.get("numberOfClusters"),
+        cluster_names=tuple(spec.get("clusterNames") or ()),
+        required=tuple(_required(t) for t in required.get("clusterSelectorTerms") or ()),
+        preferred=tuple(_preferred(t) for t in preferred),
+        spread=tuple(_spread(c) for c in spec.get("topologySpreadConstraints") or ()),
+        tolerations=selectors.read_tolerations(spec.get("tolerations")),
+    )
+
+
+def _required(term: Mapping[str, Any]) -> Required:
+    return Required(
+        selectors.read_selector(term.get("labelSelector")),
+        selectors.read_properties(term.get("propertySelector")),
+    )
+
+
+def _preferred(term: Mapping[str, Any]) -> Preferred:
+    preference = term.get("preference") or {}
+    sorter = preference.get("propertySorter") or {}
+    return Preferred(
+        weight=int(term.get("weight") or 0),
+        selector=selectors.read_selector(preference.get("labelSelector")),
+        sorter=sorter.get("name") or "",
+        ascending=sorter.get("sortOrder") == "Ascending",
+    )
+
+
+def _spread(constraint: Mapping[str, Any]) -> Spread:
+    return Spread(
+        key=constraint.get("topologyKey") or "",
+        max_skew=int(constraint.get("maxSkew") or 1),
+        required=constraint.get("whenUnsatisfiable") != "ScheduleAnyway",
+    )

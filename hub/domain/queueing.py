@@ -1,0 +1,96 @@
+"""Who is next: lines of waiting workloads, and rounds of one head per ClusterQueue (queueing 1.1, 2.1).
+
+Order in a line: priority descending, queue-order timestamp, uid. StrictFIFO and BestEffortFIFO differ
+only in what follows a head that does not fit: the one blocks its line, the other is passed, and all
+that are equal to it with it.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hub.domain.demand import Demand
+from hub.domain.quota import ClusterQueue
+
+
+class Entry(NamedTuple):
+    """One waiting workload. `queued_at`: microseconds since the epoch, the queue-order timestamp."""
+
+    queued_at: int
+    uid: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lane:
+    """Equal workloads of one queue, in order."""
+
+    demand: Demand
+    entries: Sequence[Entry]
+
+
+class Head(NamedTuple):
+    """The workload whose turn it is in one line."""
+
+    line: "Line"
+    demand: Demand
+    entry: Entry
+
+
+class Line:
+    """One ClusterQueue during a cycle."""
+
+    def __init__(self, queue: ClusterQueue, lanes: Sequence[Lane]) -> None:
+        self.queue = queue
+        self._lanes = lanes
+        self._heap = [_place(number, lane, 0) for number, lane in enumerate(lanes) if lane.entries]
+        heapq.heapify(self._heap)
+
+    def head(self) -> Head | None:
+        """Whose turn it is; None when the line is empty or blocked."""
+        if not self._heap:
+            return None
+        _, _, _, number, position = self._heap[0]
+        lane = self._lanes[number]
+        return Head(self, lane.demand, lane.entries[position])
+
+    def order(self) -> tuple[int, int, str]:
+        """What heads of different lines are ordered by."""
+        priority, queued_at, uid, _, _ = self._heap[0]
+        return priority, queued_at, uid
+
+    def advance(self) -> None:
+        """The head was placed: the next of its equals takes its place in the order."""
+        _, _, _, number, position = self._heap[0]
+        lane = self._lanes[number]
+        if position + 1 < len(lane.entries):
+            heapq.heapreplace(self._heap, _place(number, lane, position + 1))
+        else:
+            heapq.heappop(self._heap)
+
+    def park(self) -> list[Demand]:
+        """The head does not fit: pass its equals, or block the line; demands that are now behind it."""
+        heapq.heappop(self._heap)
+        if not self.queue.strict:
+            return []
+        behind = [self._lanes[number].demand for _, _, _, number, _ in self._heap]
+        self._heap.clear()
+        return behind
+
+
+def _place(number: int, lane: Lane, position: int) -> tuple[int, int, str, int, int]:
+    entry = lane.entries[position]
+    return -lane.demand.priority, entry.queued_at, entry.uid, number, position
+
+
+def rounds(lines: Sequence[Line]) -> Iterator[list[Head]]:
+    """Rounds of one head per line, heads in order, until every line is empty or blocked."""
+    active = list(lines)
+    while True:
+        active = [line for line in active if line.head() is not None]
+        if not active:
+            return
+        if len(active) > 1:
+            active.sort(key=Line.order)
+        yield [head for line in active if (head := line.head()) is not None]

@@ -1,0 +1,289 @@
+"""Free room of the whole fleet as arrays: one column per node, one row per resource, exact int64.
+
+`Layout` is the immutable order of clusters, pools and nodes; `Room` the amounts, from which a cycle
+takes as it places. Pods are put on nodes one by one, the roomiest node first, as a member's own
+scheduler does by default: so what is left shows the fragmentation that unreported pods will cause.
+Clusters stand in descending order of name: the first of equals is the larger name (placement 3.3).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+
+from hub.domain import selectors
+from hub.domain.fleet import BoolArray, Cluster, IntArray, Pool
+from hub.domain.selectors import Taint
+from shared.resources import NodeTerm, Toleration
+
+PODS: Final = "pods"
+_MANY: Final = 1 << 31  # pods on one node, as good as unlimited: sums of it stay within 63 bits
+_BOUND: Final = 1 << 62
+
+
+class NodeAsk(NamedTuple):
+    """Which nodes pods may use: what they select, what they tolerate, what their flavors add."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    terms: tuple[tuple[NodeTerm, ...], ...] = ()  # each must match: ANDed lists of ORed terms
+    tolerations: tuple[Toleration, ...] = ()
+    revision: int = 0  # node label keys are known to reports of this revision or later
+
+    def admits(self, pool: Pool) -> bool:
+        """May such pods run on nodes of this pool?"""
+        return (
+            all(pool.labels.get(k) == v for k, v in self.labels)
+            and all(selectors.node_matches(t, pool.labels) for t in self.terms)
+            and self.stopped_by(pool) is None
+        )
+
+    def stopped_by(self, pool: Pool) -> Taint | None:
+        """The taint of the pool that such pods do not tolerate."""
+        return selectors.untolerated(pool.taints, self.tolerations) if pool.taints else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Need:
+    """What one pod takes, in the layout's terms. `nodes` None: every node will do."""
+
+    rows: tuple[int, ...]
+    amounts: tuple[int, ...]
+    nodes: BoolArray | None = None
+    missing: tuple[str, ...] = ()  # requested resources that no node reports
+
+
+class Layout:
+    """The order of clusters, pools and nodes; stays the same while only amounts change."""
+
+    def __init__(self, clusters: Sequence[Cluster]) -> None:
+        ordered = sorted(clusters, key=lambda c: c.name, reverse=True)
+        self.names: tuple[str, ...] = tuple(c.name for c in ordered)
+        self.position: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+        self.revisions: tuple[int, ...] = tuple(c.pools_revision for c in ordered)
+        self.pools: tuple[tuple[Pool, ...], ...] = tuple(c.pools for c in ordered)
+        sizes = [sum(len(p.nodes) for p in c.pools) for c in ordered]
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.bounds: list[int] = self.starts.tolist()
+        names = {r for c in ordered for p in c.pools for r in p.resources}
+        self.resources: tuple[str, ...] = tuple(sorted(names | {PODS}))
+        self.row: dict[str, int] = {r: i for i, r in enumerate(self.resources)}
+        self._occupied = np.flatnonzero(np.diff(self.starts))
+        self._occupied_starts = self.starts[self._occupied]
+        self._masks: dict[NodeAsk, BoolArray | None] = {}
+
+    @property
+    def nodes(self) -> int:
+        return self.bounds[-1]
+
+    def alike(self, cluster: Cluster) -> bool:
+        """Does the cluster, as now reported, still fit this order?"""
+        at = self.position.get(cluster.name)
+        if at is None or self.revisions[at] != cluster.pools_revision:
+            return False
+        mine = self.pools[at]
+        return len(mine) == len(cluster.pools) and all(
+            a.alike(b) for a, b in zip(mine, cluster.pools, strict=True)
+        )
+
+    def need(self, requests: Mapping[str, int], ask: NodeAsk) -> Need:
+        """One pod's requests, and the one pod it is, for nodes that `ask` admits."""
+        asked = {name: amount for name, amount in requests.items() if amount > 0}
+        asked[PODS] = max(1, asked.get(PODS, 0))
+        known = [(self.row[n], a) for n, a in sorted(asked.items()) if n in self.row]
+        return Need(
+            rows=tuple(row for row, _ in known),
+            amounts=tuple(amount for _, amount in known),
+            nodes=self._mask(ask),
+            missing=tuple(sorted(n for n in asked if n not in self.row)),
+        )
+
+    def _mask(self, ask: NodeAsk) -> BoolArray | None:
+        if ask not in self._masks:
+            mask = np.zeros(self.nodes, dtype=np.bool_)
+            for at, pools in enumerate(self.pools):
+                node = self.bounds[at]
+                current = self.revisions[at] >= ask.revision
+                for pool in pools:
+                    mask[node : node + len(pool.nodes)] = current and ask.admits(pool)
+                    node += len(pool.nodes)
+            self._masks[ask] = None if mask.all() else mask
+        return self._masks[ask]
+
+    def any_node(self, holding: BoolArray) -> BoolArray:
+        """Per cluster: does any of its nodes hold? `holding` is per node."""
+        result = np.zeros(len(self.names), dtype=np.bool_)
+        if len(self._occupied):
+            result[self._occupied] = np.logical_or.reduceat(holding, self._occupied_starts)
+        return result
+
+    def sum_nodes(self, amounts: IntArray) -> IntArray:
+        """Per cluster: the sum over its nodes. `amounts` is per node."""
+        result = np.zeros(len(self.names), dtype=np.int64)
+        if len(self._occupied):
+            result[self._occupied] = np.add.reduceat(amounts, self._occupied_starts)
+        return result
+
+    def most_of_nodes(self, amounts: IntArray) -> IntArray:
+        """Per row and cluster: the largest over its nodes. `amounts` is resources × nodes."""
+        result = np.zeros((len(amounts), len(self.names)), dtype=np.int64)
+        if len(self._occupied):
+            result[:, self._occupied] = np.maximum.reduceat(amounts, self._occupied_starts, axis=1)
+        return result
+
+
+class Room:
+    """What is left on every node and in every cluster; shrinks as `take` is called."""
+
+    __slots__ = ("free", "layout", "left", "touched")
+
+    def __init__(self, layout: Layout, free: IntArray, left: IntArray) -> None:
+        self.layout = layout
+        self.free = free  # resources × nodes
+        self.left = left  # resources × clusters: what is free less everything promised
+        self.touched: list[int] = []  # clusters taken from, in order, with repetition
+
+    @classmethod
+    def of(cls, layout: Layout, clusters: Mapping[str, Cluster]) -> Self:
+        """The room that the clusters' reports show, promises not counted."""
+        rows, columns = len(layout.resources), len(layout.names)
+        free = np.zeros((rows, layout.nodes), dtype=np.int64)
+        room = cls(layout, free, np.zeros((rows, columns), dtype=np.int64))
+        for name in layout.names:
+            room.reset(clusters[name])
+        return room
+
+    def copy(self) -> "Room":
+        """Another room to take from; this one stays as it is."""
+        return Room(self.layout, self.free.copy(), self.left.copy())
+
+    def reset(self, cluster: Cluster) -> None:
+        """Set one cluster back to what its report shows."""
+        layout = self.layout
+        at = layout.position[cluster.name]
+        node = layout.bounds[at]
+        pods = layout.row[PODS]
+        for pool in cluster.pools:
+            end = node + len(pool.nodes)
+            self.free[:, node:end] = 0
+            if PODS not in pool.resources:
+                self.free[pods, node:end] = _MANY
+            for column, resource in enumerate(pool.resources):
+                self.free[layout.row[resource], node:end] = pool.free[:, column]
+            node = end
+        self.left[:, at] = 0
+        for resource, amount in cluster.free.items():
+            self.left[layout.row[resource], at] = max(-_BOUND, min(_BOUND, amount))
+
+    def open_clusters(self, need: Need, count: int) -> BoolArray:
+        """Per cluster: can its nodes hold `count` such pods?"""
+        if need.missing:
+            return np.zeros(len(self.layout.names), dtype=np.bool_)
+        if count == 1:
+            holding = self.free[need.rows[0]] >= need.amounts[0]
+            for row, amount in zip(need.rows[1:], need.amounts[1:], strict=True):
+                holding &= self.free[row] >= amount
+            if need.nodes is not None:
+                holding &= need.nodes
+            return self.layout.any_node(holding)
+        slots = self._slots(need, 0, self.layout.nodes)
+        return np.asarray(self.layout.sum_nodes(slots) >= count)
+
+    def pods_held(self, need: Need) -> IntArray:
+        """Per cluster: how many such pods its nodes can hold."""
+        if need.missing:
+            return np.zeros(len(self.layout.names), dtype=np.int64)
+        return self.layout.sum_nodes(self._slots(need, 0, self.layout.nodes))
+
+    def fits(self, need: Need, count: int, at: int) -> bool:
+        """Can cluster `at` hold `count` such pods?"""
+        if need.missing:
+            return False
+        slots = self._slots(need, self.layout.bounds[at], self.layout.bounds[at + 1])
+        return int(slots.sum()) >= count
+
+    def take(self, need: Need, count: int, at: int) -> bool:
+        """Put `count` pods on nodes of cluster `at`, all of them or none: False if they do not fit."""
+        if need.missing:
+            return False
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        if high - low == 1:
+            return self._take_one_node(need, count, at, low)
+        slots = self._slots(need, low, high)
+        if count == 1:
+            node = int(slots.argmax()) if high > low else 0
+            if high == low or slots[node] < 1:
+                return False
+            node += low
+            for row, amount in zip(need.rows, need.amounts, strict=True):
+                self.free[row, node] -= amount
+        else:
+            if int(slots.sum()) < count:
+                return False
+            taken = _spread(slots, count)
+            for row, amount in zip(need.rows, need.amounts, strict=True):
+                self.free[row, low:high] -= taken * amount
+        self._charge(need, count, at)
+        return True
+
+    def promise(self, need: Need, count: int, at: int) -> int:
+        """Count pods that are on their way to cluster `at`; returns how many found a node.
+
+        The rest lowers what is left in the cluster all the same: it has been promised.
+        """
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        held = 0 if need.missing else int(self._slots(need, low, high).sum())
+        placed = min(count, held)
+        if placed:
+            self.take(need, placed, at)
+        if count > placed:
+            self._charge(need, count - placed, at)
+        return placed
+
+    def _take_one_node(self, need: Need, count: int, at: int, node: int) -> bool:
+        free = self.free
+        if need.nodes is not None and not need.nodes[node]:
+            return False
+        for row, amount in zip(need.rows, need.amounts, strict=True):
+            if free[row, node] < amount * count:
+                return False
+        left = self.left
+        for row, amount in zip(need.rows, need.amounts, strict=True):
+            free[row, node] -= amount * count
+            left[row, at] -= amount * count
+        self.touched.append(at)
+        return True
+
+    def _charge(self, need: Need, count: int, at: int) -> None:
+        for row, amount in zip(need.rows, need.amounts, strict=True):
+            self.left[row, at] -= min(_BOUND, amount * count)
+        self.touched.append(at)
+
+    def _slots(self, need: Need, low: int, high: int) -> IntArray:
+        """Pods that each of the nodes low … high-1 can hold; never negative, at most `_MANY`."""
+        slots = np.full(high - low, _MANY, dtype=np.int64)
+        for row, amount in zip(need.rows, need.amounts, strict=True):
+            np.minimum(slots, self.free[row, low:high] // amount, out=slots)
+        np.maximum(slots, 0, out=slots)
+        if need.nodes is not None:
+            slots[~need.nodes[low:high]] = 0
+        return slots
+
+
+def _spread(slots: IntArray, count: int) -> IntArray:
+    """How many of `count` pods each node gets if each pod goes to the node with most slots left."""
+    low, high = (
+        0,
+        int(slots.max()),
+    )  # the level down to which slots are used: the highest that serves
+    while low < high:
+        level = (low + high + 1) // 2
+        if int(np.maximum(slots - level, 0).sum()) >= count:
+            low = level
+        else:
+            high = level - 1
+    taken = np.maximum(slots - low, 0)
+    surplus = int(taken.sum()) - count
+    if surplus:
+        taken[np.flatnonzero(taken)[-surplus:]] -= 1
+    return np.asarray(taken)
