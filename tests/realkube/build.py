@@ -25,6 +25,7 @@ PACKAGES = {
     "kwok": "sigs.k8s.io/kwok/cmd/kwok",
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
 }
+KEPT_BUILDS = 3
 BUILD_TIMEOUT_S = 40 * 60  # 8 minutes of CPU with empty caches, on two cores shared with others
 
 
@@ -56,6 +57,7 @@ def programs() -> Programs:
         kubectl = shutil.which("kubectl")
         if kubectl is None:
             _build("kubectl", folder / "kubectl")
+    _forget_old_builds(folder.parent)
     return Programs(
         realkube=folder / "realkube",
         kwok=folder / "kwok",
@@ -69,6 +71,13 @@ def _cache_folder() -> Path:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "roadstead-realkube" / digest.hexdigest()[:16]
+
+
+def _forget_old_builds(builds: Path) -> None:
+    """Keep the newest few: each edit of the module leaves 180 MiB behind."""
+    by_age = sorted(builds.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in by_age[KEPT_BUILDS:]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
