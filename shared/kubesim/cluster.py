@@ -5,29 +5,35 @@ The composition root of this package. Many clusters can live in one event loop.
 
 import asyncio
 import contextlib
-import importlib.util
 import secrets
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 import structlog
 import uvicorn
 
 from shared.clock import Clock, SystemClock
+from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
-from shared.kubesim.calls import Call, Reply, User
+from shared.kubesim.builtin_strategies import built_in_strategies
+from shared.kubesim.calls import Call, User
 from shared.kubesim.garbage import GarbageCollector
+from shared.kubesim.hub_admission import HubAdmission
 from shared.kubesim.kubeconfig import kubeconfig
 from shared.kubesim.merge_patch import merge
-from shared.kubesim.namespaces import NamespaceController, NamespaceStrategy
+from shared.kubesim.namespaces import NamespaceController
 from shared.kubesim.objects import Event, ObjectStore
 from shared.kubesim.patching import Patcher
 from shared.kubesim.pki import Certificates, ensure_certificates, write_private
+from shared.kubesim.pod_endpoints import PodEndpoints
+from shared.kubesim.pod_log import PodLogs
 from shared.kubesim.reading import Reader
+from shared.kubesim.reviews import Reviews
+from shared.kubesim.scale import ScaleEndpoint
 from shared.kubesim.server import ApiServer
 from shared.kubesim.watch import WatchHub
 from shared.kubesim.wire import WireCache
@@ -38,13 +44,6 @@ log = structlog.get_logger(__name__)
 ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
 _KEEP_ALIVE_S = 120
 _START_ATTEMPTS = 2_000
-
-
-class Behaviours(Protocol):
-    """The controllers that act on the store: nodes, binder, Job controller and the like."""
-
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
 
 
 class InMemory:
@@ -111,13 +110,14 @@ class SimCluster:
         self._certificates = self._ensure_certificates()
         self._tokens = dict(tokens) if tokens else self._kept_tokens()
         self.registry = built_in_registry()
-        self.store = ObjectStore(
-            self.registry, self.clock, strategies={"namespaces": NamespaceStrategy()}
-        )
+        self.store = ObjectStore(self.registry, self.clock, strategies=built_in_strategies())
         self.wire = WireCache()
         self.watch_hub = WatchHub(self.store)
         self.durability = InMemory(self.watch_hub, self.store)
         self.namespaces = NamespaceController(self.store, self._certificates.ca_pem)
+        if hub:
+            admission = HubAdmission(self.store, options.pop("hub_namespaces", None))
+            self.store.admissions.append(admission.admit)
         self.garbage = GarbageCollector(self.store)
         self.reader = Reader(self.store, self.watch_hub, self.wire)
         self.patcher = Patcher(
@@ -133,8 +133,8 @@ class SimCluster:
             self.store, self.reader, self.writer, self.durability, self._tokens
         )
         self.server.check_delete = self.namespaces.check_delete
-        self.server.subresources["log"] = self._log
-        self.behaviours: Behaviours | None = None
+        self._add_endpoints()
+        self.behaviours = attach(self.store, self.clock, self._pools, options, hub=hub)
         self._uvicorn: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._address = ("", 0)
@@ -167,13 +167,11 @@ class SimCluster:
                 self._serving.result()
                 raise RuntimeError(f"the API server of {self.name} ended at once")
             await asyncio.wait([self._serving], timeout=0.005)
-        await self._start_behaviours()
+        await self.behaviours.start()
 
     async def stop(self) -> None:
         """End all watches, stop the behaviours and the server."""
-        if self.behaviours is not None:
-            await self.behaviours.stop()
-            self.behaviours = None
+        await self.behaviours.stop()
         await self.garbage.stop()
         self.watch_hub.end_all()
         if self._uvicorn is not None and self._serving is not None:
@@ -235,15 +233,20 @@ class SimCluster:
             kept.write_text(str(self._address[1]))
         return listener
 
-    async def _start_behaviours(self) -> None:
-        if importlib.util.find_spec("shared.kubesim.behaviours") is None:
-            return
-        behaviours = importlib.import_module("shared.kubesim.behaviours")
-        self.behaviours = behaviours.attach(self.store, self.clock, self._pools, self._options)
-        await self.behaviours.start()
+    def _add_endpoints(self) -> None:
+        server, pods = self.server, PodEndpoints(self.store, PodLogs(self.store, self.clock))
+        scale = ScaleEndpoint(self.store)
+        reviews = Reviews(
+            self.store,
+            self._tokens,
+            lambda user, verb, plural, namespace: server.authorize(user, verb, None, namespace),
+        )
+        server.streams["pods/log"] = pods.log
+        server.subresources["pods/binding"] = pods.bind
+        server.subresources["pods/eviction"] = pods.evict
+        server.subresources["serviceaccounts/token"] = reviews.issue_token
+        server.subresources["*/scale"] = scale.answer
+        server.routes.append(reviews.answer)
 
     def _no_apply(self, call: Call, resource: Any) -> Any:
-        raise NotImplementedError
-
-    async def _log(self, call: Call) -> Reply:
         raise NotImplementedError

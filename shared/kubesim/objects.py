@@ -177,7 +177,7 @@ class ObjectStore:
         new = lifecycle.merged_for_update(resource, obj, old, subresource)
         if subresource == "status":
             new = strategy.prepare_status(new, old)
-        else:
+        elif subresource != "*":
             new = strategy.prepare_update(new, old)
             new = self._admit("UPDATE", resource, new, old)
         if not trusted and subresource != "*":

@@ -74,7 +74,7 @@ class Patcher:
     def _patched(self, call: Call, resource: Resource, old: Object, kind: str) -> Object:
         body = call.json()
         if kind == JSON_PATCH:
-            return _json_patched(old, body, resource)
+            return json_patched(old, body, resource.kind, resource.group)
         if not isinstance(body, dict):
             raise errors.bad_request("the patch is no object")
         if kind == MERGE_PATCH:
@@ -98,7 +98,8 @@ class Patcher:
             )
 
 
-def _json_patched(old: Object, operations: Any, resource: Resource) -> Object:
+def json_patched(old: Object, operations: Any, kind: str, group: str) -> Object:
+    """`old` with RFC 6902 operations applied. ApiError 400 or 422 as the server gives it."""
     if not isinstance(operations, list):
         raise errors.bad_request("a JSON patch is an array of operations")
     if len(operations) > _MAX_JSON_PATCH_OPERATIONS:
@@ -118,5 +119,5 @@ def _json_patched(old: Object, operations: Any, resource: Resource) -> Object:
             "FieldValueInvalid",
             f"the server rejected our request due to an error in our request: {fault}",
         )
-        raise errors.invalid(resource.kind, resource.group, name, [cause]) from fault
+        raise errors.invalid(kind, group, name, [cause]) from fault
     return patched

@@ -118,19 +118,25 @@ class ApiServer:
         if verb == "watch":
             await self._reader.watch(call, receive, send, self._durability.committed)
             return None
-        if call.subresource in self.streams and call.method == "GET":
-            await self.streams[call.subresource](call, send)
+        stream = self._stream(call)
+        if stream is not None:
+            await stream(call, send)
             return None
         reply = await self._reply(call, verb)
         if self.intercept is not None:
             reply = await self.intercept.after(call, verb, reply) or reply
         return reply
 
+    def _stream(self, call: Call) -> Callable[[Call, Send], Awaitable[None]] | None:
+        if not call.subresource or call.resource is None or call.method != "GET":
+            return None
+        return self.streams.get(f"{call.resource.key}/{call.subresource}")
+
     async def _reply(self, call: Call, verb: str) -> Reply:
         if call.resource is None:
             return await self._elsewhere(call)
         special = self.subresources.get(f"{call.resource.key}/{call.subresource}")
-        special = special or self.subresources.get(call.subresource)
+        special = special or self.subresources.get(f"*/{call.subresource}")
         if call.subresource and special:
             reply = await special(call)
         elif call.subresource in ("", "status", "finalize"):

@@ -1,0 +1,55 @@
+"""What a hub cluster does with Jobs: they are Roadstead's, so the Job controller leaves them alone.
+
+The built-in equivalent of the admission policy of a real hub cluster (architecture, section 4): it
+sets `managedBy` on creation, and keeps it on update, for Jobs with the queue-name label or
+annotation or in selected namespaces, never for Jobs with a controller owner.
+"""
+
+from typing import Any, Literal
+
+from shared import labels
+from shared.kubesim import metadata
+from shared.kubesim.objects import ObjectStore
+from shared.kubesim.registry import Resource
+from shared.kubesim.selectors import labels_match
+from shared.kubesim.strategies import Object
+
+
+class HubAdmission:
+    """Marks Jobs as managed by the hub. `namespaces` is a label selector of namespaces, if any."""
+
+    def __init__(self, store: ObjectStore, namespaces: dict[str, Any] | None = None) -> None:
+        self._store = store
+        self._namespaces = namespaces
+
+    def admit(
+        self,
+        operation: Literal["CREATE", "UPDATE"],
+        resource: Resource,
+        new: Object,
+        old: Object | None,
+    ) -> Object:
+        if resource.key != "jobs.batch":
+            return new
+        spec = new["spec"]
+        if old is not None:
+            kept = old["spec"].get("managedBy")
+            if kept != labels.JOB_CONTROLLER or spec.get("managedBy") is not None:
+                return new
+            return {**new, "spec": {**spec, "managedBy": kept}}
+        if spec.get("managedBy") or not self._is_ours(new):
+            return new
+        return {**new, "spec": {**spec, "managedBy": labels.JOB_CONTROLLER}}
+
+    def _is_ours(self, job: Object) -> bool:
+        if metadata.controller_of(job) is not None:
+            return False
+        meta = job["metadata"]
+        for kind in ("labels", "annotations"):
+            if (meta.get(kind) or {}).get(labels.QUEUE_NAME):
+                return True
+        if self._namespaces is None:
+            return False
+        namespace = self._store.get("namespaces", "", meta.get("namespace", ""))
+        its_labels = (namespace or {"metadata": {}})["metadata"].get("labels") or {}
+        return labels_match(self._namespaces, its_labels)
