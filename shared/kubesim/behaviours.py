@@ -6,7 +6,7 @@ so that a pass is a consistent step and many changes cost one look.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
@@ -16,11 +16,14 @@ from shared.clock import Clock
 from shared.kubesim.agenda import Agenda
 from shared.kubesim.binder import Binder
 from shared.kubesim.jobs import JOBS, Jobs
+from shared.kubesim.kueue_like import CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, QueueManager
 from shared.kubesim.nodes import Nodes
 from shared.kubesim.objects import Event, ObjectStore
+from shared.kubesim.pod_log import PodLogs
 from shared.kubesim.pods import Pace, Pods
 from shared.kubesim.recorder import Recorder, Verbosity
 from shared.kubesim.strategies import Object
+from shared.kubesim.workloads import DEPLOYMENTS, REPLICA_SETS, SERVICES, Workloads
 
 _log = structlog.get_logger(__name__)
 See = Callable[[Event], None]
@@ -69,6 +72,7 @@ class Behaviours:
         self.recorder = Recorder(
             store, options.events, ttl_s=options.event_ttl_s, most=options.most_events
         )
+        self._logs = PodLogs(store, clock)
         self.nodes = Nodes(store, clock, self._agenda, [] if options.hub else options.pools)
         self._build(options)
 
@@ -83,7 +87,19 @@ class Behaviours:
             "pods": [jobs.see_pod, pods.see_pod],
         }
         # A pod's end is written before its Job's status, a new pod before it is bound: one pass each.
-        self._passes = [self.nodes, pods, jobs]
+        workloads = Workloads(store, clock, agenda, recorder)
+        self._sees[DEPLOYMENTS] = [workloads.see_deployment]
+        self._sees[REPLICA_SETS] = [workloads.see_replica_set]
+        self._sees[SERVICES] = [workloads.see_service]
+        self._sees["pods"].append(workloads.see_pod)
+        self._passes = [self.nodes, pods]
+        if options.queue_manager:
+            queues = QueueManager(store, clock, agenda, recorder)
+            self._sees[JOBS].append(queues.see_job)
+            for key in (CLUSTER_QUEUES, LOCAL_QUEUES, FLAVORS):
+                self._sees[key] = [queues.see_kind]
+            self._passes.append(queues)
+        self._passes += [jobs, workloads]
         if not options.hub:
             binder = Binder(store, clock, agenda, recorder, self.nodes.address)
             self._sees["nodes"].append(binder.see_node)
@@ -93,7 +109,12 @@ class Behaviours:
     # --- life --------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Look at everything there is, then follow changes until `stop`."""
+        """Look at everything there is, then follow changes and act until `stop`."""
+        self.follow()
+        self._task = asyncio.create_task(self._run(), name="kubesim-behaviours")
+
+    def follow(self) -> None:
+        """Look at everything there is and follow changes, without acting: passes are run by hand."""
         self.recorder.adopt()
         for key, sees in self._sees.items():
             for obj in self._store.list(key):
@@ -102,7 +123,6 @@ class Behaviours:
         self._following = True
         self.nodes.start()
         self._agenda.ring()
-        self._task = asyncio.create_task(self._run(), name="kubesim-behaviours")
 
     async def stop(self) -> None:
         """Stop acting; safe to call twice."""
@@ -145,6 +165,23 @@ class Behaviours:
                 _log.exception("event_not_understood", resource=event.resource_key)
 
     # --- from outside ------------------------------------------------------------------------------
+
+    def pod_log(
+        self,
+        namespace: str,
+        name: str,
+        container: str | None = None,
+        follow: bool = False,
+        tail: int | None = None,
+        timestamps: bool = False,
+        previous: bool = False,
+    ) -> str | AsyncIterator[str]:
+        """A container's log: a text, or its parts as they come with `follow`. Raises ApiError."""
+        if follow and not previous:
+            return self._logs.follow(namespace, name, container, tail=tail, timestamps=timestamps)
+        return self._logs.read(
+            namespace, name, container, tail=tail, timestamps=timestamps, previous=previous
+        )
 
     def add_node(self, name: str, **node: Any) -> Object:
         """Add a node: `allocatable`, `labels`, `taints`. Raises ApiError."""
