@@ -8,7 +8,7 @@ import datetime as dt
 
 from hub.domain import flavors, queueing
 from hub.domain.flavors import Unassigned
-from hub.domain.placement.desk import Choice, Desk
+from hub.domain.placement.desk import Bid, Choice, Desk
 from hub.domain.plan import Assignment, Placement, Plan, Reason, Refusal
 from hub.domain.queueing import Head, Line
 from hub.domain.quota import Ledger
@@ -42,7 +42,7 @@ class _Cycle:
         self._market = snapshot.market
         self._desk = Desk(snapshot.clusters, snapshot.room.copy(), profile.filters, now)
         self._profile = profile
-        self._last: dict[str, Assignment] = {}  # by demand
+        self._offers: dict[str, tuple[Assignment, Bid]] = {}  # by demand
         self._placements: list[Placement] = []
         self._refusals: dict[str, Refusal] = {}  # by demand
         self._considered = 0
@@ -55,40 +55,43 @@ class _Cycle:
         return self._considered % _ASK_EVERY != 0 or self._profile.may_go_on(placed)
 
     def consider(self, head: Head) -> None:
-        """Steps 2 to 6 for one head: quota, clusters, reservation, decision."""
+        """Steps 2 to 6 for one head; equal workloads keep the flavors of the last one while they last."""
+        demand, queue = head.demand, head.line.queue.name
+        offer = self._offers.get(demand.key)
         while True:
-            assignment = self._assign(head)  # 2. flavors under quota
-            if isinstance(assignment, Unassigned):
-                return self._refuse(head, assignment)
-            choice = self._desk.place(head.demand, assignment.asks)  # 3. best cluster, 4. its room
-            if choice is not None:
-                return self._place(head, assignment, choice)  # 6. the decision, with its reasons
-            self._last.pop(head.demand.key, None)  # these flavors have closed: try the next ones
+            if offer is None:
+                assigned = self._assign(head)  # 2. flavors for all pod sets, under quota
+                if isinstance(assigned, Unassigned):
+                    return self._refuse(head, assigned)
+                offer = (assigned, self._desk.bid(demand, assigned.asks))
+                self._offers[demand.key] = offer
+            assignment, bid = offer
+            if self._ledger.take(queue, assignment.charge):
+                choice = (
+                    bid.place()
+                )  # 3. the best of the clusters that hold it; 4. its room is taken
+                if choice is not None:
+                    return self._place(head, assignment, choice)  # 6. the decision and its reasons
+                self._ledger.release(queue, assignment.charge)
+            offer = None  # quota or clusters of these flavors have run out
 
     def _assign(self, head: Head) -> Assignment | Unassigned:
-        """Flavors for all pod sets; those of the last equal workload while their quota lasts."""
-        demand, queue = head.demand, head.line.queue
-        last = self._last.get(demand.key)
-        if last is not None and self._ledger.fits(queue.name, last.charge):
-            return last
-        assigned = flavors.assign(
+        demand = head.demand
+        return flavors.assign(
             demand.pod_sets,
-            queue,
+            head.line.queue,
             self._market,
             self._ledger,
             lambda asks: self._desk.can_hold(demand, asks),
         )
-        if isinstance(assigned, Assignment):
-            self._last[demand.key] = assigned
-        return assigned
 
     def _place(self, head: Head, assignment: Assignment, choice: Choice) -> None:
-        queue, entry = head.line.queue, head.entry
-        self._ledger.charge(queue.name, assignment.charge)
+        cluster, scores, rejected, others = choice
+        entry = head.entry
         self._placements.append(
             Placement(
-                entry.uid, entry.epoch, choice.cluster, head.demand.key, assignment,
-                choice.scores, choice.rejected, choice.others,
+                entry.uid, entry.epoch, cluster, head.demand.key, assignment,
+                scores, rejected, others,
             )
         )  # fmt: skip
         head.line.advance()

@@ -39,16 +39,18 @@ class Head(NamedTuple):
 
 
 class Line:
-    """One ClusterQueue during a cycle."""
+    """One ClusterQueue during a cycle. `head`: whose turn it is; None when empty or blocked."""
+
+    __slots__ = ("_heap", "_lanes", "head", "queue")
 
     def __init__(self, queue: ClusterQueue, lanes: Sequence[Lane]) -> None:
         self.queue = queue
         self._lanes = lanes
         self._heap = [_place(number, lane, 0) for number, lane in enumerate(lanes) if lane.entries]
         heapq.heapify(self._heap)
+        self.head = self._first()
 
-    def head(self) -> Head | None:
-        """Whose turn it is; None when the line is empty or blocked."""
+    def _first(self) -> Head | None:
         if not self._heap:
             return None
         _, _, _, number, position = self._heap[0]
@@ -68,14 +70,16 @@ class Line:
             heapq.heapreplace(self._heap, _place(number, lane, position + 1))
         else:
             heapq.heappop(self._heap)
+        self.head = self._first()
 
     def park(self) -> list[Demand]:
         """The head does not fit: pass its equals, or block the line; demands that are now behind it."""
         heapq.heappop(self._heap)
-        if not self.queue.strict:
-            return []
-        behind = [self._lanes[number].demand for _, _, _, number, _ in self._heap]
-        self._heap.clear()
+        behind = []
+        if self.queue.strict:
+            behind = [self._lanes[number].demand for _, _, _, number, _ in self._heap]
+            self._heap.clear()
+        self.head = self._first()
         return behind
 
 
@@ -87,10 +91,7 @@ def _place(number: int, lane: Lane, position: int) -> tuple[int, int, str, int, 
 def rounds(lines: Sequence[Line]) -> Iterator[list[Head]]:
     """Rounds of one head per line, heads in order, until every line is empty or blocked."""
     active = list(lines)
-    while True:
-        active = [line for line in active if line.head() is not None]
-        if not active:
-            return
+    while active := [line for line in active if line.head is not None]:
         if len(active) > 1:
             active.sort(key=Line.order)
-        yield [head for line in active if (head := line.head()) is not None]
+        yield [line.head for line in active if line.head is not None]

@@ -143,6 +143,19 @@ class Ledger:
         """May the queue take all of this now?"""
         return all(amount <= self.available(queue, of) for of, amount in amounts.items())
 
+    def take(self, queue: str, amounts: Usage) -> bool:
+        """Charge all of it if all of it fits: `fits`, then `charge`."""
+        used, limits = self._used.setdefault(queue, {}), self._queues[queue].quotas
+        totals = {}
+        for of, amount in amounts.items():
+            total = used.get(of, 0) + amount
+            quota = limits.get(of)
+            if quota is None or total > quota.nominal:
+                return False
+            totals[of] = total
+        used.update(totals)
+        return True
+
     def charge(self, queue: str, amounts: Usage) -> None:
         """Add to what is charged."""
         used = self._used.setdefault(queue, {})

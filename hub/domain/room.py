@@ -241,16 +241,18 @@ class Room:
         return placed
 
     def _take_one_node(self, need: Need, count: int, at: int, node: int) -> bool:
-        free = self.free
+        free, left = self.free, self.left
         if need.nodes is not None and not need.nodes[node]:
             return False
+        rest = []
         for row, amount in zip(need.rows, need.amounts, strict=True):
-            if free[row, node] < amount * count:
+            after = free.item(row, node) - amount * count
+            if after < 0:
                 return False
-        left = self.left
-        for row, amount in zip(need.rows, need.amounts, strict=True):
-            free[row, node] -= amount * count
-            left[row, at] -= amount * count
+            rest.append(after)
+        for row, amount, after in zip(need.rows, need.amounts, rest, strict=True):
+            free[row, node] = after
+            left[row, at] = left.item(row, at) - amount * count
         self.touched.append(at)
         return True
 

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hub.domain.demand import Constraints, Demand
-from hub.domain.fleet import BoolArray, Cluster, IntArray, dynamic_resource, in_units
+from hub.domain.fleet import BoolArray, Cluster, dynamic_resource, in_units
 from hub.domain.placement import misses
-from hub.domain.placement.fitting import Fitting
+from hub.domain.placement.fitting import CLOSED, Fitting
 from hub.domain.placement.framework import Filter, Sieved, sieve
 from hub.domain.placement.ranking import Ranking
 from hub.domain.plan import Miss, Reason, Score, Verdict
@@ -37,6 +37,39 @@ class Choice(NamedTuple):
     scores: tuple[Score, ...]
     rejected: tuple[Verdict, ...]
     others: int
+
+
+class Bid:
+    """Equal workloads looking for clusters: their ranking, their fitting, and who may not."""
+
+    __slots__ = ("_fitting", "_names", "_ranking", "_rejected")
+
+    def __init__(
+        self, room: Room, ranking: Ranking, fitting: Fitting, rejected: tuple[Verdict, ...]
+    ) -> None:
+        self._names = room.layout.names
+        self._ranking = ranking
+        self._fitting = fitting
+        self._rejected = rejected
+
+    def place(self) -> Choice | None:
+        """Take room in the best cluster; None, with nothing taken, where none can hold it."""
+        ranking, fitting = self._ranking, self._fitting
+        at = fitting.place(ranking.refresh())
+        if at is None:
+            return None
+        chosen = ranking.listed(at)
+        competing = fitting.competing
+        shown: list[Score] = []
+        if len(competing) <= _ALL_LISTED:
+            order = np.argsort(-competing, kind="stable").tolist()
+            shown = [ranking.listed(a) for a in order[: fitting.count] if a != at]
+            shown = shown[:_OTHERS_OF_FEW]
+        elif fitting.count > 1:
+            competing[at] = CLOSED
+            shown = [ranking.listed(int(competing.argmax()))]
+        others = fitting.count - 1 - len(shown)
+        return Choice(self._names[at], (chosen, *shown), self._rejected, others)
 
 
 class NoChoice(NamedTuple):
@@ -72,17 +105,10 @@ class Desk:
         """May any cluster still hold all pod sets, asked for so?"""
         return self._fitting(demand, asks).any()
 
-    def place(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Choice | None:
-        """Take room in the best cluster; None, with nothing taken, where none can hold it."""
-        ranking = self._ranking(demand)
-        scores = ranking.refresh()
-        placed = self._fitting(demand, asks).place(scores)
-        if placed is None:
-            return None
-        at, competing = placed
-        listed, others = self._listed(ranking, at, competing)
+    def bid(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> "Bid":
+        """What places workloads of this demand under these flavors."""
         rejected = self._sieve(demand.constraints)[0].rejected[: misses.VERDICTS]
-        return Choice(self._room.layout.names[at], listed, rejected, others)
+        return Bid(self._room, self._ranking(demand), self._fitting(demand, asks), rejected)
 
     def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
         """Why no cluster holds it, and which came nearest."""
@@ -110,26 +136,6 @@ class Desk:
     def notes(self) -> tuple[str, ...]:
         """What could not be read and counted as missing."""
         return tuple(dict.fromkeys(n for r in self._rankings.values() for n in r.notes))
-
-    def _listed(
-        self, ranking: Ranking, at: int, competing: IntArray
-    ) -> tuple[tuple[Score, ...], int]:
-        """The chosen cluster and the best of the others, and how many more competed."""
-        competing[at] = _NEVER
-        if len(competing) <= _ALL_LISTED:
-            order = np.argsort(-competing, kind="stable").tolist()
-            best = [a for a in order if competing[a] != _NEVER]
-            shown = best[:_OTHERS_OF_FEW]
-            return tuple([ranking.listed(a) for a in (at, *shown)]), len(best) - len(shown)
-        shown = []
-        for _ in range(_OTHERS_OF_MANY):
-            next_best = int(competing.argmax())
-            if competing[next_best] == _NEVER:
-                break
-            competing[next_best] = _NEVER
-            shown.append(next_best)
-        others = int(np.count_nonzero(competing != _NEVER))
-        return tuple([ranking.listed(a) for a in (at, *shown)]), others
 
     def _ranking(self, demand: Demand) -> Ranking:
         policy = demand.constraints.policy

@@ -12,7 +12,7 @@ import numpy as np
 from hub.domain.fleet import BoolArray, IntArray
 from hub.domain.room import Need, Room
 
-_NEVER: Final = np.iinfo(np.int64).min
+CLOSED: Final = -(1 << 40)  # below any sum of scores
 # Up to so many nodes, finding all that have closed costs about as much as finding one.
 _FEW_NODES: Final = 20_000
 
@@ -34,32 +34,37 @@ class Fitting:
         self._holds = holds  # what must still hold of a cluster besides its room
         self._orders = _orders(self._needs)
         self.open: BoolArray = allowed.copy()
+        self.count = 0  # of open clusters
+        # Scores as they compete: a closed cluster's is below every score. Valid after `place`.
+        self.competing: IntArray = np.zeros(len(allowed), dtype=np.int64)
+        self._handicap: IntArray = np.zeros(len(allowed), dtype=np.int64)
         self._narrow()
 
     def any(self) -> bool:
         """May any cluster still hold all of it?"""
-        return bool(self.open.any())
+        return self.count > 0
 
-    def place(self, scores: IntArray) -> tuple[int, IntArray] | None:
+    def place(self, scores: IntArray) -> int | None:
         """Take room in the open cluster with the highest score, the larger name first of equals.
 
-        Returns its place in the layout and the scores that competed (closed ones at the minimum);
-        None, with nothing taken, where no cluster can hold it.
+        Returns its place in the layout; None, with nothing taken, where no cluster can hold it.
         """
-        while True:
-            competing = np.where(self.open, scores, _NEVER)
-            at = int(competing.argmax()) if len(competing) else 0
-            if not len(competing) or not self.open[at]:
-                return None
+        while self.count:
+            np.add(scores, self._handicap, out=self.competing)
+            at = int(self.competing.argmax())
             if self._take(at):
-                return at, competing
+                return at
             self.open[at] = False
-            if self._room.layout.nodes <= _FEW_NODES:
-                self._narrow()
+            self._narrow()
+        return None
 
     def _narrow(self) -> None:
-        for need, count in self._needs:
-            self.open &= self._room.open_clusters(need, count)
+        """Close what has closed: all at once in a fleet of few nodes, else those found so far."""
+        if self.count == 0 or self._room.layout.nodes <= _FEW_NODES:
+            for need, count in self._needs:
+                self.open &= self._room.open_clusters(need, count)
+        self.count = int(np.count_nonzero(self.open))
+        np.multiply(~self.open, CLOSED, out=self._handicap, casting="unsafe")
 
     def _take(self, at: int) -> bool:
         if self._holds is not None and not self._holds(at):

@@ -63,14 +63,19 @@ class Ranking:
         return self.scores
 
     def _touch(self, at: int) -> None:
-        moved = False
+        moved, change = False, 0
         for term in self._moving:
-            moved |= term.touch(at)
+            by = term.touch(at)
+            if by is None:
+                moved = True
+            else:
+                change += by
         if moved:
             self._sum()
-        else:
-            self.scores[at] = sum(int(t.scores[at]) for t in self._terms)
-            self._listed.pop(at, None)
+            return
+        if change:
+            self.scores[at] += change
+        self._listed.pop(at, None)
 
     def _sum(self) -> None:
         self.scores[:] = 0
@@ -127,25 +132,31 @@ class _Term:
         self.values[self._absent] = math.nan
         self._score()
 
-    def touch(self, at: int) -> bool:
-        """Read one value anew; True if least or largest moved, so that all scores changed."""
-        assert self.values is not None
-        before = float(self.values[at])
-        value = max(0, int(self._room.left[self.row, at])) / self._unit
-        if value == before or math.isnan(before):
-            return False
-        self.values[at] = value
-        was_largest = before == self._high
-        if value < self._low or value > self._high or (was_largest and self._largest == 1):
+    def touch(self, at: int) -> int | None:
+        """Read one value anew: how its score changed; None if all did, for least or largest moved."""
+        values, left = self.values, self._room.left
+        assert values is not None
+        assert self.row is not None
+        before = values.item(at)
+        value = max(0, left.item(self.row, at)) / self._unit
+        if value == before or before != before:  # noqa: PLR0124 - only NaN differs from itself
+            return 0
+        values[at] = value
+        if value < self._low or value > self._high:
             self._score()
-            return True
-        self._largest -= was_largest
+            return None
+        if before == self._high:
+            if self._largest == 1:
+                self._score()
+                return None
+            self._largest -= 1
+        if self._matches is not None and not self._matches[at]:
+            return 0
         term = self._term
-        if self._matches is None or self._matches[at]:
-            self.scores[at] = sorted_score(
-                term.weight, value, self._low, self._high, ascending=term.ascending
-            )
-        return False
+        score = sorted_score(term.weight, value, self._low, self._high, ascending=term.ascending)
+        change = score - self.scores.item(at)
+        self.scores[at] = score
+        return change
 
     def _score(self) -> None:
         assert self.values is not None
