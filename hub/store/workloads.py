@@ -156,6 +156,19 @@ def live_by_name(
     return found
 
 
+def newest_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any] | None:
+    """The workload that occupies a name, else the newest that once did."""
+    c = workloads.c
+    row = unit.conn.execute(
+        select(workloads)
+        .where(c.namespace == namespace, c.name == name)
+        .order_by(c.live.is_(None), c.created_at.desc(), c.uid.desc())
+        .limit(1)
+    ).mappings()
+    found = row.first()
+    return None if found is None else dict(found)
+
+
 def _standing(unit: Unit, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What a transition must know of each workload; locked until commit where that is possible."""
     c = workloads.c

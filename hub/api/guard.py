@@ -1,0 +1,116 @@
+"""The outermost layer: what holds for every request, before any route is looked for.
+
+Gives each request an id; refuses bodies that are too large (by their announced length before
+reading, else when the limit is passed), encodings, and Accept headers it can not serve; turns what
+escapes from below into a problem, without a traceback on the wire.
+"""
+
+import uuid
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Final
+
+import structlog
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hub.api.errors import problem, refused
+from hub.services.hub import StoreUnavailable
+from hub.services.limits import Api
+from shared.errors import Rejected
+
+_SERVED: Final = ("application/json", "application/problem+json", "text/event-stream")
+_BULK: Final = frozenset({"/v1/jobs:batch", "/v1/apply"})
+log = structlog.get_logger(__name__)
+
+
+class Guard:
+    """ASGI middleware; `state["request_id"]` is the request's id from here on."""
+
+    def __init__(self, app: ASGIApp, limits: Api) -> None:
+        self._app = app
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = False
+
+        async def sending(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message.setdefault("headers", [])
+                message["headers"] = [
+                    *message["headers"],
+                    (b"x-request-id", request_id.encode()),
+                ]
+            await send(message)
+
+        limit = self._limit(scope["path"])
+        try:
+            _check(scope, limit)
+            await self._app(scope, _counting(receive, limit), sending)
+        except Exception as error:  # noqa: BLE001 - nothing escapes to the wire
+            reply = _answer(error, request_id, scope)
+            if not started:
+                await reply(scope, receive, sending)
+
+    def _limit(self, path: str) -> int:
+        if path in _BULK:
+            return self._limits.bulk_body_bytes
+        if path.startswith("/agent/"):
+            return self._limits.agent_body_bytes
+        return self._limits.body_bytes
+
+
+def _answer(error: Exception, request_id: str, scope: Mapping[str, Any]) -> Any:
+    if isinstance(error, Rejected):
+        return refused(error, request_id)
+    if isinstance(error, StoreUnavailable):
+        log.error("store unavailable", request_id=request_id, error=str(error))
+        return problem("Unavailable", "the store does not answer; try again", request_id)
+    log.error("request failed", request_id=request_id, path=scope["path"], exc_info=error)
+    return problem("Internal", "an error of the hub; its log has this request id", request_id)
+
+
+def _check(scope: Scope, limit: int) -> None:
+    """Refuse by headers alone. Raises Rejected."""
+    headers = Headers(scope=scope)
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Rejected("EncodingNotSupported", "send the body as it is, without Content-Encoding")
+    length = headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > limit:
+        raise _too_large(limit)
+    accept = headers.get("accept")
+    if accept and scope["path"].startswith("/v1/") and not _acceptable(accept):
+        raise Rejected("NotAcceptable", f"this is served as {' or '.join(_SERVED)}")
+
+
+def _acceptable(accept: str) -> bool:
+    for offered in accept.split(","):
+        wanted = offered.partition(";")[0].strip().lower()
+        if wanted in {"*/*", "application/*", "text/*", "text/html", *_SERVED}:
+            return True
+    return False
+
+
+def _counting(receive: Receive, limit: int) -> Receive:
+    seen = 0
+
+    async def counted() -> MutableMapping[str, Any]:
+        nonlocal seen
+        message = await receive()
+        if message["type"] == "http.request":
+            seen += len(message.get("body", b""))
+            if seen > limit:
+                raise _too_large(limit)
+        return message
+
+    return counted
+
+
+def _too_large(limit: int) -> Rejected:
+    return Rejected("BodyTooLarge", f"the body is larger than {limit} bytes")

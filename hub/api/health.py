@@ -1,0 +1,39 @@
+"""Is it alive, is it ready, how does it do: for probes and Prometheus."""
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api.errors import problem
+from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of, new_router
+from hub.api.reply import Json
+from hub.services import queries
+from hub.services.hub import StoreUnavailable
+
+router = new_router()
+
+
+@router.get("/healthz")
+@router.get("/livez")
+@allow(PUBLIC)
+async def alive() -> Response:
+    """200 while the process answers."""
+    return Json({"status": "ok"})
+
+
+@router.get("/readyz")
+@allow(PUBLIC)
+async def ready(request: Request) -> Response:
+    """200 when the store answers, else 503."""
+    try:
+        revision = await hub_of(request).read(queries.revision)
+    except StoreUnavailable:
+        return problem("Unavailable", "the store does not answer", request.state.request_id)
+    return Json({"status": "ok", "revision": revision})
+
+
+@router.get("/metrics")
+@allow(ADMINISTRATOR, VIEWER)
+async def metrics() -> Response:
+    """Prometheus' text format."""
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,134 @@
+"""`/v1/jobs`: submit one, list, look at, cancel, delete."""
+
+import hashlib
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
+from hub.api.reply import (
+    Json,
+    idempotency_key,
+    limit_of,
+    pager,
+    query,
+    read_object,
+)
+from hub.domain.selectors import parse_selector
+from hub.domain.workload import State
+from hub.services import cancel, queries
+from hub.services.drafts import draft
+from hub.services.hub import Hub
+from hub.services.submissions import Reply, Submission, submit
+from shared.errors import Rejected
+from shared.kinds.registry import parse_job
+from shared.manifests import read_document
+
+router = new_router()
+_FILTERS = ("namespace", "queue", "state", "cluster", "name")
+_PRECONDITIONS = {"preconditions": dict}
+
+
+@router.post("/v1/jobs", status_code=201)
+@allow(ADMINISTRATOR)
+async def submit_job(request: Request) -> Response:
+    """Submit one Job, as JSON or YAML. With an Idempotency-Key the same body gets the same reply."""
+    key = idempotency_key(request)
+    query(request)
+    body = await request.body()
+    manifest = read_document(body, request.headers.get("content-type", ""))
+    hub = hub_of(request)
+    given = draft(parse_job(manifest), hub.clock.now())
+    reply: Reply = await hub.write_shared(
+        submit,
+        Submission(
+            drafts=(given,),
+            intake=hub.limits.intake,
+            single=True,
+            key=key,
+            request_hash=hashlib.sha256(body).hexdigest() if key else "",
+        ),
+    )
+    headers = {"Idempotent-Replay": "true"} if reply.replayed else None
+    return Json(reply.body, reply.status, headers)
+
+
+@router.get("/v1/jobs")
+@allow(ADMINISTRATOR, VIEWER)
+async def list_jobs(request: Request) -> Response:
+    """Jobs, newest first. Filters: namespace, queue, state, cluster, name (a prefix), labelSelector.
+
+    At most `limit` (1 to 500, 100 by default); `continue` of a page asks for the next one.
+    """
+    given = query(request, *_FILTERS, "labelSelector", "limit", "continue")
+    state = given.get("state")
+    if state and state not in State.__members__.values():
+        raise Rejected("InvalidState", f"must be one of {', '.join(State)}", "state")
+    limit = limit_of(given)
+    token, selector = given.pop("continue", None), given.get("labelSelector")
+    matches = parse_selector(selector, "labelSelector").matches if selector else None
+    filters = {name: given[name] for name in _FILTERS if name in given}
+    hub = hub_of(request)
+    return Json(
+        await hub.read(
+            queries.list_jobs,
+            filters,
+            matches,
+            pager(request, {**filters, "labelSelector": selector or ""}),
+            token,
+            limit,
+        )
+    )
+
+
+@router.get("/v1/jobs/{uid}")
+@allow(ADMINISTRATOR, VIEWER)
+async def get_job(request: Request, uid: str) -> Response:
+    """One job with its manifest, counts and the decision that placed it."""
+    return Json(await hub_of(request).read(queries.get_job, uid))
+
+
+@router.get("/v1/namespaces/{namespace}/jobs/{name}")
+@allow(ADMINISTRATOR, VIEWER)
+async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
+    """The job that has this name now, else the newest that had it."""
+    return Json(await hub_of(request).read(queries.get_job_by_name, namespace, name))
+
+
+@router.get("/v1/jobs/{uid}/events")
+@allow(ADMINISTRATOR, VIEWER)
+async def job_events(request: Request, uid: str) -> Response:
+    """What happened to one job: its newest events, oldest first."""
+    limit = limit_of(query(request, "limit"))
+    return Json(await hub_of(request).read(queries.job_events, uid, limit))
+
+
+@router.post("/v1/jobs/{uid}/cancel")
+@allow(ADMINISTRATOR)
+async def cancel_job(request: Request, uid: str) -> Response:
+    """Stop a job wherever it is; again, or after its end, it is answered as it stands."""
+    name = caller(request).name
+    return Json(await hub_of(request).write(cancel.cancel_job, uid, name))
+
+
+@router.delete("/v1/jobs/{uid}")
+@allow(ADMINISTRATOR)
+async def delete_job(request: Request, uid: str) -> Response:
+    """Delete a job. Body (optional): {"preconditions": {"uid": …}}, a 409 if it is another's."""
+    return await _delete(request, hub_of(request), uid)
+
+
+@router.delete("/v1/namespaces/{namespace}/jobs/{name}")
+@allow(ADMINISTRATOR)
+async def delete_job_by_name(request: Request, namespace: str, name: str) -> Response:
+    """Delete the job that has this name."""
+    hub = hub_of(request)
+    found: dict[str, Any] = await hub.read(queries.find_job_by_name, namespace, name)
+    return await _delete(request, hub, found["uid"])
+
+
+async def _delete(request: Request, hub: Hub, uid: str) -> Response:
+    body = await read_object(request, _PRECONDITIONS)
+    expected = str(body.get("preconditions", {}).get("uid") or "")
+    return Json(await hub.write(cancel.delete_job, uid, caller(request).name, expected))

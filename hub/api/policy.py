@@ -1,0 +1,106 @@
+"""Who may call a route: declared beside it, checked before its parameters are read.
+
+    @router.get("/v1/jobs")
+    @allow(ADMINISTRATOR, VIEWER)
+    async def list_jobs(request: Request) -> Response: ...
+
+A route without a declared policy stops the application from starting (`hub.api.app`).
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.services.hub import Hub
+from hub.services.tokens import ADMINISTRATOR, AGENT, UNAUTHENTICATED, VIEWER, Principal
+from shared.errors import Rejected
+
+__all__ = [
+    "ADMINISTRATOR",
+    "AGENT",
+    "PUBLIC",
+    "VIEWER",
+    "PolicyRoute",
+    "allow",
+    "caller",
+    "hub_of",
+    "new_router",
+    "policy_of",
+]
+
+PUBLIC: Final = "public"
+_PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+E = TypeVar("E", bound=Callable[..., Any])
+
+
+def allow(*roles: str) -> Callable[[E], E]:
+    """Declare who may call an endpoint: roles, or PUBLIC alone."""
+
+    def declare(endpoint: E) -> E:
+        endpoint.policy = frozenset(roles)  # type: ignore[attr-defined]  # read by PolicyRoute
+        return endpoint
+
+    return declare
+
+
+def policy_of(endpoint: object) -> frozenset[str] | None:
+    """What `allow` declared, or None."""
+    return getattr(endpoint, "policy", None)
+
+
+class PolicyRoute(APIRoute):
+    """A route that checks its endpoint's policy first."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        inner = super().get_route_handler()
+        policy = policy_of(self.endpoint)
+        if policy is None or PUBLIC in policy:
+            return inner
+
+        async def checked(request: Request) -> Response:
+            await authorize(request, policy)
+            return await inner(request)
+
+        return checked
+
+
+def new_router() -> APIRouter:
+    """A router whose routes check their policies."""
+    return APIRouter(route_class=PolicyRoute)
+
+
+async def authorize(request: Request, policy: frozenset[str]) -> Principal:
+    """The caller, if the policy allows it. Raises Rejected: Unauthenticated or Forbidden.
+
+    An agent's credential is none on people's routes, and the reverse: the same 401 as for no
+    credential at all, so that nothing is learnt from the answer.
+    """
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    found = None
+    if scheme.lower() == "bearer":
+        found = await hub_of(request).authenticator.authenticate(text.strip())
+    audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
+    if found is None or found.role not in audience:
+        raise Rejected("Unauthenticated", UNAUTHENTICATED)
+    if found.role not in policy:
+        raise Rejected("Forbidden", f"a {found.role} may not do this")
+    request.state.principal = found
+    return found
+
+
+def caller(request: Request) -> Principal:
+    """Who is calling, on a route that is not public."""
+    principal = request.state.principal
+    assert isinstance(principal, Principal)
+    return principal
+
+
+def hub_of(request: Request) -> Hub:
+    """The hub this application serves."""
+    hub = request.app.state.hub
+    assert isinstance(hub, Hub)
+    return hub

@@ -1,0 +1,102 @@
+"""Lists and counts of jobs, as people ask for them: keyset pages over the narrow table."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
+
+from hub.domain.workload import CHARGED
+from hub.store.tables import workloads
+from hub.store.unit import Unit
+
+_LISTED = (
+    "uid",
+    "namespace",
+    "name",
+    "queue",
+    "state",
+    "reason",
+    "cluster",
+    "epoch",
+    "created_at",
+    "started_at",
+    "finished_at",
+    "labels",
+)
+Position = tuple[dt.datetime, str]
+
+
+def page(
+    unit: Unit, filters: Mapping[str, str], after: Position | None, limit: int
+) -> list[dict[str, Any]]:
+    """Jobs that are not deleted, newest first: the narrow columns, at most `limit`.
+
+    `filters`: namespace, queue, state, cluster, exact; name, a prefix.
+    """
+    c = workloads.c
+    query: Select[Any] = select(*(c[name] for name in _LISTED)).where(_shown())
+    for name in ("namespace", "queue", "state", "cluster"):
+        if filters.get(name):
+            query = query.where(c[name] == filters[name])
+    prefix = filters.get("name")
+    if prefix:
+        query = query.where(c.name >= prefix, c.name < prefix + "\uffff")
+    if after is not None:
+        query = query.where(tuple_(c.created_at, c.uid) < tuple_(*_bound(after)))
+    query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def count_by_state(unit: Unit) -> dict[str, int]:
+    """How many jobs are in each state."""
+    rows = unit.conn.execute(
+        select(workloads.c.state, func.count()).where(_shown()).group_by(workloads.c.state)
+    )
+    return {state: int(count) for state, count in rows}
+
+
+def count_by_queue(unit: Unit) -> list[tuple[str, str, str, int]]:
+    """(namespace, queue, state, how many) of jobs that have not ended."""
+    c = workloads.c
+    rows = unit.conn.execute(
+        select(c.namespace, c.queue, c.state, func.count())
+        .where(c.state.in_(_UNFINISHED))
+        .group_by(c.namespace, c.queue, c.state)
+    )
+    return [(namespace, queue, state, int(count)) for namespace, queue, state, count in rows]
+
+
+def count_by_cluster(unit: Unit) -> dict[str, int]:
+    """How many jobs each cluster may hold pods of."""
+    c = workloads.c
+    rows = unit.conn.execute(
+        select(c.cluster, func.count())
+        .where(c.state.in_(_CHARGED), c.cluster != "")
+        .group_by(c.cluster)
+    )
+    return {cluster: int(count) for cluster, count in rows}
+
+
+def admissions(unit: Unit) -> list[tuple[str, Any]]:
+    """(cluster queue, admission) of every workload that is charged."""
+    c = workloads.c
+    rows = unit.conn.execute(select(c.cluster_queue, c.admission).where(c.state.in_(_CHARGED)))
+    return [(queue, admission) for queue, admission in rows]
+
+
+_CHARGED = sorted(state.value for state in CHARGED)
+_UNFINISHED = sorted({"Pending", "Held", *_CHARGED})
+
+
+def _shown() -> ColumnElement[bool]:
+    """A deleted job is shown until nothing of it is left in its cluster."""
+    return workloads.c.deleted_at.is_(None) | workloads.c.live.is_not(None)
+
+
+def _bound(after: Position) -> tuple[Any, Any]:
+
+    return (
+        literal(after[0], workloads.c.created_at.type),
+        literal(after[1], workloads.c.uid.type),
+    )
