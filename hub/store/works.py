@@ -84,6 +84,7 @@ class Composable(NamedTuple):
     queue: str | None
     state: str | None
     workload_epoch: int | None
+    ttl_s: int | None
     object_manifest: dict[str, Any] | None
     object_hash: str | None
     annotations: dict[str, str] | None
@@ -222,6 +223,7 @@ def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable
             workloads.c.queue,
             workloads.c.state,
             workloads.c.epoch,
+            workloads.c.ttl_s,
             objects.c.manifest,
             objects.c.hash,
             func.coalesce(

@@ -1,0 +1,249 @@
+"""What one observation means: record it, move the workload, take the work back, or refuse it. Pure.
+
+The lattice of agents R-06 and R-07: an older epoch moves nothing, a terminal result is final for its
+epoch, and a job is given back to its queue only when the member has confirmed that nothing of it is
+left (S2), save a job that has itself ended (S3).
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hub.domain.workload import TERMINAL, State
+from hub.store.works import Standing
+from shared import labels as keys
+from shared.wire.agent_v1 import JobStatus, Observed
+
+RETRY: Final = keys.PREFIX + "retry"
+MESSAGE_CHARS: Final = 1024
+REASON_CHARS: Final = 64
+# How long a cluster that could not take or run a job is set aside for it.
+SET_ASIDE: Final = dt.timedelta(minutes=5)
+RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
+
+# The member can not take this Job; another may.
+_ELSEWHERE: Final = frozenset({"NameConflict", "KindNotServed"})
+# The member's API server refused the manifest itself; no other would take it.
+_HOPELESS: Final = frozenset({"Invalid"})
+# Steps of an agent's work that are no reason to show anybody.
+_ROUTINE: Final = frozenset({"Creating", "Applying", "Observing", "Vanished", "EarlierWave"})
+_UNSEEN = frozenset({State.OFFERED, State.UNKNOWN})
+_NOT_RUNNING = frozenset({State.OFFERED, State.APPLIED, State.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What follows. `action`: Keep or Withdraw the row, or Remove it; `code` refuses the entry."""
+
+    record: bool = True
+    transition: str = ""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, Any] | None = None  # of a workload whose state stays
+    action: str = ""
+    code: str = ""
+    detail: str = ""
+
+
+RECORD: Final = Verdict()
+
+
+def judge(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -> Verdict:
+    """What `entry`, said by the agent of `cluster`, means for the work it is about."""
+    refusal = _refuse(entry, work)
+    if refusal is not None:
+        return refusal
+    if work.state is None:
+        gone = entry.phase == "Gone" and work.action == "Withdraw"
+        return Verdict(record=not gone, action="Remove" if gone else "")
+    state = State(work.state)
+    current = work.workload_epoch == work.epoch
+    if entry.phase == "Gone":
+        return _gone(work, state, cluster, current=current)
+    if not current or state in TERMINAL or entry.reason == "NewerEpoch":
+        return RECORD
+    if entry.job is not None and entry.job.result is not None:
+        return _ended(entry.job, work, state, cluster, now)
+    if state is State.WITHDRAWING:
+        return RECORD
+    if entry.phase == "Missing":
+        return _deleted(cluster, record=True, action="Withdraw")
+    if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
+        return _unwanted(entry, work, cluster, now)
+    return _alive(entry, work, state, cluster)
+
+
+def _refuse(entry: Observed, work: Standing) -> Verdict | None:
+    """Entries of another epoch, and those that take a result back."""
+    if entry.epoch < work.epoch:
+        text = f"epoch {entry.epoch} has ended; {work.epoch} is current"
+        return Verdict(record=False, code="StaleEpoch", detail=text)
+    if entry.epoch > work.epoch:
+        text = f"epoch {entry.epoch} was never given; {work.epoch} is current"
+        return Verdict(record=False, code="FutureEpoch", detail=text)
+    had = _previous(work).get("result")
+    if had and entry.job is not None and entry.job.result != had:
+        text = f"it had ended as {had}"
+        return Verdict(record=False, code="IllegalTransition", detail=text)
+    return None
+
+
+def _deleted(cluster: str, *, record: bool, action: str) -> Verdict:
+    text = f"the Job was deleted in {cluster}, not by Roadstead"
+    columns = {"reason": "DeletedInMember", "message": text}
+    return Verdict(record=record, transition="fail", columns=columns, action=action)
+
+
+def set_aside(
+    present: Mapping[str, str] | None, cluster: str, now: dt.datetime, span: dt.timedelta
+) -> dict[str, str]:
+    """Clusters to avoid, with `cluster` among them until `span` from now; past ones are dropped."""
+    kept = {
+        name: until
+        for name, until in (present or {}).items()
+        if dt.datetime.fromisoformat(until) > now
+    }
+    kept[cluster] = (now + span).isoformat()
+    return kept
+
+
+def plain(text: str, limit: int = MESSAGE_CHARS) -> str:
+    """Text of a member without control characters, at most `limit` long."""
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _gone(work: Standing, state: State, cluster: str, *, current: bool) -> Verdict:
+    """Nothing of this epoch is left in the member, neither the Job nor a pod."""
+    if not current or state in TERMINAL:
+        return Verdict(record=False, action="Remove")
+    if state is not State.WITHDRAWING:
+        return _deleted(cluster, record=False, action="Remove")
+    why = {"reason": work.workload_reason or "", "message": work.workload_message or ""}
+    match work.withdraw_to:
+        case "Cancelled" | "Deleted":
+            return Verdict(record=False, transition="cancel", columns=why, action="Remove")
+        case "Failed":
+            return Verdict(record=False, transition="fail", columns=why, action="Remove")
+        case "Deactivated":
+            return Verdict(record=False, transition="deactivate", columns=why, action="Remove")
+        case _:
+            again: dict[str, Any] = {**why, "succeeded": 0}
+            return Verdict(record=False, transition="requeue", columns=again, action="Remove")
+
+
+def _ended(
+    job: JobStatus, work: Standing, state: State, cluster: str, now: dt.datetime
+) -> Verdict:
+    """The Job's controller has said Complete or Failed."""
+    counts = _counts(job, work)
+    columns = {
+        "succeeded": counts["succeeded"],
+        "failed": counts["failed"],
+        "started_at": now,
+        "reason": "",
+        "message": "",
+    }
+    keep = "Withdraw" if state is State.WITHDRAWING else "Keep"
+    if job.result == "Succeeded":
+        return Verdict(transition="succeed", columns=columns, action=keep)
+    columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
+    columns["message"] = plain(job.message)
+    going = state is State.WITHDRAWING and work.withdraw_to != "Pending"
+    if not going and work.epoch < max_epochs(work.annotations):
+        text = (
+            f"epoch {work.epoch} failed in {cluster} ({columns['reason']}): {columns['message']}"
+        )
+        columns |= {
+            "reason": "Retrying",
+            "message": plain(text),
+            "succeeded": 0,
+            "set_aside": set_aside(work.set_aside, cluster, now, RETRY_SET_ASIDE),
+        }
+        del columns["started_at"]
+        return Verdict(transition="requeue", columns=columns, action="Withdraw")
+    return Verdict(transition="fail", columns=columns, action=keep)
+
+
+def max_epochs(annotations: Mapping[str, str] | None) -> int:
+    """How many epochs annotation `roadstead.dev/retry` allows in all; 1 without it."""
+    text = (annotations or {}).get(RETRY, "")
+    return int(text) if text.isdecimal() and len(text) < 6 else 1
+
+
+def _unwanted(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -> Verdict:
+    """A Job that its member can not take: take it back first, so that it can not be created there later."""
+    hopeless = entry.reason in _HOPELESS
+    columns = {
+        "withdraw_to": "Failed" if hopeless else "Pending",
+        "reason": plain(entry.reason, REASON_CHARS),
+        "message": plain(f"{cluster}: {entry.message}"),
+        "set_aside": set_aside(work.set_aside, cluster, now, SET_ASIDE),
+    }
+    return Verdict(transition="withdraw", columns=columns, action="Withdraw")
+
+
+def _alive(entry: Observed, work: Standing, state: State, cluster: str) -> Verdict:
+    """On its way or running: how far it is, and what holds it."""
+    job = entry.job
+    counts = _counts(job, work) if job is not None else _same_counts(work)
+    reason, message = _why_held(entry, work, cluster)
+    counts |= {"reason": reason, "message": message}
+    if entry.phase == "Applied" and job is not None and job.running_since:
+        if state in _NOT_RUNNING:
+            return Verdict(transition="start", columns=counts)
+    elif entry.phase == "Applied" and state in _UNSEEN:
+        return Verdict(transition="apply", columns=counts)
+    return Verdict(counts=counts if counts != _standing_counts(work) else None)
+
+
+def _why_held(entry: Observed, work: Standing, cluster: str) -> tuple[str, str]:
+    job = entry.job
+    if job is None or entry.phase != "Applied":
+        if entry.reason in _ROUTINE or not entry.reason:
+            return "", ""
+        return plain(entry.reason, REASON_CHARS), plain(f"{cluster}: {entry.message}")
+    if job.held_by:
+        return "HeldByMember", plain(f"{job.held_by} keeps the Job suspended in {cluster}")
+    if job.suspended and work.options.get("queue"):
+        text = f"waits in LocalQueue {work.options['queue']} of {cluster}"
+        return "WaitsInMemberQueue", text
+    if job.reason:
+        return plain(job.reason, REASON_CHARS), plain(f"{cluster}: {job.message}")
+    return "", ""
+
+
+def _counts(job: JobStatus, work: Standing) -> dict[str, Any]:
+    """Counts of the workload: failures add up over its epochs, the rest is this epoch's."""
+    before = _previous(work).get("failed") or 0
+    return {
+        "succeeded": job.succeeded,
+        "failed": (work.failed or 0) + max(0, job.failed - before),
+        "active": job.active,
+        "ready": job.ready,
+    }
+
+
+def _same_counts(work: Standing) -> dict[str, Any]:
+    return {
+        "succeeded": work.succeeded or 0,
+        "failed": work.failed or 0,
+        "active": work.active or 0,
+        "ready": work.ready or 0,
+    }
+
+
+def _standing_counts(work: Standing) -> dict[str, Any]:
+    return _same_counts(work) | {
+        "reason": work.workload_reason,
+        "message": work.workload_message,
+    }
+
+
+def _previous(work: Standing) -> dict[str, Any]:
+    """The job's status as last recorded for this epoch."""
+    job: dict[str, Any] = (work.observed or {}).get("job") or {}
+    return job

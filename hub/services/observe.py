@@ -1,0 +1,139 @@
+"""Taking in what agents observe: one transaction of bulk statements, whatever the number of states.
+
+`take_reports` is what syncs share: entries of all agents whose requests fall into one commit are
+judged one by one (`hub.services.judge`, pure) and written together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.services.judge import REASON_CHARS, Verdict, judge, plain
+from hub.services.withdraw import purge_deleted
+from hub.store import clusters, workloads, works
+from hub.store.unit import Unit
+from hub.store.works import Standing
+from shared.failpoints import failpoint
+from shared.wire.agent_v1 import Observed, Refused
+
+_JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
+               "completion_time", "completed_indexes", "failed_indexes", "running_since", "result",
+               "reason", "message", "held_by")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one request said."""
+
+    cluster: str
+    entries: Sequence[Observed] = ()
+    capacity: bytes | None = None  # agent_v1.Capacity as JSON
+
+
+@dataclass(slots=True)
+class _Writes:
+    """What a transaction will write, gathered over all reports."""
+
+    observed: list[dict[str, Any]] = field(default_factory=list)
+    counts: list[dict[str, Any]] = field(default_factory=list)
+    moves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    deleted: list[str] = field(default_factory=list)
+
+
+def take_reports(unit: Unit, reports: Sequence[Report]) -> list[list[Refused]]:
+    """Store the reports; per report the entries that were not taken, and why."""
+    writes = _Writes()
+    refused: list[list[Refused]] = []
+    beats: set[str] = set()
+    for report in reports:
+        beats.add(report.cluster)
+        refused.append(_take(unit, report, writes))
+        if report.capacity is not None:
+            clusters.set_capacity(unit, report.cluster, report.capacity)
+    works.observe(unit, writes.observed)
+    failpoint("H15" if "requeue" in writes.moves else "H11")
+    for name, rows in writes.moves.items():
+        workloads.transition(unit, name, rows)
+    works.count(unit, writes.counts)
+    for action, keys in writes.actions.items():
+        if action == "Remove":
+            works.remove(unit, keys)
+        else:
+            works.act(unit, action, keys)
+    purge_deleted(unit, writes.deleted)
+    clusters.beat(unit, dict.fromkeys(beats, unit.now))
+    return refused
+
+
+def _take(unit: Unit, report: Report, writes: _Writes) -> list[Refused]:
+    newest = {entry.uid: entry for entry in report.entries}  # the last word on each
+    standing = works.standing(unit, report.cluster, list(newest))
+    refused = _strangers(unit, report, newest, standing)
+    for uid, work in standing.items():
+        entry = newest[uid]
+        verdict = judge(entry, work, report.cluster, unit.now)
+        if verdict.code:
+            refused.append(Refused(uid=uid, code=verdict.code, detail=verdict.detail))
+        else:
+            _gather(report.cluster, entry, work, verdict, writes)
+    return refused
+
+
+def _strangers(
+    unit: Unit, report: Report, newest: dict[str, Observed], standing: dict[str, Standing]
+) -> list[Refused]:
+    """Entries about what this cluster was not given, or no longer holds."""
+    unknown = [uid for uid in newest if uid not in standing]
+    if not unknown:
+        return []
+    known = workloads.get_many(unit, unknown)
+    refused: list[Refused] = []
+    for uid in unknown:
+        if newest[uid].phase == "Gone":
+            continue  # said before, or never held: either way as it should be
+        workload = known.get(uid)
+        if workload is None:
+            text = "the hub does not know this uid"
+            refused.append(Refused(uid=uid, code="Unknown", detail=text))
+        elif workload["cluster"] != report.cluster:
+            text = "it is not placed on this cluster"
+            refused.append(Refused(uid=uid, code="NotYours", detail=text))
+    return refused
+
+
+def _gather(
+    cluster: str, entry: Observed, work: Standing, verdict: Verdict, writes: _Writes
+) -> None:
+    if verdict.record:
+        writes.observed.append(_row(cluster, entry, work))
+    if verdict.transition:
+        move = {**verdict.columns, "uid": work.uid, "epoch": work.epoch}
+        writes.moves.setdefault(verdict.transition, []).append(move)
+        if verdict.transition == "cancel" and work.withdraw_to == "Deleted":
+            writes.deleted.append(work.uid)
+    elif verdict.counts is not None:
+        writes.counts.append({**verdict.counts, "uid": work.uid, "epoch": work.epoch})
+    if verdict.action and verdict.action != work.action:
+        writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
+
+
+def _row(cluster: str, entry: Observed, work: Standing) -> dict[str, Any]:
+    """The observed columns of a row."""
+    job = entry.job
+    return {
+        "cluster": cluster,
+        "uid": entry.uid,
+        "observed_generation": entry.generation,
+        "phase": entry.phase,
+        "observed": {
+            "object_uid": entry.object_uid,
+            "member_generation": entry.member_generation,
+            "job": None if job is None else {name: getattr(job, name) for name in _JOB_FIELDS},
+        },
+        "drift": [each.model_dump() for each in entry.drift] or None,
+        "reason": plain(entry.reason, REASON_CHARS),
+        "message": plain(entry.message),
+        "available": entry.available,
+        "seen": work.seen or entry.phase in ("Applied", "Missing"),
+    }

@@ -1,0 +1,49 @@
+"""Whether a capacity report can be believed: shape and bounds of its amounts. Pure.
+
+A report that fails is refused as a whole (`CapacityInvalid`) and the last good one stays: half a
+report would let the scheduler promise room that is not there.
+"""
+
+from typing import Final
+
+from shared import quantity
+from shared.wire.agent_v1 import Capacity, Pool
+
+MAX_NODES: Final = 20_000
+
+
+def check_capacity(capacity: Capacity) -> str | None:
+    """What is wrong with a report, or None."""
+    if sum(len(pool.nodes) for pool in capacity.pools) > MAX_NODES:
+        return f"more than {MAX_NODES} nodes"
+    for pool in capacity.pools:
+        fault = _check_pool(pool)
+        if fault is not None:
+            return fault
+    for bound in capacity.bound:
+        if bound.bound < 0 or bound.succeeded < 0:
+            return f"work {bound.uid}: pods can not be fewer than none"
+    return _check_properties(capacity)
+
+
+def _check_pool(pool: Pool) -> str | None:
+    width = len(pool.resources)
+    if len(set(pool.resources)) != width:
+        return "a pool names a resource twice"
+    for node in pool.nodes:
+        if len(node.allocatable) != width or len(node.free) != width:
+            return f"node {node.name}: {width} amounts expected, one per resource"
+        for name, has, free in zip(pool.resources, node.allocatable, node.free, strict=True):
+            if not 0 <= has <= quantity.MAX:
+                return f"node {node.name}: allocatable {name} is {has}"
+            if not quantity.MIN <= free <= has:
+                return f"node {node.name}: {free} of {has} {name} is free"
+    return None
+
+
+def _check_properties(capacity: Capacity) -> str | None:
+    """Properties may be anything readable; what does not parse counts as missing (`fleet.measure`)."""
+    for name, text in capacity.properties.items():
+        if len(name) > 317 or len(text) > 256:
+            return f"property {name[:64]}: too long"
+    return None

@@ -1,0 +1,174 @@
+"""Sessions of agents: who may speak for a cluster now, in which order, and how often.
+
+Kept in memory per cluster and backed by its row: a new session supersedes the old one for good (an
+id that was superseded never comes back), requests of one session are ordered by `seq`, and what the
+agent said it sees is summed up in a digest, so that a lost report is noticed.
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from hub.store import clusters
+from hub.store.unit import Unit
+from shared.errors import Rejected
+from shared.wire.agent_v1 import (
+    MAX_OBSERVED_PER_REQUEST,
+    ObservedSet,
+    SetDigest,
+    SyncRequest,
+)
+
+SYNCS_PER_S: Final = 5.0
+BURST: Final = 20.0
+# Superseded session ids remembered per cluster.
+MAX_RETIRED: Final = 256
+
+
+class Slow(Rejected):
+    """429: more requests than an agent may send."""
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__("TooManyRequests", f"at most {SYNCS_PER_S:g} syncs per second")
+        self.retry_after_s = retry_after_s
+
+
+class ObservedDigest:
+    """What one session has said it sees: uid → its digest line."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, str] = {}
+        self._digest = SetDigest()
+        self.complete = False  # a full set has come in this process's life
+
+    def take(self, said: ObservedSet) -> bool:
+        """Take what a request said; False if the whole does not add up: the full set is needed.
+
+        A request with as many entries as may be sent is one page of several: it is not judged.
+        """
+        if said.full:
+            self._lines, self._digest = {}, SetDigest()
+            self.complete = True
+        for entry in said.entries:
+            line = entry.digest_line()
+            old = self._lines.get(entry.uid)
+            if old != line:
+                if old is not None:
+                    self._digest.remove(old)
+                self._lines[entry.uid] = line
+                self._digest.add(line)
+        if not self.complete:
+            return False
+        return len(said.entries) >= MAX_OBSERVED_PER_REQUEST or self._digest.hex() == said.digest
+
+    def forget(self, uids: Sequence[str]) -> None:
+        """Drop entries of works that are neither desired nor there any more."""
+        for uid in uids:
+            line = self._lines.pop(uid, None)
+            if line is not None:
+                self._digest.remove(line)
+
+
+@dataclass(slots=True)
+class Session:
+    """The live session of one cluster."""
+
+    cluster_uid: str
+    id: str = ""
+    seq: int = 0
+    stored: int = 0  # the newest request whose report is in the store
+    retired: list[str] = field(default_factory=list)
+    observed: ObservedDigest = field(default_factory=ObservedDigest)
+    queue_managers: frozenset[str] | None = None  # None: not read yet
+    tokens: float = BURST
+    refilled_at: float = 0.0
+    _turn: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def spend(self, now: float) -> None:
+        """Count one request at monotonic `now`. Raises Slow beyond the burst."""
+        self.tokens = min(BURST, self.tokens + (now - self.refilled_at) * SYNCS_PER_S)
+        self.refilled_at = now
+        if self.tokens < 1:
+            raise Slow((1 - self.tokens) / SYNCS_PER_S)
+        self.tokens -= 1
+
+    def admit(self, request: SyncRequest) -> bool:
+        """Place a request in order; True if it is a replay, to be recomputed and never stored.
+
+        Raises Rejected: SessionSuperseded, StaleSequence.
+        """
+        if request.session != self.id:
+            raise Rejected("SessionSuperseded", "another agent speaks for this cluster now")
+        if request.seq < self.seq:
+            text = f"request {request.seq} after {self.seq}"
+            raise Rejected("StaleSequence", text, "seq")
+        replay = request.seq == self.stored
+        self.seq = request.seq
+        self._turn.set()  # ends the request that hangs
+        self._turn = asyncio.Event()
+        return replay
+
+    def supersede(self, session: str) -> None:
+        """Begin a new session; raises Rejected SessionSuperseded for an id that had its time."""
+        if session in self.retired:
+            raise Rejected("SessionSuperseded", "this session was superseded and is over")
+        if self.id:
+            self.retired = [*self.retired, self.id][-MAX_RETIRED:]
+        self.id, self.seq, self.stored = session, 0, 0
+        self.observed = ObservedDigest()
+
+    def is_newest(self, request: SyncRequest) -> bool:
+        """Is this still the newest request of the live session?"""
+        return request.session == self.id and request.seq == self.seq
+
+    @property
+    def newer(self) -> asyncio.Event:
+        """Set when a newer request of this session, or a newer session, has come."""
+        return self._turn
+
+    def end_turn(self) -> None:
+        """End the hanging request, whoever sent it."""
+        self._turn.set()
+        self._turn = asyncio.Event()
+
+
+def load(unit: Unit, cluster: str) -> Session:
+    """The session as the cluster's row has it."""
+    row = clusters.get(unit, cluster)
+    if row is None:
+        raise Rejected("NotFound", f"cluster {cluster} does not exist")
+    return Session(
+        cluster_uid=row["cluster_uid"],
+        id=row["session"],
+        retired=list(row["retired_sessions"] or ()),
+    )
+
+
+def open_session(unit: Unit, cluster: str, session: str, retired: Sequence[str]) -> None:
+    """Write a new session down, before anything is answered in it."""
+    clusters.change(
+        unit,
+        cluster,
+        session=session,
+        session_at=unit.now,
+        retired_sessions=list(retired),
+        heartbeat_at=unit.now,
+    )
+
+
+class Heartbeats:
+    """When each agent was last heard, in memory; written down by the heartbeat loop."""
+
+    def __init__(self) -> None:
+        self._heard: dict[str, dt.datetime] = {}
+
+    def hear(self, cluster: str, now: dt.datetime) -> None:
+        """An agent spoke."""
+        self._heard[cluster] = now
+
+    def take(self) -> dict[str, dt.datetime]:
+        """What is not written down yet."""
+        heard, self._heard = self._heard, {}
+        return heard
