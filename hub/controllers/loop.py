@@ -1,0 +1,103 @@
+"""The one loop of the hub: tick, wait for news or for the next turn, back off after a fault, stop.
+
+A controller is what a tick does; when it runs, how it survives and how it ends is written here once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from shared import retry
+from shared.clock import Clock
+
+_log = structlog.get_logger()
+
+Tick = Callable[[], Awaitable[float | None]]
+Observer = Callable[[str, float, BaseException | None], None]
+
+
+def unobserved(name: str, seconds: float, fault: BaseException | None) -> None:
+    """Nobody measures."""
+
+
+class Loop:
+    """Runs `tick` at least every `every_s`, sooner when woken, never within `least_s` of the last turn.
+
+    A tick may return the seconds until it wants the next turn (0: at once). An exception in a tick
+    ends that turn only: the loop backs off and goes on. `observe` is told of each turn: the loop's
+    name, the seconds it took, and what it raised.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tick: Tick,
+        clock: Clock,
+        *,
+        every_s: float,
+        least_s: float = 0.0,
+        observe: Observer = unobserved,
+    ) -> None:
+        self.name = name
+        self._tick = tick
+        self._clock = clock
+        self._every_s = every_s
+        self._least_s = least_s
+        self._observe = observe
+        self._news = asyncio.Event()
+        self._stopping = False
+        self._faults = 0
+
+    def wake(self) -> None:
+        """There is news: take the next turn as soon as it may be."""
+        self._news.set()
+
+    def stop(self) -> None:
+        """End after the present turn."""
+        self._stopping = True
+        self._news.set()
+
+    async def run(self) -> None:
+        """Take turns until stopped or cancelled."""
+        while True:
+            if self._stopping:
+                return
+            self._news.clear()
+            started = self._clock.monotonic()
+            wanted, fault = await self._turn()
+            took = self._clock.monotonic() - started
+            self._observe(self.name, took, fault)
+            if fault is not None:
+                await self._clock.sleep(retry.backoff(self._faults))
+                continue
+            await self._clock.sleep(max(0.0, self._least_s - took))
+            if wanted is None:
+                wanted = retry.jittered(self._every_s)
+            if wanted > 0:
+                await self._wait(wanted)
+
+    async def _turn(self) -> tuple[float | None, Exception | None]:
+        try:
+            wanted = await self._tick()
+        except Exception as fault:  # noqa: BLE001 - a loop survives whatever one turn raises
+            self._faults += 1
+            _log.warning(
+                "turn failed",
+                loop=self.name,
+                times=self._faults,
+                fault=f"{type(fault).__name__}: {fault}"[:500],
+            )
+            return None, fault
+        self._faults = 0
+        return wanted, None
+
+    async def _wait(self, seconds: float) -> None:
+        """Until there is news, at most `seconds`."""
+        news = asyncio.ensure_future(self._news.wait())
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({news, timer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            news.cancel()
+            timer.cancel()
