@@ -116,6 +116,20 @@ def shown(value: Any, secret: bool) -> str | None:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
+def at(obj: Any, path: Path) -> Any:
+    """The value at a path, ABSENT where there is none."""
+    for part in path:
+        if isinstance(obj, list):
+            if not part.isdecimal() or int(part) >= len(obj):
+                return ABSENT
+            obj = obj[int(part)]
+        elif isinstance(obj, dict) and part in obj:
+            obj = obj[part]
+        else:
+            return ABSENT
+    return obj
+
+
 def is_secret(manifest: Object, path: Path) -> bool:
     """Whether the value at this path is a Secret's content."""
     return manifest.get("kind") == "Secret" and path[:1] in {("data",), ("stringData",)}

@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 
 from agent.capacity import Ledger, NodeView, node_view
-from agent.plan import Object, owner_of
+from agent.plan import JOB, Object, owner_of
 from agent.pods import JobPods, PodView, view
 from shared import labels
 from shared.clock import Clock
@@ -69,7 +69,7 @@ class Observer:
 
     async def start(self) -> None:
         """Open the caches that every agent needs. They fill in the background."""
-        self.want("batch/v1", "Job")
+        self.want(*JOB)
         self._nodes: Informer[NodeView] = Informer(
             self._client, "v1", "Node", transform=node_view, on_event=self._node
         )
@@ -97,7 +97,7 @@ class Observer:
             self._client,
             api_version,
             kind,
-            transform=_slim_job if kind == "Job" else _whole,
+            transform=_slim_job if key == JOB else _whole,
             on_event=self._object,
             label_selector=f"{labels.MANAGED_BY}={self._hub_id}",
             clock=self._clock,
@@ -111,7 +111,7 @@ class Observer:
         informer = self._informers.get((api_version, kind))
         if informer is None or not informer.synced.is_set():
             return False
-        return kind != "Job" or self._all_pods.synced.is_set()
+        return (api_version, kind) != JOB or self._all_pods.synced.is_set()
 
     def is_served(self, api_version: str, kind: str) -> bool:
         """False only if the member is known not to serve the kind."""
@@ -143,7 +143,7 @@ class Observer:
         obj = new or old
         assert obj is not None
         uid = owner_of(obj, self._hub_id) or (owner_of(old, self._hub_id) if old else None)
-        if obj.get("kind") == "Job":
+        if (obj.get("apiVersion"), obj.get("kind")) == JOB:
             self._index_job(event, obj, uid)
         if uid is None:
             return
@@ -206,7 +206,7 @@ class Observer:
 
     async def _announce(self, key: KindKey, informer: Informer[Object]) -> None:
         await informer.synced.wait()
-        if key == ("batch/v1", "Job"):
+        if key == JOB:
             await self._all_pods.synced.wait()
         self._listener.kind_changed(key)
 

@@ -1,0 +1,294 @@
+"""Everything the agent remembers of one uid, and how that becomes the entry it reports. Pure.
+
+A holding joins the work (what is desired), what was seen in the member, the drift found so far and
+the outcome of the last step.
+"""
+
+from dataclasses import dataclass, field
+
+from agent import drift, status
+from agent.applier import Outcome
+from agent.plan import (
+    JOB,
+    Decision,
+    Object,
+    Seen,
+    epoch_of,
+    generation_of,
+    is_deleting,
+    outdated,
+)
+from agent.pods import JobPods
+from shared import labels
+from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
+
+# A create without answer may still be carried out by the server for this long.
+UNKNOWN_S = 15.0
+_FIRST_RETRY_S = 0.5
+_LONGEST_RETRY_S = 300.0
+_CALM_S = 120.0  # this long without drift ends a fight over a field
+_LONGEST_FIGHT_S = 60.0
+_MAX_TRIES = 5  # before a refusal of a Job is final
+_QUICK = frozenset({"NameTaken", "Retrying"})
+_RECHECK_S = 10.0  # of a name that a stranger holds, a missing namespace
+_RECHECKED = frozenset({"NameConflict", "NamespaceMissing", "KindNotServed"})
+_LONGEST_UNAVAILABLE_S = 30.0
+
+
+@dataclass(slots=True)
+class Holding:
+    """One uid: a desired work, or an orphan that carries our labels (`work` None)."""
+
+    uid: str
+    work: Work | None = None
+    seen: Seen = field(default_factory=Seen)
+    busy: bool = False  # a step is under way
+    tries: int = 0  # refusals in a row
+    known_uid: str = ""  # of the object that was ours last
+    since: float = 0.0  # monotonic instant at which `live` was last confirmed
+    base: Object | None = None  # the manifest that the live object was applied from, if known
+    last_job: JobStatus | None = None  # a terminal status outlives the object until acknowledged
+    drifts: dict[str, Drift] = field(default_factory=dict)  # present now, by JSON pointer
+    overwritten: dict[str, Drift] = field(default_factory=dict)  # mended, not yet reported
+    leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
+    doubtful: bool = False  # our managed fields were wiped: a dry run must tell
+    fights: int = 0
+    last_fight: float = 0.0
+
+    @property
+    def is_job(self) -> bool:
+        if self.work is not None:
+            return (self.work.api_version, self.work.kind) == JOB
+        live = self.seen.live
+        return live is not None and (live.get("apiVersion"), live.get("kind")) == JOB
+
+    # --- changes ---------------------------------------------------------------------------------
+
+    def desire(self, work: Work) -> None:
+        """Take a new or changed work. A new epoch or manifest is tried anew."""
+        old = self.work
+        self.work = work
+        if old is None or old.epoch != work.epoch:
+            live = self.seen.live
+            self.seen.ever = live is not None and epoch_of(live) == work.epoch
+            self.seen.deleting = False
+            self.last_job = None
+        if old is None or (old.epoch, old.hash, old.action) != (
+            work.epoch,
+            work.hash,
+            work.action,
+        ):
+            self.forget_trouble()
+        if work.manifest is None and old is not None and old.epoch == work.epoch:
+            work.manifest = old.manifest  # Keep and Withdraw come without one
+
+    def forget_trouble(self) -> None:
+        self.seen.trouble = None
+        self.seen.not_before = 0.0
+        self.tries = 0
+
+    def is_here(self, live: Object, now: float) -> None:
+        """The object is there, as the cache or our own write shows it."""
+        held = self.seen.live
+        if held is not None and _newer(held, live):
+            return
+        if held is not None and held["metadata"].get("uid") != live["metadata"].get("uid"):
+            self.seen.deleting = False
+        self.seen.live = live
+        self.seen.vanished = False
+        self.since = now
+        self.known_uid = live["metadata"].get("uid") or ""
+        if self.work is not None and epoch_of(live) == self.work.epoch:
+            self.seen.ever = True
+            if self.work.manifest is not None and not outdated(self.work, live):
+                self.base = self.work.manifest
+
+    def went(self) -> None:
+        """The object is not in the cache any more; who took it away is for `plan` to ask."""
+        expected = self.seen.deleting
+        was_there = self.seen.live is not None
+        self.seen.live = None
+        self.seen.deleting = False
+        self.drifts.clear()
+        self.leave.clear()
+        if self.seen.trouble is not None:
+            self.forget_trouble()
+        self.seen.vanished = was_there and not expected and self.is_job
+
+    # --- outcomes --------------------------------------------------------------------------------
+
+    def settle(self, decision: Decision, outcome: Outcome, now: float) -> None:
+        """Take in how a step ended."""
+        if outcome.live is not None:
+            self.is_here(outcome.live, now)
+            if decision.do in {"Apply", "PatchJob"} and outcome.trouble is None:
+                self.mended()
+        elif outcome.absent:
+            self.seen.live = None
+            self.seen.vanished = False
+            self.seen.deleting = False
+            if decision.do == "ReadBack":
+                self.seen.unknown_until = min(self.seen.unknown_until, now + UNKNOWN_S)
+        elif decision.do == "Delete" and outcome.trouble is None:
+            self.seen.deleting = True
+        if outcome.unknown and decision.do == "Create":
+            self.seen.unknown_until = now + UNKNOWN_S
+        if outcome.trouble is None:
+            self.seen.trouble = None
+            self.tries = 0
+            if decision.do not in {"Apply", "PatchJob"}:
+                self.seen.not_before = 0.0
+            return
+        self._refused(decision, outcome, now)
+
+    def _refused(self, decision: Decision, outcome: Outcome, now: float) -> None:
+        trouble = outcome.trouble
+        assert trouble is not None
+        self.tries += 1
+        if trouble.reason in _RECHECKED:
+            wait = _RECHECK_S
+        elif trouble.reason in _QUICK:
+            wait = min(2.0, _FIRST_RETRY_S * self.tries)
+        else:
+            cap = _LONGEST_UNAVAILABLE_S if outcome.unknown else _LONGEST_RETRY_S
+            cap = _LONGEST_UNAVAILABLE_S if trouble.reason == "Unavailable" else cap
+            wait = min(cap, _FIRST_RETRY_S * 2.0 ** min(self.tries - 1, 12))
+        self.seen.trouble = trouble
+        self.seen.not_before = now + wait
+
+    # --- drift -----------------------------------------------------------------------------------
+
+    def compare(self, now_text: str) -> None:
+        """Find what has drifted in the live object, and remember since when."""
+        work, live = self.work, self.seen.live
+        if work is None or work.manifest is None or live is None or is_deleting(live):
+            self._found([], now_text)
+            return
+        self.doubtful = False
+        if outdated(work, live) and not self.is_job:
+            found = self._against_older(work.manifest, live)
+        else:
+            held = drift.differences(work.manifest, live, labels.FIELD_MANAGER)
+            if held is None:
+                held = drift.compared(work.manifest, live)
+                self.doubtful = bool(held)
+            found = held
+        if self.is_job and outdated(work, live):
+            found = []
+        self._found(found, now_text)
+
+    def _against_older(self, manifest: Object, live: Object) -> list[drift.Difference]:
+        """A newer manifest is on its way: drift is measured against the one applied, if known."""
+        if self.base is not None and self.base is not manifest:
+            held = drift.differences(self.base, live, labels.FIELD_MANAGER)
+            if held is not None:
+                return held
+        return drift.contested(manifest, live, labels.FIELD_MANAGER)
+
+    def settle_doubt(self, dry: Object | None, now_text: str) -> None:
+        """Keep of the suspected paths those that a forced apply would change."""
+        self.doubtful = False
+        work, live = self.work, self.seen.live
+        if dry is None or work is None or work.manifest is None or live is None:
+            return
+        suspected = drift.compared(work.manifest, live)
+        real = [
+            difference
+            for difference in suspected
+            if not drift.same(drift.at(dry, difference.path), difference.member)
+        ]
+        self._found(real, now_text)
+
+    def _found(self, found: list[drift.Difference], now_text: str) -> None:
+        work = self.work
+        pointers = work.ignore_drift if work is not None else []
+        self.leave = [d.path for d in found if drift.ignored(d.path, pointers)]
+        present: dict[str, Drift] = {}
+        for difference in found:
+            if drift.ignored(difference.path, pointers):
+                continue
+            assert work is not None
+            assert work.manifest is not None
+            secret = drift.is_secret(work.manifest, difference.path)
+            known = self.drifts.get(difference.pointer)
+            present[difference.pointer] = Drift.model_construct(
+                path=difference.pointer,
+                hub=drift.shown(difference.hub, secret),
+                member=drift.shown(difference.member, secret),
+                first_seen=known.first_seen if known is not None else now_text,
+            )
+        self.drifts = present
+        self.seen.drifted = bool(present)
+
+    def fight_back(self, now: float) -> None:
+        """Before overwriting drift: wait ever longer where the same object drifts again and again."""
+        if now - self.last_fight > _CALM_S:
+            self.fights = 0
+        self.fights += 1
+        self.last_fight = now
+        if self.fights > 1:
+            wait = min(_LONGEST_FIGHT_S, 2.0 ** min(self.fights - 2, 6))
+            self.seen.not_before = now + wait
+
+    def mended(self) -> None:
+        """Drift was overwritten: what was seen is still reported once."""
+        self.overwritten.update(self.drifts)
+
+    def reported(self, entry: Observed) -> bool:
+        """The hub has stored this entry; True if mended drift can now be left out of the next one."""
+        if not self.overwritten:
+            return False
+        for item in entry.drift:
+            self.overwritten.pop(item.path, None)
+        return True
+
+    # --- the entry -------------------------------------------------------------------------------
+
+    def observed(self, decision: Decision, pods: JobPods | None) -> Observed:
+        """What to report of this uid now."""
+        live, work = self.seen.live, self.work
+        job = None
+        if self.is_job:
+            job = self._job_status(live, pods)
+        drifts = {**self.overwritten, **self.drifts}
+        return Observed.model_construct(
+            uid=self.uid,
+            epoch=work.epoch if work is not None else epoch_of(live or {"metadata": {}}),
+            generation=self._generation(decision),
+            seq=0,
+            phase=decision.phase,
+            object_uid=(live["metadata"].get("uid") or "") if live is not None else "",
+            reason=decision.reason,
+            message=decision.message[: status.LONGEST_MESSAGE],
+            job=job,
+            available=status.available(live) if live is not None else None,
+            member_generation=(live["metadata"].get("generation") or 0) if live else 0,
+            drift=[drifts[path] for path in sorted(drifts)][:100],
+        )
+
+    def _job_status(self, live: Object | None, pods: JobPods | None) -> JobStatus | None:
+        if live is None:
+            return self.last_job
+        manifest = self.work.manifest if self.work is not None else None
+        wanted = manifest is not None and not (manifest.get("spec") or {}).get("suspend")
+        told = status.job_status(live, pods, should_run=wanted)
+        if told.result is not None and (self.work is None or epoch_of(live) == self.work.epoch):
+            self.last_job = told
+        return told
+
+    def _generation(self, decision: Decision) -> int:
+        wanted = self.work.generation if self.work is not None else 0
+        if self.seen.live is None or decision.phase in {"Failed", "Waiting"}:
+            return wanted
+        return generation_of(self.seen.live, wanted)
+
+
+def _newer(held: Object, other: Object) -> bool:
+    """Whether `held` is a later state of the same object (resource versions are counters)."""
+    a, b = held["metadata"], other["metadata"]
+    if a.get("uid") != b.get("uid"):
+        return False
+    mine, theirs = str(a.get("resourceVersion") or ""), str(b.get("resourceVersion") or "")
+    if not (mine.isdecimal() and theirs.isdecimal()):
+        return False
+    return int(mine) > int(theirs)

@@ -1,0 +1,190 @@
+"""Puts an agent together: identity first, then caches and exchange, until stopped or superseded.
+
+`Agent.run` is all of it, so that one process can hold many agents (`roadstead up --pack`).
+"""
+
+import asyncio
+import importlib.metadata
+import uuid
+
+import httpx
+import structlog
+
+from agent import credential as identity
+from agent.config import Settings
+from agent.credential import Credential
+from agent.hub import HubClient, HubError
+from agent.lease import Lease
+from agent.loop import Exchange, SupersededError
+from agent.reconcile import Reconciler
+from agent.telemetry import Meters, serve
+from shared.clock import Clock, SystemClock
+from shared.failpoints import failpoint
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.retry import backoff
+from shared.wire.agent_v1 import Register
+
+log = structlog.get_logger(__name__)
+
+EXIT_STOPPED = 0
+EXIT_REFUSED = 1  # no usable identity: a person has to do something
+EXIT_SUPERSEDED = 3  # another agent runs with this credential
+
+
+class Agent:
+    """One member cluster's agent. `transport` replaces the network to the hub in tests."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.settings = settings
+        self.meters = Meters()
+        self.reconciler: Reconciler | None = None
+        self.exchange: Exchange | None = None
+        self._clock = clock or SystemClock()
+        self._transport = transport
+        self._log = log
+
+    async def run(self) -> int:
+        """Run until cancelled; returns an exit code when it can not go on: 1 refused, 3 superseded."""
+        await self._stand_by()
+        settings = self.settings
+        hub = HubClient(settings.hub_url, settings.hub_ca, self._transport, self._clock)
+        client = await KubeClient.connect(
+            settings.kubeconfig, qps=settings.kube_qps, clock=self._clock
+        )
+        async with hub, client:
+            try:
+                cluster_uid = await self._cluster_uid(client)
+                credential = await self._credential(hub, client, cluster_uid)
+            except (HubError, OSError, ValueError) as refusal:
+                self._log.error("agent.refused", error=str(refusal))
+                return EXIT_REFUSED
+            return await self._session(hub, client, credential, cluster_uid)
+
+    async def _session(
+        self, hub: HubClient, client: KubeClient, credential: Credential, cluster_uid: str
+    ) -> int:
+        started = self._clock.monotonic()
+        session = uuid.uuid4().hex
+        self._log = log.bind(cluster=credential.cluster, session=session)
+        lease = Lease(self.settings.lease_s)
+        reconciler = Reconciler(
+            client, credential.hub_id, lease, self._news, self._clock, self.meters
+        )
+        self.reconciler = reconciler
+        self.exchange = Exchange(
+            hub,
+            credential.secret,
+            session,
+            cluster_uid,
+            reconciler,
+            lease,
+            lease_s=self.settings.lease_s,
+            clock=self._clock,
+            meters=self.meters,
+            incarnation=credential.incarnation,
+        )
+        self.meters.lease_left.set_function(lambda: lease.left(self._clock.monotonic()))
+        loops = [
+            asyncio.create_task(reconciler.run()),
+            asyncio.create_task(self.exchange.run()),
+        ]
+        metrics = await self._serve_metrics(loops)
+        self._log.info("agent.started")
+        try:
+            done, _ = await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        except SupersededError as taken:
+            lived = self._clock.monotonic() - started
+            self._superseded(lived, str(taken))
+            return EXIT_SUPERSEDED
+        finally:
+            for task in loops:
+                task.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+            if metrics is not None:
+                metrics.close()
+        return EXIT_STOPPED
+
+    def _news(self) -> None:
+        if self.exchange is not None:
+            self.exchange.news()
+
+    def _superseded(self, lived_s: float, detail: str) -> None:
+        mark = identity.mark_superseded(self.settings.credential, self._clock.now(), lived_s)
+        self._log.error(
+            "agent.superseded",
+            detail=detail,
+            meaning="another agent runs with this credential; this one has stopped acting",
+            stand_by_s=mark.stand_by_s,
+        )
+
+    async def _stand_by(self) -> None:
+        mark = identity.superseded(self.settings.credential) if self.settings.stand_by else None
+        left = mark.left(self._clock.now()) if mark is not None else 0.0
+        if left > 0:
+            self._log.warning("agent.stand_by", seconds=round(left), reason="was superseded")
+            await self._clock.sleep(left)
+
+    # --- identity --------------------------------------------------------------------------------
+
+    async def _cluster_uid(self, client: KubeClient) -> str:
+        """The member's identity, its kube-system namespace's uid; waits for the member."""
+        attempt = 0
+        while True:
+            try:
+                namespace = await client.get("v1", "Namespace", "", "kube-system")
+            except errors.KubeError as failure:
+                attempt += 1
+                self._log.info("member.retry", reason=failure.reason, error=failure.message)
+                await self._clock.sleep(backoff(attempt))
+            else:
+                return str(namespace["metadata"]["uid"])
+
+    async def _credential(
+        self, hub: HubClient, client: KubeClient, cluster_uid: str
+    ) -> Credential:
+        """The stored credential, or a new one for the join token. Raises HubError, ValueError."""
+        stored = identity.load(self.settings.credential)
+        if stored is not None:
+            return stored
+        if self.settings.join_token is None:
+            raise ValueError(
+                f"{self.settings.credential} does not exist and no join token is given"
+            )
+        token = self.settings.join_token.read_text().strip()
+        request = Register(
+            cluster_uid=cluster_uid,
+            agent_version=_version(),
+            kubernetes_version=(await client.version()).git_version,
+        )
+        credential = await hub.register(token, request)
+        failpoint("A10")
+        identity.save(self.settings.credential, credential)
+        failpoint("A11")
+        self._log.info("agent.registered", cluster=credential.cluster)
+        return credential
+
+    async def _serve_metrics(self, loops: list[asyncio.Task[None]]) -> asyncio.Server | None:
+        port = self.settings.metrics_port
+        if port is None:
+            return None
+
+        def alive() -> bool:
+            return not any(task.done() for task in loops)
+
+        return await serve(self.settings.metrics_host, port, self.meters, alive)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("roadstead")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
