@@ -1,0 +1,189 @@
+"""Kueue's kinds in both versions: one internal shape, each version's own names, and the rules."""
+
+import pytest
+
+from shared import kinds
+from shared.resources import Resources
+from tests.kinds.build import (
+    KUEUE,
+    a_container,
+    a_group,
+    a_queue,
+    a_workload,
+    an_object,
+    refused,
+    spec_of,
+)
+
+
+def test_both_versions_of_a_queue_have_one_shape():
+    """v1beta1's names become v1beta2's."""
+    old = a_queue(
+        "v1beta1",
+        cohort="all",
+        admissionChecks=["quick"],
+        flavorFungibility={"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"},
+    )
+    new = a_queue(
+        cohortName="all",
+        admissionChecksStrategy={"admissionChecks": [{"name": "quick"}]},
+        flavorFungibility={"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "MayStopSearch"},
+    )
+    assert spec_of(old) == spec_of(new)
+
+
+def test_defaults_are_filled_in():
+    """A queue that says nothing has Kueue's defaults; who may use it is left to the hub."""
+    spec = spec_of(a_queue())
+    assert spec["queueingStrategy"] == "BestEffortFIFO"
+    assert spec["stopPolicy"] == "None"
+    assert spec["flavorFungibility"] == {
+        "whenCanBorrow": "MayStopSearch",
+        "whenCanPreempt": "TryNextFlavor",
+    }
+    assert "namespaceSelector" not in spec
+
+
+@pytest.mark.parametrize(
+    ("version", "field"),
+    [("v1beta1", "cohortName"), ("v1beta2", "cohort"), ("v1beta2", "admissionChecks")],
+)
+def test_a_field_of_the_other_version_is_unknown(version, field):
+    """Within one manifest only its own version's names are known."""
+    value = ["a"] if field == "admissionChecks" else "a"
+    assert refused(a_queue(version, **{field: value})) == {f"spec.{field}": "UnknownField"}
+
+
+def test_the_nearest_name_is_that_of_the_place():
+    """An unknown field deep inside is answered with the nearest name that is known there."""
+    group = a_group(cpu="1")
+    group["flavors"][0]["resources"][0]["nominalQuta"] = "1"
+    with pytest.raises(Exception, match=r"did you mean nominalQuota\?"):
+        kinds.parse(a_queue(resourceGroups=[group]))
+
+
+def test_a_stored_object_may_use_either_name():
+    """From the hub cluster both spellings are read, as long as they agree."""
+    lenient = {"origin": "hub-cluster", "lenient_versions": True}
+    assert spec_of(a_queue(cohort="all"), **lenient)["cohortName"] == "all"
+    assert spec_of(a_queue("v1beta1", cohort="all", cohortName="all"), **lenient)
+    both = a_queue("v1beta1", cohort="all", cohortName="some")
+    assert refused(both, **lenient) == {"spec.cohort": "AmbiguousField"}
+
+
+def test_a_workload_names_its_priority_class_in_either_way():
+    """Class name and source become one reference; both versions demand the number."""
+    source = "kueue.x-k8s.io/workloadpriorityclass"
+    reference = {"group": KUEUE, "kind": "WorkloadPriorityClass", "name": "high"}
+    old = a_workload("v1beta1", priorityClassName="high", priorityClassSource=source, priority=9)
+    new = a_workload(priorityClassRef=reference, priority=9)
+    assert spec_of(old) == spec_of(new)
+    for workload in (old, new):
+        del workload["spec"]["priority"]
+        assert refused(workload) == {"spec.priority": "Required"}
+
+
+def test_a_workload_gives_pod_sets():
+    """What a Workload asks for is read by the rule for pods."""
+    workload = a_workload()
+    pod_set = workload["spec"]["podSets"][0]
+    resources = {"requests": {"cpu": "2"}}
+    pod_set |= {"count": 4, "minCount": 2}
+    pod_set["template"]["spec"]["containers"] = [a_container(resources=resources)]
+    (pods,) = kinds.parse(workload).pod_sets
+    assert (pods.count, pods.min_count, pods.requests) == (4, 2, Resources({"cpu": 2000}))
+
+
+QUEUE_FAULTS = [
+    ({"resourceGroups": [a_group(cpu="-1")]},
+     "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota", "NegativeQuantity"),
+    ({"resourceGroups": [a_group(memory="9223372036854775808")]},
+     "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota", "QuantityTooLarge"),
+    ({"resourceGroups": [a_group(cpu="9223372036854775807")]},
+     "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota", "QuantityTooLarge"),
+    ({"resourceGroups": [a_group(**{"warp-cores": "1"})]},
+     "spec.resourceGroups[0].coveredResources[0]", "InvalidResourceName"),
+    ({"resourceGroups": [a_group()]}, "spec.resourceGroups[0].coveredResources", "Required"),
+    ({"resourceGroups": [a_group(cpu="1"), a_group("other", cpu="1")]},
+     "spec.resourceGroups[1].coveredResources[0]", "Duplicate"),
+    ({"resourceGroups": [a_group(cpu="1"), a_group(memory="1")]},
+     "spec.resourceGroups[1].flavors[0].name", "Duplicate"),
+    ({"resourceGroups": [{**a_group(cpu="1"), "coveredResources": ["cpu", "memory"]}]},
+     "spec.resourceGroups[0].flavors[0].resources", "ResourcesMismatch"),
+    ({"resourceGroups": [a_group(limits={"borrowingLimit": "1"}, cpu="1")]},
+     "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit", "NeedsCohort"),
+    ({"cohortName": "c", "resourceGroups": [a_group(limits={"borrowingLimit": "-1"}, cpu="1")]},
+     "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit", "NegativeQuantity"),
+    ({"cohortName": "c", "resourceGroups": [a_group(limits={"lendingLimit": "2"}, cpu="1")]},
+     "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit", "OutOfRange"),
+    ({"fairSharing": {"weight": -1}}, "spec.fairSharing.weight", "InvalidWeight"),
+    ({"fairSharing": {"weight": "NaN"}}, "spec.fairSharing.weight", "InvalidWeight"),
+    ({"fairSharing": {"weight": 1e308}}, "spec.fairSharing.weight", "InvalidWeight"),
+    ({"fairSharing": {"weight": "1n"}}, "spec.fairSharing.weight", "InvalidWeight"),
+    ({"queueingStrategy": "LIFO"}, "spec.queueingStrategy", "UnsupportedValue"),
+    ({"cohortName": "No"}, "spec.cohortName", "InvalidName"),
+    ({"flavorFungibility": {"preference": "BorrowingOverPreemption"}},
+     "spec.flavorFungibility.preference", "Contradiction"),
+    ({"preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}},
+     "spec.preemption.borrowWithinCohort.policy", "Contradiction"),
+    ({"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}},
+     "spec.namespaceSelector.matchExpressions[0].values", "InvalidSelector"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "field", "code"), QUEUE_FAULTS)
+def test_faults_of_a_queue_are_found(spec, field, code):
+    """A queue that could not work is refused with the path of the fault."""
+    assert refused(a_queue(**spec))[field] == code
+
+
+def test_a_weight_of_zero_is_valid():
+    """Zero means an infinite share when borrowing; small fractions are fine."""
+    for weight in (0, "0", "0.5", 2):
+        assert spec_of(a_queue(fairSharing={"weight": weight}))["fairSharing"]
+
+
+FLAVOR_FAULTS = [
+    ({"nodeLabels": {"a": "b c"}}, "spec.nodeLabels[a]", "InvalidLabel"),
+    ({"nodeTaints": [{"key": "k", "effect": "X"}]}, "spec.nodeTaints[0].effect",
+     "UnsupportedValue"),
+    ({"tolerations": [{"operator": "Equal"}]}, "spec.tolerations[0].operator",
+     "InvalidToleration"),
+    ({"topologyName": "t"}, "spec.nodeLabels", "Required"),
+    ({"nodeLabels": {f"k{i}": "v" for i in range(9)}}, "spec.nodeLabels", "TooManyItems"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "field", "code"), FLAVOR_FAULTS)
+def test_faults_of_a_flavor_are_found(spec, field, code):
+    """A flavor's labels, taints and tolerations obey Kubernetes' rules."""
+    flavor = an_object(f"{KUEUE}/v1beta1", "ResourceFlavor", "f", **spec)
+    assert refused(flavor) == {field: code}
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_the_small_kinds_are_read_in_both_versions(version):
+    """Priority classes, local queues, cohorts and admission checks."""
+    group = f"{KUEUE}/{version}"
+    priority = {"apiVersion": group, "kind": "WorkloadPriorityClass", "value": 10}
+    priority["metadata"] = {"name": "high"}
+    assert spec_of(priority) == {"value": 10}
+    queue = an_object(group, "LocalQueue", "q", clusterQueue="all")
+    assert spec_of(queue) == {"clusterQueue": "all", "stopPolicy": "None"}
+    assert spec_of(an_object(group, "Cohort", "c", parentName="root")) == {"parentName": "root"}
+    check = an_object(group, "AdmissionCheck", "a", controllerName="example.com/x")
+    assert spec_of(check) == {"controllerName": "example.com/x"}
+
+
+def test_a_local_queue_names_its_cluster_queue():
+    """Without a ClusterQueue a LocalQueue could never admit anything."""
+    assert refused(an_object(f"{KUEUE}/v1beta2", "LocalQueue", "q")) == {
+        "spec.clusterQueue": "Required"
+    }
+
+
+def test_a_version_that_is_not_served_is_named():
+    """A known kind in another version is refused, not taken for something else."""
+    assert refused(an_object(f"{KUEUE}/v1alpha1", "LocalQueue", "q")) == {
+        "apiVersion": "UnsupportedKind"
+    }

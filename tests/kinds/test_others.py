@@ -1,0 +1,76 @@
+"""What is carried without being modelled, what a manifest must be at all, and the examples."""
+
+from pathlib import Path
+
+import pytest
+
+from shared import kinds, manifests
+from shared.kinds.scopes import is_placeable
+from tests.kinds.build import refused, spec_of
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def a_manifest(api_version, kind, **more):
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "it"}, **more}
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda p: p.name)
+def test_every_example_is_read(path):
+    """The guide's files and those of the articles are accepted unchanged."""
+    for _, document in manifests.read_documents(path.read_bytes(), "application/yaml"):
+        assert kinds.parse(document).raw is document
+
+
+@pytest.mark.parametrize(
+    ("manifest", "errors"),
+    [(1, {}), ([], {}), (None, {}), ({}, {"apiVersion": "Required"}),
+     ({"apiVersion": "v1"}, {"kind": "Required"}),
+     ({"apiVersion": 1, "kind": "X"}, {"apiVersion": "InvalidType"}),
+     ({"apiVersion": "a/b/c", "kind": "X"}, {"kind": "UnsupportedKind"}),
+     (a_manifest("v1", "ConfigMap", metadata=None), {"metadata.name": "Required"}),
+     (a_manifest("v1", "ConfigMap", metadata=[]),
+      {"metadata": "InvalidType", "metadata.name": "Required"})],
+)  # fmt: skip
+def test_a_manifest_says_what_it_is(manifest, errors):
+    """A manifest is an object with apiVersion, kind and a name."""
+    assert refused(manifest) == errors
+
+
+def test_any_kind_can_be_carried():
+    """A kind that is not modelled is kept whole, with its own fields as content."""
+    parsed = kinds.parse(a_manifest("example.com/v7", "Widget", spec={"size": 1}, extra=[1]))
+    assert (parsed.group, parsed.version, parsed.kind) == ("example.com", "v7", "Widget")
+    assert parsed.spec == {"spec": {"size": 1}, "extra": [1]}
+    assert not kinds.is_typed("example.com/v7", "Widget")
+    assert kinds.is_typed("batch/v1", "Job")
+
+
+def test_scope_follows_the_kind_where_it_is_known():
+    """Namespaced kinds get the default namespace, cluster-scoped ones lose theirs as in kubectl."""
+    role = a_manifest("rbac.authorization.k8s.io/v1", "ClusterRole")
+    role["metadata"] = {"name": "system:it", "namespace": "x"}
+    assert kinds.parse(role).namespace == ""
+    assert kinds.parse(a_manifest("apps/v1", "Deployment")).namespace == "default"
+    assert kinds.parse(a_manifest("example.com/v1", "Widget")).namespace == ""
+
+
+def test_data_of_config_maps_and_secrets_is_text():
+    """Values are strings, and encoded ones base64; a misspelt field is found."""
+    assert refused(a_manifest("v1", "ConfigMap", data={"a": 1, "b/c": "x"}, dta={})) == {
+        "dta": "UnknownField",
+        "data.a": "InvalidType",
+        "data[b/c]": "InvalidName",
+    }
+    assert refused(a_manifest("v1", "Secret", data={"a": "?"})) == {"data.a": "InvalidValue"}
+    secret = a_manifest("v1", "Secret", data={"a": "eHg="}, stringData={"b": "?"})
+    assert spec_of(secret) == {"data": {"a": "eHg="}, "stringData": {"b": "?"}}
+
+
+def test_what_belongs_to_one_cluster_is_never_placed():
+    """Pods, nodes, events and what every namespace gets by itself are passed over."""
+    assert not is_placeable("", "Pod")
+    assert not is_placeable("coordination.k8s.io", "Lease")
+    assert not is_placeable("", "ConfigMap", "kube-root-ca.crt")
+    assert is_placeable("", "ConfigMap", "mine")
+    assert is_placeable("batch", "Job")
