@@ -107,10 +107,11 @@ class AgentSync:
         replay = session.admit(request)
         turn = session.newer
         self.heartbeats.hear(cluster, self._clock.now())
+        need_full = not session.observed.complete
         if not replay:
             refused = refused + await self._store(cluster, session, request)
             session.stored = max(session.stored, request.seq)
-        need_full = not session.observed.take(request.observed)
+            need_full = not session.observed.take(request.observed)
         desired = self._sets.of(cluster)
         said = bool(request.observed.entries or request.capacity or refused or need_full)
         if request.wait_s and not said:

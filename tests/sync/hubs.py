@@ -1,0 +1,304 @@
+"""A hub in one process: real store, the agent routes, and builders for clusters, jobs and requests."""
+
+import asyncio
+import contextlib
+import copy
+import datetime as dt
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api import agents
+from hub.api.errors import refused
+from hub.api.guard import Guard
+from hub.services.desired import digest_line
+from hub.services.drafts import ORIGIN_REST, draft
+from hub.services.hub import Hub
+from hub.services.intake import submit_jobs
+from hub.services.limits import Intake, Limits
+from hub.services.sync import AgentSync
+from hub.services.tokens import issue_join
+from hub.store import clusters, workloads, works
+from hub.store.engine import Database
+from hub.store.unit import Unit
+from shared.clock import ManualClock
+from shared.errors import Rejected
+from shared.kinds import parse_job
+from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
+
+JOB: dict[str, Any] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "one", "namespace": "team-a"},
+    "spec": {
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "busybox:1.36",
+                        "resources": {"requests": {"cpu": "1"}},
+                    }
+                ],
+            }
+        }
+    },
+}
+
+
+class Running:
+    """A hub and what a test does to it."""
+
+    def __init__(self, hub: Hub, sync: AgentSync, http: httpx.AsyncClient) -> None:
+        self.hub, self.sync, self.http = hub, sync, http
+        self.clock: ManualClock = hub.clock  # type: ignore[assignment]
+
+    async def write(self, fn: Any, *args: Any) -> Any:
+        return await self.hub.write(fn, *args)
+
+    async def add_cluster(self, name: str) -> str:
+        """Declare a member; its join token."""
+        return await self.write(_add_cluster, name)
+
+    async def join(self, name: str, uid: str = "") -> "Agent":
+        """Declare a member and register its agent."""
+        token = await self.add_cluster(name)
+        reply = await self.register(token, uid or f"uid-{name}")
+        assert reply.status_code == 200, reply.text
+        return Agent(self, name, uid or f"uid-{name}", reply.json()["credential"])
+
+    async def register(self, token: str, cluster_uid: str) -> httpx.Response:
+        return await self.http.post(
+            "/agent/v1/register",
+            json={"cluster_uid": cluster_uid},
+            headers={"Authorization": f"Bearer {token}"},
+        )
+
+    async def submit(self, name: str = "one", **changes: Any) -> str:
+        """Submit a Job; its uid."""
+        manifest = copy.deepcopy(JOB)
+        manifest["metadata"] |= {"name": name, **changes.pop("metadata", {})}
+        manifest["spec"] |= changes
+        return await self.write(_submit, manifest)
+
+    async def place(self, uid: str, cluster: str, **options: Any) -> None:
+        """Place a job as the scheduler does."""
+        await self.write(_place, uid, cluster, options)
+
+    async def placed(self, cluster: str, name: str = "one", **changes: Any) -> str:
+        uid = await self.submit(name, **changes)
+        await self.place(uid, cluster)
+        await self.settled()
+        return uid
+
+    async def place_many(self, cluster: str, count: int) -> list[str]:
+        """Submit and place jobs in one transaction; their uids."""
+
+        def all_of_them(unit: Unit) -> list[str]:
+            uids = []
+            for index in range(count):
+                manifest = copy.deepcopy(JOB)
+                manifest["metadata"]["name"] = f"job-{index}"
+                uids.append(_submit(unit, manifest))
+                _place(unit, uids[-1], cluster, {})
+            return uids
+
+        uids = await self.write(all_of_them)
+        await self.settled()
+        return uids
+
+    async def job(self, uid: str) -> dict[str, Any]:
+        return await self.hub.read(workloads.get, uid)  # type: ignore[return-value]
+
+    async def work(self, uid: str) -> dict[str, Any] | None:
+        found = await self.hub.read(works.of_uids, [uid])
+        return found[0] if found else None
+
+    async def settled(self) -> None:
+        """Wait until the index has followed what was committed."""
+        for _ in range(500):
+            rows = await self.hub.read(works.all_desired)
+            index = self.sync._sets
+            same = [
+                entry is not None and entry.line == digest_line(row)
+                for row in rows
+                for entry in [index.of(row.cluster).get(row.uid)]
+            ]
+            if all(same) and len(rows) == sum(len(each) for each in index._sets.values()):
+                return
+            await asyncio.sleep(0.002)
+        raise AssertionError("the index does not follow the store")
+
+
+class Agent:
+    """A member's agent as the wire sees it: keeps the sets level, obeys the reply."""
+
+    def __init__(self, running: Running, name: str, uid: str, credential: str) -> None:
+        self.running, self.name, self.uid, self.credential = running, name, uid, credential
+        self.session = f"session-{name}-1"
+        self.seq = 0
+        self.works: dict[str, dict[str, Any]] = {}
+        self.revision, self.desired = 0, SetDigest()
+        self.entries: dict[str, Observed] = {}
+        self.observed = SetDigest()
+        self.changes = 0
+        self.full = True
+
+    def restart(self, session: str) -> None:
+        self.__init__(self.running, self.name, self.uid, self.credential)  # type: ignore[misc]
+        self.session = session
+
+    async def post(self, body: dict[str, Any]) -> httpx.Response:
+        return await self.running.http.post(
+            "/agent/v1/sync",
+            content=orjson.dumps(body),
+            headers={"Authorization": f"Bearer {self.credential}"},
+        )
+
+    def request(self, *said: Observed, **more: Any) -> dict[str, Any]:
+        """The next request, saying `said`."""
+        for entry in said:
+            old = self.entries.get(entry.uid)
+            if old is not None:
+                self.observed.remove(old.digest_line())
+            self.changes += 1
+            entry.seq = self.changes
+            self.entries[entry.uid] = entry
+            self.observed.add(entry.digest_line())
+        self.seq += 1
+        entries = list(self.entries.values()) if self.full else said
+        return {
+            "session": self.session,
+            "seq": self.seq,
+            "cluster_uid": self.uid,
+            "desired": {"revision": self.revision, "digest": self.desired.hex()},
+            "observed": {
+                "full": self.full,
+                "digest": self.observed.hex(),
+                "entries": [entry.model_dump() for entry in entries],
+            },
+            **more,
+        }
+
+    async def sync(self, *said: Observed, **more: Any) -> dict[str, Any]:
+        """One exchange; asserts that both sides agree on the digest afterwards."""
+        reply = await self.post(self.request(*said, **more))
+        assert reply.status_code == 200, reply.text
+        return self.take(reply.json())
+
+    def take(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Apply a reply."""
+        read = SyncReply.model_validate(answer)
+        self.full = read.need_full
+        if read.desired.full:
+            self.works, self.desired = {}, SetDigest()
+        for work in read.desired.works:
+            old = self.works.get(work.uid)
+            if old is not None:
+                self.desired.remove(old["line"])
+            self.desired.add(work.digest_line())
+            self.works[work.uid] = {**work.model_dump(), "line": work.digest_line()}
+        for uid in read.desired.removed:
+            gone = self.works.pop(uid, None)
+            if gone is not None:
+                self.desired.remove(gone["line"])
+            entry = self.entries.pop(uid, None)
+            if entry is not None:
+                self.observed.remove(entry.digest_line())
+        self.revision = read.desired.revision
+        if not read.desired.more and read.desired.revision:
+            assert read.desired.digest == self.desired.hex()
+        return answer
+
+
+def seen(uid: str, phase: str, epoch: int = 1, **more: Any) -> Observed:
+    """One observation."""
+    return Observed.model_validate(
+        {"uid": uid, "epoch": epoch, "generation": 1, "seq": 1, "phase": phase, **more}
+    )
+
+
+def ran(uid: str, epoch: int = 1, **job: Any) -> Observed:
+    """A Job that was created, with its own status."""
+    return seen(uid, "Applied", epoch, job=job)
+
+
+@contextlib.asynccontextmanager
+async def running_hub(directory: Path, clock: ManualClock | None = None) -> AsyncIterator[Running]:
+    """A hub on a database file in `directory`; the same directory goes on where it stopped."""
+    now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
+    db = Database.open(f"sqlite:///{directory}/hub.db", now)
+    hub = Hub(db, now, Limits())
+    sync = AgentSync(db, now, hub_id="hub-1", incarnation="inc-1", term=lambda: 1)
+    app = FastAPI()
+    app.include_router(agents.router)
+    app.add_exception_handler(Rejected, _refusal)
+    app.state.hub, app.state.agent_sync = hub, sync
+    following = asyncio.create_task(sync.run())
+    transport = httpx.ASGITransport(app=Guard(app, hub.limits.api))
+    async with httpx.AsyncClient(transport=transport, base_url="http://hub") as http:
+        yield Running(hub, sync, http)
+    following.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await following
+    await db.close()
+
+
+async def _refusal(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Rejected)
+    return refused(error, "request-1")
+
+
+def _add_cluster(unit: Unit, name: str) -> str:
+    clusters.add(
+        unit,
+        {
+            "name": name,
+            "object": f"object-{name}",
+            "cluster_uid": "",
+            "labels": {},
+            "taints": [],
+            "cordoned": False,
+            "session": "",
+            "created_at": unit.now,
+        },
+    )
+    return issue_join(unit, name, dt.timedelta(minutes=15))[0]
+
+
+def _submit(unit: Unit, manifest: dict[str, Any]) -> str:
+    given = draft(parse_job(manifest), unit.now, origin=ORIGIN_REST)
+    answer = submit_jobs(unit, [given], Intake(), strict=False)[0]
+    assert not isinstance(answer, Exception), answer
+    return str(answer["uid"])
+
+
+def _place(unit: Unit, uid: str, cluster: str, options: dict[str, Any]) -> None:
+    row = workloads.get(unit, uid)
+    assert row is not None
+    columns = {"uid": uid, "epoch": row["epoch"], "cluster": cluster, "cluster_queue": "default"}
+    assert workloads.transition(unit, "place", [columns]) == [uid]
+    works.upsert(
+        unit,
+        [
+            {
+                "cluster": cluster,
+                "uid": uid,
+                "epoch": row["epoch"] + 1,
+                "generation": row["generation"],
+                "api_version": "batch/v1",
+                "kind": "Job",
+                "namespace": row["namespace"],
+                "name": row["name"],
+                "options": options,
+                "placed_by": row["placement"],
+            }
+        ],
+    )
