@@ -291,7 +291,7 @@ class Exchange:
         capacity = observer.ledger.snapshot(self._pools, self._reconciler.unfinished)
         capacity.kubernetes_version = observer.kubernetes_version
         capacity.queue_managers = observer.queue_managers()
-        if observer.kinds != self._kinds_sent:
+        if observer.kinds and observer.kinds != self._kinds_sent:
             capacity.kinds = observer.kinds
         return capacity, mark
 

@@ -1,0 +1,291 @@
+"""A hub of a few lines that speaks the real wire messages, and says what a test tells it to.
+
+It is an httpx transport, so an agent under test uses its real client. It keeps no history beyond
+what tests ask about, and no state machine: desired works are put in by hand.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+
+import httpx
+
+from shared import labels
+from shared.wire.agent_v1 import (
+    REGISTER_PATH,
+    Capacity,
+    Desired,
+    Observed,
+    Pools,
+    Registered,
+    SetDigest,
+    SyncReply,
+    SyncRequest,
+    Work,
+)
+
+HUB_ID = "hub-1"
+WAIT_S = 20.0
+
+
+def a_job_manifest(name="job", namespace="team", *, uid, epoch=1, generation=1, **spec):
+    """A Job as the hub composes it: final, with our labels on it and on its pods."""
+    run_seconds = spec.pop("run_seconds", "0.2")
+    annotations = {
+        "sim.roadstead.dev/run-seconds": str(run_seconds),
+        **spec.pop("annotations", {}),
+    }
+    image = spec.pop("image", "busybox:1.36")
+    marks = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: uid, labels.EPOCH: str(epoch)}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": dict(marks),
+            "annotations": {
+                labels.GENERATION: str(generation),
+                labels.SPEC_HASH: f"h{epoch}.{generation}",
+            },
+        },
+        "spec": {
+            "suspend": False,
+            **spec,
+            "template": {
+                "metadata": {"labels": dict(marks), "annotations": annotations},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": image,
+                            "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+                        }
+                    ],
+                },
+            },
+        },
+    }
+
+
+def a_job(uid="u-1", name="job", *, epoch=1, generation=1, action="Apply", namespace="team", **kw):
+    """A Job's work. Keywords that `Work` has go there, others to the manifest's spec."""
+    fields = {k: kw.pop(k) for k in list(kw) if k in Work.model_fields}
+    manifest = None
+    if action == "Apply":
+        manifest = a_job_manifest(
+            name, namespace, uid=uid, epoch=epoch, generation=generation, **kw
+        )
+    return Work(
+        uid=uid,
+        epoch=epoch,
+        generation=generation,
+        action=action,
+        api_version="batch/v1",
+        kind="Job",
+        namespace=namespace,
+        name=name,
+        hash="" if action == "Withdraw" else f"h{epoch}.{generation}",
+        manifest=manifest,
+        when_to_take_over="Never",
+        **fields,
+    )
+
+
+def an_object(manifest, uid, *, generation=1, action="Apply", **fields):
+    """The work of any other object, with our labels and annotations put on."""
+    manifest = {**manifest, "metadata": dict(manifest["metadata"])}
+    metadata = manifest["metadata"]
+    metadata["labels"] = {
+        **metadata.get("labels", {}),
+        labels.MANAGED_BY: HUB_ID,
+        labels.JOB_UID: uid,
+        labels.EPOCH: "0",
+    }
+    metadata["annotations"] = {
+        **metadata.get("annotations", {}),
+        labels.GENERATION: str(generation),
+        labels.SPEC_HASH: f"o{generation}",
+    }
+    return Work(
+        uid=uid,
+        epoch=0,
+        generation=generation,
+        action=action,
+        api_version=manifest["apiVersion"],
+        kind=manifest["kind"],
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        hash="" if action == "Withdraw" else f"o{generation}",
+        manifest=manifest if action == "Apply" else None,
+        **fields,
+    )
+
+
+class ScriptedHub(httpx.AsyncBaseTransport):
+    """What the hub says, and what it was told."""
+
+    def __init__(self) -> None:
+        self.works: dict[str, tuple[int, Work]] = {}
+        self.removed: list[tuple[int, str]] = []
+        self.observed: dict[str, Observed] = {}
+        self.told: list[Observed] = []  # every entry of every request, in order
+        self.requests: list[SyncRequest] = []
+        self.capacity: Capacity | None = None
+        self.registrations = 0
+        self.pools = Pools(revision=1, keys=[])
+        self.down = False
+        self.refusal: tuple[int, str] | None = None
+        self.lose_replies = 0  # so many replies are lost after the request was taken in
+        self.page = 1000
+        self.session: str | None = None
+        self.gone_sessions: set[str] = set()
+        self._revision = itertools.count(1)
+        self.revision = 0
+        self._changed = asyncio.Event()
+        self._told = asyncio.Event()
+
+    # --- the script ------------------------------------------------------------------------------
+
+    def put(self, *works: Work) -> None:
+        """Desire these works from now on."""
+        for work in works:
+            self.revision = next(self._revision)
+            self.works[work.uid] = (self.revision, work)
+        self._news()
+
+    def drop(self, uid: str) -> None:
+        """Say that nothing of this uid is desired and that it is gone."""
+        self.revision = next(self._revision)
+        self.works.pop(uid)
+        self.observed.pop(uid, None)
+        self.removed.append((self.revision, uid))
+        self._news()
+
+    def _news(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def until(self, holds: Callable[["ScriptedHub"], object], timeout_s: float = WAIT_S):
+        """Wait until something told makes `holds` true; returns what it returned."""
+        async with asyncio.timeout(timeout_s):
+            while not (result := holds(self)):
+                self._told.clear()
+                try:
+                    await asyncio.wait_for(self._told.wait(), 0.25)
+                except TimeoutError:
+                    continue
+        return result
+
+    async def seen(self, uid: str, phase: str, reason: str | None = None, **wanted) -> Observed:
+        """Wait until the newest entry of a uid has this phase (and reason); returns it."""
+
+        def holds(hub: "ScriptedHub"):
+            entry = hub.observed.get(uid)
+            if entry is None or entry.phase != phase:
+                return None
+            return entry if reason is None or entry.reason == reason else None
+
+        try:
+            return await self.until(holds, **wanted)
+        except TimeoutError:
+            raise AssertionError(f"{uid} is {self.observed.get(uid)}, not {phase}") from None
+
+    async def finished(self, uid: str, result: str = "Succeeded") -> Observed:
+        """Wait until a job's terminal result was told."""
+
+        def holds(hub: "ScriptedHub"):
+            entry = hub.observed.get(uid)
+            return entry if entry and entry.job and entry.job.result == result else None
+
+        try:
+            return await self.until(holds)
+        except TimeoutError:
+            raise AssertionError(f"{uid} is {self.observed.get(uid)}") from None
+
+    # --- the wire --------------------------------------------------------------------------------
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.down:
+            raise httpx.ConnectError("the hub is down", request=request)
+        body = await request.aread()
+        if self.refusal is not None:
+            status, code = self.refusal
+            return httpx.Response(status, json={"code": code, "detail": code}, request=request)
+        if request.url.path == REGISTER_PATH:
+            self.registrations += 1
+            answer = Registered(
+                cluster="member", credential="id.secret", hub_id=HUB_ID, incarnation="i-1"
+            )
+            return httpx.Response(200, content=answer.model_dump_json(), request=request)
+        assert request.headers["Authorization"] == "Bearer id.secret"
+        return await self._sync(request, SyncRequest.model_validate_json(body))
+
+    async def _sync(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
+        if request.session in self.gone_sessions:
+            body = {"code": "SessionSuperseded", "detail": "another agent"}
+            return httpx.Response(409, json=body, request=http)
+        if self.session not in {None, request.session}:
+            self.gone_sessions.add(self.session)
+        self.session = request.session
+        self._take_in(request)
+        if self.lose_replies:
+            self.lose_replies -= 1
+            raise httpx.ReadError("the reply is lost", request=http)
+        desired = self._desired(request)
+        if request.wait_s and not desired.works and not desired.removed:
+            changed, newest = self._changed, len(self.requests)
+            try:
+                async with asyncio.timeout(request.wait_s):
+                    while len(self.requests) == newest and not changed.is_set() and not self.down:
+                        await asyncio.wait({asyncio.ensure_future(changed.wait())}, timeout=0.02)
+            except TimeoutError:
+                pass
+            if self.down:
+                raise httpx.ReadError("the hub went down", request=http)
+            desired = self._desired(request)
+        reply = SyncReply(
+            hub_id=HUB_ID,
+            incarnation="i-1",
+            term=1,
+            session=request.session,
+            seq=request.seq,
+            desired=desired,
+            pool_keys=self.pools,
+        )
+        return httpx.Response(200, content=reply.model_dump_json(), request=http)
+
+    def _take_in(self, request: SyncRequest) -> None:
+        self.requests.append(request)
+        if request.observed.full:
+            self.observed.clear()
+        for entry in request.observed.entries:
+            self.observed[entry.uid] = entry
+            self.told.append(entry)
+        if request.capacity is not None:
+            kinds = self.capacity.kinds if self.capacity is not None else None
+            self.capacity = request.capacity
+            if self.capacity.kinds is None:
+                self.capacity.kinds = kinds
+        self._told.set()
+
+    def _desired(self, request: SyncRequest) -> Desired:
+        base = request.desired.revision
+        full = base == 0
+        changed = sorted(
+            (entry for entry in self.works.values() if entry[0] > base), key=lambda entry: entry[0]
+        )
+        page = changed[: self.page]
+        more = len(changed) > len(page)
+        digest = SetDigest()
+        for _, work in self.works.values():
+            digest.add(work.digest_line())
+        return Desired(
+            full=full,
+            revision=page[-1][0] if more else self.revision,
+            digest="" if more else digest.hex(),
+            works=[work for _, work in page],
+            removed=[] if full else [uid for at, uid in self.removed if at > base],
+            more=more,
+        )
