@@ -9,16 +9,12 @@ from typing import Any
 
 from hub.services.drafts import Draft, read_by_the_hub
 from hub.services.limits import Intake
-from hub.services.provided import (
-    DEFAULT,
-    KUEUE,
-    ensure_default_queue,
-    ensure_namespaces,
-)
+from hub.services.provided import DEFAULT, ensure_default_queue, ensure_namespaces
 from hub.store import manifests, objects, workloads
 from hub.store.unit import Unit
 from shared import labels as keys
 from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
 PENDING = "Pending"

@@ -8,12 +8,13 @@ from typing import Any
 
 import orjson
 
+from hub.services import queue_status
 from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB, Draft, draft
 from hub.store import clusters, objects
 from hub.store.unit import Unit
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.registry import is_typed, parse
 
-KUEUE = "kueue.x-k8s.io"
 _KUEUE_VERSION = f"{KUEUE}/v1beta2"
 DEFAULT = "default"
 _PLENTY = "1P"
@@ -36,6 +37,7 @@ def ensure_default_queue(
     and LocalQueue; later uses add what is missing. A user's objects of these names are left alone.
     """
     queue = objects.find(unit, KUEUE, "ClusterQueue", "", DEFAULT)
+    made = queue is None
     if queue is None:
         if objects.find(unit, KUEUE, "ResourceFlavor", "", DEFAULT) is None:
             store(unit, _made(_KUEUE_VERSION, "ResourceFlavor", DEFAULT, spec={}), ORIGIN_HUB)
@@ -50,8 +52,11 @@ def ensure_default_queue(
     for namespace in sorted(wanted):
         if (namespace, DEFAULT) not in present:
             spec = {"clusterQueue": DEFAULT}
-            made = _made(_KUEUE_VERSION, "LocalQueue", DEFAULT, namespace=namespace, spec=spec)
-            store(unit, made, ORIGIN_HUB)
+            door = _made(_KUEUE_VERSION, "LocalQueue", DEFAULT, namespace=namespace, spec=spec)
+            store(unit, door, ORIGIN_HUB)
+            made = True
+    if made:
+        queue_status.refresh(unit)
 
 
 def store(unit: Unit, manifest: dict[str, Any], origin: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
 
 from hub.domain.workload import CHARGED
+from hub.store import manifests
 from hub.store.tables import workloads
 from hub.store.unit import Unit
 
@@ -83,6 +84,32 @@ def admissions(unit: Unit) -> list[tuple[str, Any]]:
     c = workloads.c
     rows = unit.conn.execute(select(c.cluster_queue, c.admission).where(c.state.in_(_CHARGED)))
     return [(queue, admission) for queue, admission in rows]
+
+
+def reserved_by_cluster(unit: Unit) -> dict[str, dict[str, int]]:
+    """What the charged jobs of each cluster ask together, by resource."""
+    c = workloads.c
+    rows = unit.conn.execute(
+        select(c.cluster, c.shape, func.count())
+        .where(c.state.in_(_CHARGED), c.cluster != "")
+        .group_by(c.cluster, c.shape)
+    ).all()
+    known = manifests.get_shapes(unit, {shape for _, shape, _ in rows})
+    asked: dict[str, dict[str, int]] = {}
+    for cluster, shape, count in rows:
+        total = asked.setdefault(cluster, {})
+        for pod_set in known.get(shape, ()):
+            for name, amount in pod_set["requests"].items():
+                total[name] = total.get(name, 0) + amount * pod_set["count"] * count
+    return asked
+
+
+def count_in_namespace(unit: Unit, namespace: str) -> int:
+    """How many jobs of a namespace occupy their names."""
+    query = select(func.count()).where(
+        workloads.c.namespace == namespace, workloads.c.live.is_(True)
+    )
+    return int(unit.conn.execute(query).scalar() or 0)
 
 
 _CHARGED = sorted(state.value for state in CHARGED)

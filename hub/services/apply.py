@@ -1,0 +1,176 @@
+"""Applying manifests of any kind: the one intake of `POST /v1/apply`, the CLI and the bridge.
+
+Each document stands for itself: one that is refused changes nothing and stops no other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hub.domain.workload import TERMINAL, State
+from hub.services import effects
+from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB, ORIGIN_HUB_CLUSTER, Draft
+from hub.services.intake import occupied, submit_jobs
+from hub.services.limits import Intake
+from hub.services.provided import ensure_namespaces, row_of
+from hub.services.revise import revise_job
+from hub.services.withdraw import withdraw_jobs
+from hub.store import objects, workloads
+from hub.store.unit import Unit
+from shared.errors import Rejected
+
+CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged", "rejected"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of one document. `draft` is None where it could not be read."""
+
+    index: int
+    result: str
+    uid: str = ""
+    draft: Draft | None = None
+    error: Rejected | None = None
+
+
+def apply_documents(
+    unit: Unit, documents: Sequence[Draft | Rejected], intake: Intake
+) -> list[Applied]:
+    """Create or update what each document declares; one result per document, in order.
+
+    A draft carries its origin (and from the hub cluster its uid). Codes of refusals: OwnedElsewhere,
+    AlreadyExists, BeingDeleted, Immutable.
+    """
+    results: dict[int, Applied] = {}
+    fresh: list[tuple[int, Draft]] = []
+    queues_changed = False
+    for index, given in enumerate(documents):
+        if isinstance(given, Rejected):
+            results[index] = Applied(index, REJECTED, error=given)
+        elif given.is_job:
+            if any(_same_job(given, other) for _, other in fresh):
+                _submit(unit, fresh, intake, results)
+            result = _apply_job(unit, index, given, intake)
+            if result is None:
+                fresh.append((index, given))
+            else:
+                results[index] = result
+        else:
+            _submit(unit, fresh, intake, results)
+            results[index] = _apply_object(unit, index, given)
+            changed = results[index].result in {CREATED, CONFIGURED}
+            queues_changed |= changed and effects.concerns_queues(given.parsed.kind)
+    _submit(unit, fresh, intake, results)
+    if queues_changed:
+        effects.refresh_queues(unit)
+    return [results[index] for index in range(len(documents))]
+
+
+def _submit(
+    unit: Unit, fresh: list[tuple[int, Draft]], intake: Intake, results: dict[int, Applied]
+) -> None:
+    """Take the new Jobs gathered so far, together."""
+    answers = (
+        submit_jobs(unit, [given for _, given in fresh], intake, strict=False) if fresh else []
+    )
+    for (index, given), answer in zip(fresh, answers, strict=True):
+        results[index] = (
+            Applied(index, REJECTED, draft=given, error=answer)
+            if isinstance(answer, Rejected)
+            else Applied(index, CREATED, answer["uid"], given)
+        )
+    fresh.clear()
+
+
+def _apply_job(unit: Unit, index: int, given: Draft, intake: Intake) -> Applied | None:
+    """Update a Job that exists; None for a new one."""
+    identity = (given.parsed.namespace, given.name)
+    row = workloads.live_by_name(unit, [identity]).get(identity)
+    if row is None:
+        return None
+    recreated = given.origin == ORIGIN_HUB_CLUSTER and given.uid != row["uid"]
+    if row["origin"] != given.origin or recreated:
+        if recreated and row["origin"] == given.origin and State(row["state"]) in TERMINAL:
+            withdraw_jobs(unit, [row["uid"]], "Deleted", "Recreated", "a new Job has its name")
+            return None
+        return Applied(index, REJECTED, draft=given, error=occupied(given, row))
+    try:
+        changed = revise_job(unit, given, row, intake)
+    except Rejected as refusal:
+        return Applied(index, REJECTED, row["uid"], given, refusal)
+    return Applied(index, CONFIGURED if changed else UNCHANGED, row["uid"], given)
+
+
+def _apply_object(unit: Unit, index: int, given: Draft) -> Applied:
+    parsed = given.parsed
+    if parsed.kind == "Namespace" and not parsed.group:
+        given = replace(given, origin=ORIGIN_ANY)
+    row = objects.find(unit, parsed.group, parsed.kind, parsed.namespace, given.name)
+    try:
+        result, uid = _settle(unit, given, row)
+    except Rejected as refusal:
+        return Applied(index, REJECTED, "" if row is None else row["uid"], given, refusal)
+    return Applied(index, result, uid, given)
+
+
+def _settle(unit: Unit, given: Draft, row: Row | None) -> tuple[str, str]:
+    """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
+    if row is not None:
+        if row["origin"] == ORIGIN_HUB or _recreated(given, row):
+            objects.remove(unit, row["uid"])
+            row = None
+        elif row["origin"] != given.origin:
+            raise Rejected(
+                "OwnedElsewhere",
+                f"{row['kind']} {row['name']} came from {row['origin']} "
+                f"and can not be changed from {given.origin}",
+                "metadata.name",
+            )
+        elif row["deleted_at"] is not None:
+            raise Rejected("BeingDeleted", f"{row['kind']} {row['name']} is being deleted")
+    new = row_of(given, unit)
+    if row is None:
+        if given.parsed.namespace:
+            ensure_namespaces(unit, {given.parsed.namespace})
+        objects.add(unit, new)
+        effects.applied(unit, new)
+        _say(unit, new, "Created")
+        return CREATED, new["uid"]
+    if row["hash"] == new["hash"] and row["api_version"] == new["api_version"]:
+        return UNCHANGED, row["uid"]
+    columns = {
+        name: new[name]
+        for name in ("api_version", "labels", "annotations", "spec", "manifest", "hash")
+    }
+    generation = row["generation"] + (1 if _content(row) != _content(new) else 0)
+    objects.change(unit, row["uid"], **columns, generation=generation, updated_at=unit.now)
+    updated = {**row, **columns, "generation": generation}
+    effects.applied(unit, updated)
+    _say(unit, updated, "Configured")
+    return CONFIGURED, row["uid"]
+
+
+def _recreated(given: Draft, row: Row) -> bool:
+    """On the hub cluster it was deleted and made anew: another object of the same name."""
+    both = {given.origin, row["origin"]} == {ORIGIN_HUB_CLUSTER}
+    return both and given.uid != str(row["uid"])
+
+
+def _content(row: Row) -> Row:
+    return {name: value for name, value in row["manifest"].items() if name != "metadata"}
+
+
+def _same_job(given: Draft, other: Draft) -> bool:
+    return (given.parsed.namespace, given.name) == (other.parsed.namespace, other.name)
+
+
+def _say(unit: Unit, row: Row, reason: str) -> None:
+    unit.event(
+        uid=row["uid"],
+        kind=row["kind"],
+        namespace=row["namespace"],
+        name=row["name"],
+        reason=reason,
+        message=f"generation {row['generation']}, from {row['origin']}",
+    )

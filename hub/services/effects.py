@@ -1,0 +1,74 @@
+"""What follows when objects of some kinds are applied or deleted: members, queues, bare Workloads."""
+
+from typing import Any
+
+from hub.services import queue_status, tokens
+from hub.store import clusters, objects
+from hub.store.unit import Unit
+from shared.kinds.cluster_v1 import GROUP as FLEET
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+
+Row = dict[str, Any]
+
+
+def concerns_queues(kind: str) -> bool:
+    """Whether objects of this kind decide what queues say of themselves."""
+    return kind in queue_status.QUEUE_KINDS
+
+
+def refresh_queues(unit: Unit) -> None:
+    """Bring the conditions of queues up to date."""
+    queue_status.refresh(unit)
+
+
+def applied(unit: Unit, row: Row) -> None:
+    """After an object was created or changed."""
+    if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
+        _declare_cluster(unit, row)
+    elif row["api_group"] == KUEUE and row["kind"] == "Workload":
+        _describe_workload(unit, row)
+
+
+def deleted(unit: Unit, row: Row) -> None:
+    """After an object was removed."""
+    if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
+        tokens.forget_agent(unit, row["name"])
+        clusters.remove(unit, row["name"])
+    elif row["api_group"] == KUEUE and concerns_queues(row["kind"]):
+        refresh_queues(unit)
+
+
+def _declare_cluster(unit: Unit, row: Row) -> None:
+    """A MemberCluster and its row go together: labels and taints are the object's."""
+    declared = {
+        "object": row["uid"],
+        "labels": row["labels"],
+        "taints": (row["spec"] or {}).get("taints") or [],
+    }
+    if clusters.get(unit, row["name"]) is not None:
+        clusters.change(unit, row["name"], **declared)
+        return
+    clusters.add(
+        unit,
+        {
+            "name": row["name"],
+            **declared,
+            "cluster_uid": "",
+            "cordoned": False,
+            "session": "",
+            "session_at": None,
+            "joined_at": None,
+            "heartbeat_at": None,
+            "created_at": unit.now,
+        },
+    )
+
+
+def _describe_workload(unit: Unit, row: Row) -> None:
+    spec = row["spec"] or {}
+    name = spec.get("queueName") or ""
+    found = bool(name) and objects.find(unit, KUEUE, "LocalQueue", row["namespace"], name)
+    conditions = queue_status.held_workload_conditions(spec, queue_found=bool(found))
+    status = queue_status.with_conditions(row["status"], conditions, unit.now, row["generation"])
+    if status is not None:
+        objects.set_statuses(unit, {row["uid"]: status})

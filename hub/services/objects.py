@@ -1,0 +1,140 @@
+"""Objects of any kind but Jobs: look at them, list them, delete them."""
+
+from typing import Any, Final
+
+from hub.services import effects, views
+from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB
+from hub.services.paging import Pager
+from hub.store import audit, jobs, objects
+from hub.store.unit import Unit
+from shared.errors import Rejected
+from shared.kinds.cluster_v1 import GROUP as FLEET
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.placement_v1 import GROUP as PLACEMENT
+
+Row = dict[str, Any]
+# What these caused in members is taken back first; the placements' service removes them then.
+_TAKEN_BACK: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+
+
+def get_object(unit: Unit, group: str, kind: str, namespace: str, name: str) -> Row:
+    """One object. Raises Rejected: NotFound."""
+    return views.whole_object(find(unit, group, kind, namespace, name))
+
+
+def list_objects(
+    unit: Unit,
+    group: str,
+    kind: str,
+    namespace: str,
+    pager: Pager,
+    token: str | None,
+    limit: int,
+) -> Row:
+    """A page of one kind by namespace and name: {"items", "continue"}."""
+    position = pager.position(token)
+    after = None if position is None else (position[0], position[1])
+    rows = objects.list_kind(unit, group, kind, namespace=namespace, after=after, limit=limit + 1)
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return {
+        "items": [views.whole_object(row) for row in rows],
+        "continue": pager.token([rows[-1]["namespace"], rows[-1]["name"]]) if more else "",
+    }
+
+
+def list_kinds(unit: Unit) -> Row:
+    """Kinds that the hub holds, with how many of each."""
+    return {
+        "items": [
+            {"group": group, "kind": kind, "count": count}
+            for group, kind, count in objects.kinds(unit)
+        ]
+    }
+
+
+def find(unit: Unit, group: str, kind: str, namespace: str, name: str) -> Row:
+    """The row. Raises Rejected: NotFound."""
+    row = objects.find(unit, group, kind, namespace, name)
+    if row is None:
+        where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
+        raise Rejected("NotFound", f"there is no {kind[:64]} {where}")
+    return row
+
+
+def delete_object(
+    unit: Unit,
+    group: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    *,
+    origin: str,
+    principal: str,
+    expected: str = "",
+) -> Row:
+    """Delete one object; {"result": "deleted" | "deleting"}.
+
+    A placement is only marked: it goes when what it caused is gone. Raises Rejected: NotFound,
+    OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, InUse.
+    """
+    row = find(unit, group, kind, namespace, name)
+    if expected and expected != row["uid"]:
+        raise Rejected(
+            "PreconditionFailed", f"the object has uid {row['uid']}", "preconditions.uid"
+        )
+    if row["origin"] not in {origin, ORIGIN_ANY, ORIGIN_HUB}:
+        text = f"{kind} {name} came from {row['origin']} and can not be deleted from {origin}"
+        raise Rejected("OwnedElsewhere", text)
+    _refuse_if_used(unit, row)
+    audit.add(
+        unit, principal=principal, verb="delete", object=_path(row), outcome=f"origin {origin}"
+    )
+    if group == PLACEMENT and kind in _TAKEN_BACK:
+        if row["deleted_at"] is None:
+            objects.change(unit, row["uid"], deleted_at=unit.now)
+        return {"uid": row["uid"], "result": "deleting"}
+    objects.remove(unit, row["uid"])
+    effects.deleted(unit, row)
+    unit.event(
+        uid=row["uid"],
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        reason="Deleted",
+        message=f"deleted by {principal}",
+    )
+    return {"uid": row["uid"], "result": "deleted"}
+
+
+def _refuse_if_used(unit: Unit, row: Row) -> None:
+    """Raise where something still depends on the object."""
+    name = row["name"]
+    match (row["api_group"], row["kind"]):
+        case ("", "Namespace"):
+            left = [each for each in objects.list_namespace(unit, name, 2) if not _provided(each)]
+            if left or jobs.count_in_namespace(unit, name):
+                raise Rejected(
+                    "NamespaceNotEmpty", f"namespace {name} still holds objects or jobs"
+                )
+        case (group, "MemberCluster") if group == FLEET:
+            held = jobs.count_by_cluster(unit).get(name, 0)
+            if held:
+                raise Rejected(
+                    "ClusterNotEmpty",
+                    f"cluster {name} may still run {held} jobs: cordon it and let them end",
+                )
+        case (group, "ClusterQueue") if group == KUEUE:
+            charged = sum(1 for queue, _ in jobs.admissions(unit) if queue == name)
+            if charged:
+                raise Rejected("InUse", f"{charged} jobs are charged to ClusterQueue {name}")
+        case _:
+            return
+
+
+def _provided(row: Row) -> bool:
+    return bool(row["origin"] == ORIGIN_HUB)
+
+
+def _path(row: Row) -> str:
+    return "/".join(each for each in (row["kind"], row["namespace"], row["name"]) if each)

@@ -1,0 +1,131 @@
+"""What queue objects say of themselves: conditions in Kueue's words, and what is not enforced yet."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hub.services.views import stamp
+from hub.store import objects
+from hub.store.unit import Unit
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+
+Row = dict[str, Any]
+QUEUE_KINDS = frozenset({"ClusterQueue", "LocalQueue", "ResourceFlavor"})
+
+
+def refresh(unit: Unit) -> None:
+    """Bring the conditions of all ClusterQueues and LocalQueues up to date; unchanged ones rest."""
+    flavors = {row["name"] for row in objects.list_kind(unit, KUEUE, "ResourceFlavor")}
+    queues = objects.list_kind(unit, KUEUE, "ClusterQueue")
+    changed: dict[str, Any] = {}
+    for row in queues:
+        _put(changed, row, cluster_queue_conditions(row["spec"] or {}, flavors), unit.now)
+    known = {row["name"] for row in queues}
+    for row in objects.list_kind(unit, KUEUE, "LocalQueue"):
+        _put(changed, row, local_queue_conditions(row["spec"] or {}, known), unit.now)
+    objects.set_statuses(unit, changed)
+
+
+def cluster_queue_conditions(spec: Mapping[str, Any], flavors: Iterable[str]) -> list[Row]:
+    """Active, and LimitsEnforced=False where cohort or limits are given: accepted, not yet enforced."""
+    known = set(flavors)
+    missing = sorted(
+        {
+            flavor["name"]
+            for group in spec.get("resourceGroups") or ()
+            for flavor in group.get("flavors") or ()
+        }
+        - known
+    )
+    stopped = (spec.get("stopPolicy") or "None") != "None"
+    if missing:
+        active = ("False", "FlavorNotFound", f"ResourceFlavors not found: {', '.join(missing)}")
+    elif stopped:
+        active = ("False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")
+    else:
+        active = ("True", "Ready", "Can admit new workloads")
+    conditions = [_condition("Active", *active)]
+    unenforced = not_enforced(spec)
+    if unenforced:
+        conditions.append(
+            _condition(
+                "LimitsEnforced",
+                "False",
+                "NotYetEnforced",
+                f"{', '.join(unenforced)}: accepted, not yet enforced; nominal quota is",
+            )
+        )
+    return conditions
+
+
+def not_enforced(spec: Mapping[str, Any]) -> list[str]:
+    """Fields of a ClusterQueue that are kept but that nothing obeys yet."""
+    found = [name for name in ("cohort", "cohortName") if spec.get(name)]
+    limits = {
+        name
+        for group in spec.get("resourceGroups") or ()
+        for flavor in group.get("flavors") or ()
+        for resource in flavor.get("resources") or ()
+        for name in ("borrowingLimit", "lendingLimit")
+        if resource.get(name) is not None
+    }
+    rules = [
+        name
+        for name in ("preemption", "fairSharing", "flavorFungibility", "admissionChecksStrategy")
+        if spec.get(name)
+    ]
+    return [*found, *sorted(limits), *rules]
+
+
+def local_queue_conditions(spec: Mapping[str, Any], queues: Iterable[str]) -> list[Row]:
+    """Active: whether its ClusterQueue is there."""
+    name = spec.get("clusterQueue") or ""
+    if name not in set(queues):
+        text = f"ClusterQueue {name} does not exist"
+        return [_condition("Active", "False", "ClusterQueueDoesNotExist", text)]
+    if (spec.get("stopPolicy") or "None") != "None":
+        return [_condition("Active", "False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")]
+    return [_condition("Active", "True", "Ready", "Can submit new workloads to localQueue")]
+
+
+def held_workload_conditions(spec: Mapping[str, Any], *, queue_found: bool) -> list[Row]:
+    """A Workload object holds nothing: the hub admits Jobs, through workloads of its own."""
+    name = spec.get("queueName") or ""
+    if queue_found:
+        why = "no Job owns this Workload; the hub admits Jobs through workloads of its own"
+        return [_condition("QuotaReserved", "False", "NoOwner", f"holds no quota: {why}")]
+    queue = f"LocalQueue {name} does not exist" if name else "it names no queue"
+    return [
+        _condition(
+            "QuotaReserved",
+            "False",
+            "QueueNotFound",
+            f"holds no quota: no Job owns this Workload, and {queue}",
+        )
+    ]
+
+
+def with_conditions(
+    status: Mapping[str, Any] | None, conditions: list[Row], now: dt.datetime, generation: int
+) -> Row | None:
+    """The status with these conditions; None if they are there already. Times of unchanged ones stay."""
+    old = {each["type"]: each for each in (status or {}).get("conditions") or ()}
+    merged = []
+    for each in conditions:
+        before = old.get(each["type"], {})
+        same = before.get("status") == each["status"]
+        at = before.get("lastTransitionTime") if same else stamp(now.replace(microsecond=0))
+        merged.append({**each, "lastTransitionTime": at, "observedGeneration": generation})
+    if merged == (status or {}).get("conditions"):
+        return None
+    return {**(status or {}), "conditions": merged}
+
+
+def _put(changed: dict[str, Any], row: Row, conditions: list[Row], now: dt.datetime) -> None:
+    status = with_conditions(row["status"], conditions, now, row["generation"])
+    if status is not None:
+        changed[row["uid"]] = status
+
+
+def _condition(type_: str, status: str, reason: str, message: str) -> Row:
+    return {"type": type_, "status": status, "reason": reason, "message": message}

@@ -1,0 +1,116 @@
+"""Queues as people see them: quota, what is charged, what waits, and what is not enforced yet."""
+
+from collections import defaultdict
+from typing import Any
+
+from hub.domain.quota import FlavorResource, read_cluster_queue, read_usage
+from hub.services.queue_status import not_enforced
+from hub.store import jobs, objects
+from hub.store.unit import Unit
+from shared import quantity
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+
+Row = dict[str, Any]
+Waiting = dict[tuple[str, str], dict[str, int]]
+
+
+def list_queues(unit: Unit) -> Row:
+    """All ClusterQueues with their LocalQueues: {"items"}."""
+    waiting, used = _waiting(unit), _used(unit)
+    doors = objects.list_kind(unit, KUEUE, "LocalQueue")
+    return {
+        "items": [
+            _cluster_queue(row, doors, waiting, used.get(row["name"], {}))
+            for row in objects.list_kind(unit, KUEUE, "ClusterQueue")
+        ]
+    }
+
+
+def get_cluster_queue(unit: Unit, name: str) -> Row:
+    """One ClusterQueue. Raises Rejected: NotFound."""
+    row = objects.find(unit, KUEUE, "ClusterQueue", "", name)
+    if row is None:
+        raise Rejected("NotFound", f"there is no ClusterQueue {name[:64]}")
+    doors = objects.list_kind(unit, KUEUE, "LocalQueue")
+    return _cluster_queue(row, doors, _waiting(unit), _used(unit).get(name, {}))
+
+
+def get_local_queue(unit: Unit, namespace: str, name: str) -> Row:
+    """One LocalQueue. Raises Rejected: NotFound."""
+    row = objects.find(unit, KUEUE, "LocalQueue", namespace, name)
+    if row is None:
+        raise Rejected("NotFound", f"there is no LocalQueue {namespace[:64]}/{name[:64]}")
+    return {"kind": "LocalQueue", **_local_queue(row, _waiting(unit))}
+
+
+def _cluster_queue(
+    row: Row, doors: list[Row], waiting: Waiting, used: dict[FlavorResource, int]
+) -> Row:
+    queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
+    own = [_local_queue(d, waiting) for d in doors if _target(d) == row["name"]]
+    quotas = [
+        {
+            "flavor": of.flavor,
+            "resource": of.resource,
+            "nominal": quantity.canonical(of.resource, quota.nominal),
+            "used": quantity.canonical(of.resource, used.get(of, 0)),
+            "borrowingLimit": _limit(of.resource, quota.borrowing_limit),
+            "lendingLimit": _limit(of.resource, quota.lending_limit),
+        }
+        for of, quota in queue.quotas.items()
+    ]
+    return {
+        "kind": "ClusterQueue",
+        "name": row["name"],
+        "origin": row["origin"],
+        "strategy": "StrictFIFO" if queue.strict else "BestEffortFIFO",
+        "cohort": queue.cohort,
+        "stopPolicy": queue.stop_policy,
+        "pending": sum(each["pending"] for each in own),
+        "admitted": sum(each["admitted"] for each in own),
+        "quotas": quotas,
+        "localQueues": own,
+        "notEnforced": not_enforced(row["spec"] or {}),
+        "conditions": (row["status"] or {}).get("conditions") or [],
+    }
+
+
+def _local_queue(row: Row, waiting: Waiting) -> Row:
+    counts = waiting.get((row["namespace"], row["name"]), {})
+    return {
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "clusterQueue": _target(row),
+        "origin": row["origin"],
+        "pending": counts.get("pending", 0),
+        "admitted": counts.get("admitted", 0),
+        "conditions": (row["status"] or {}).get("conditions") or [],
+    }
+
+
+def _target(row: Row) -> str:
+    return str((row["spec"] or {}).get("clusterQueue") or "")
+
+
+def _limit(resource: str, amount: int | None) -> str | None:
+    return None if amount is None else quantity.canonical(resource, amount)
+
+
+def _waiting(unit: Unit) -> Waiting:
+    """Per LocalQueue how many jobs wait and how many are admitted."""
+    found: Waiting = defaultdict(lambda: {"pending": 0, "admitted": 0})
+    for namespace, queue, state, count in jobs.count_by_queue(unit):
+        part = "pending" if state in {"Pending", "Held"} else "admitted"
+        found[(namespace, queue)][part] += count
+    return found
+
+
+def _used(unit: Unit) -> dict[str, dict[FlavorResource, int]]:
+    """What is charged to each ClusterQueue: a sum over its charged workloads."""
+    used: dict[str, dict[FlavorResource, int]] = defaultdict(dict)
+    for queue, admission in jobs.admissions(unit):
+        charged = used[queue]
+        for of, amount in read_usage(admission).items():
+            charged[of] = quantity.add(charged.get(of, 0), amount)
+    return used
