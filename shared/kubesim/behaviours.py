@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import structlog
 
 from shared.clock import Clock
-from shared.kubesim.agenda import Agenda
+from shared.kubesim.agenda import Agenda, WorkList
 from shared.kubesim.binder import Binder
 from shared.kubesim.jobs import JOBS, Jobs
 from shared.kubesim.kueue_like import CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, QueueManager
@@ -67,6 +67,8 @@ class Behaviours:
         self._agenda = Agenda(clock)
         self._task: asyncio.Task[None] | None = None
         self._following = False
+        self._chores: WorkList[str] = WorkList(self._agenda)
+        self._next_expiry: float | None = None
         self._sees: dict[str, list[See]] = {}
         self._passes: list[Behaviour] = []
         self.recorder = Recorder(
@@ -139,7 +141,11 @@ class Behaviours:
         self._agenda.release_due(now)
         for behaviour in self._passes:
             behaviour.run(now)
-        self.recorder.expire(now)
+        self._chores.each(lambda _: self.recorder.expire(now), now)
+        next_expiry = self.recorder.next_expiry()
+        if next_expiry is not None and next_expiry != self._next_expiry:
+            self._next_expiry = next_expiry
+            self._chores.add_at("expire events", next_expiry)
 
     async def _run(self) -> None:
         while True:

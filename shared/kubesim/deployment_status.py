@@ -55,9 +55,12 @@ def replica_set_status(replica_set: Object, active: list[Object]) -> dict[str, A
 
 
 def scaled(
-    deployment: Object, current: Object | None, owned: list[Object]
+    deployment: Object, current: Object | None, owned: list[Object], *, old_pods_run: bool
 ) -> Iterator[tuple[Object, int]]:
-    """(ReplicaSet, replicas) for those that must change now."""
+    """(ReplicaSet, replicas) for those that must change now.
+
+    `old_pods_run`: pods of former versions have not ended yet, be it that they are stopping.
+    """
     wanted = _given(deployment["spec"].get("replicas"), 1)
     old = [one for one in owned if one is not current]
     if current is None or deployment["spec"].get("paused"):
@@ -66,8 +69,7 @@ def scaled(
     if _recreates(deployment):
         stale = [one for one in old if _spec(one)]
         yield from ((one, 0) for one in stale)
-        running = sum(_reported(one, "replicas") for one in old)
-        if have != wanted and not stale and not running:
+        if have != wanted and not stale and not old_pods_run:
             yield current, wanted
         return
     surge, unavailable = _allowances(deployment, wanted)

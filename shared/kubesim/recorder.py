@@ -54,17 +54,18 @@ class Recorder:
             self._live.append((now, *metadata.identity(event)))
 
     def expire(self, now: float) -> None:
-        """Remove Events that are too old or too many."""
-        while self._live and (
-            self._live[0][0] <= now - self._ttl_s or len(self._live) > self._most
-        ):
-            _, namespace, name = self._live.popleft()
-            if self._store.get("events", namespace, name) is not None:
-                self._store.delete("events", namespace, name)
+        """Remove Events that are too old."""
+        while self._live and self._live[0][0] <= now - self._ttl_s:
+            self._forget_first()
 
     def next_expiry(self) -> float | None:
         """When `expire` has something to do next, in seconds since 1970."""
         return self._live[0][0] + self._ttl_s if self._live else None
+
+    def _forget_first(self) -> None:
+        _, namespace, name = self._live.popleft()
+        if self._store.get("events", namespace, name) is not None:
+            self._store.delete("events", namespace, name)
 
     def _spend(self) -> bool:
         now = self._store.clock.monotonic()
@@ -123,6 +124,8 @@ class Recorder:
         }
         self._store.create("events", event, trusted=True)
         self._live.append((now.timestamp(), namespace, name))
+        if len(self._live) > self._most:
+            self._forget_first()
         self._latest[same] = name
         if len(self._latest) > _REMEMBERED:
             self._latest.popitem(last=False)

@@ -42,7 +42,8 @@ class Workloads:
         self._replica_sets: WorkList[str] = WorkList(agenda, self._report)
         self._services: WorkList[str] = WorkList(agenda)
         self._addresses: dict[str, str] = {}  # cluster IP -> Service uid
-        self._made: dict[str, int] = {}
+        self._made: dict[str, int] = {}  # ReplicaSet uid -> how many pods were made for it
+        self._had: dict[str, int] = {}  # ReplicaSet uid -> how many pods it had, stopping ones too
 
     # --- what happens in the cluster ---------------------------------------------------------------
 
@@ -80,8 +81,12 @@ class Workloads:
         replica_set = self._live(uid, REPLICA_SETS)
         if replica_set is None:
             self._made.pop(uid, None)
+            self._had.pop(uid, None)
             return
         pods = self._pods_of(uid)
+        if self._had.get(uid) != len(pods):
+            self._had[uid] = len(pods)
+            self._add_owner(replica_set, "Deployment", self._deployments)
         active = [pod for pod in pods if _is_active(pod)]
         wanted = _given(replica_set["spec"].get("replicas"), 1)
         if "deletionTimestamp" not in replica_set["metadata"]:
@@ -150,7 +155,15 @@ class Workloads:
         if current is None and not paused:
             current = self._create_replica_set(deployment, owned)
             owned.append(current)
-        for replica_set, replicas in deployment_status.scaled(deployment, current, owned):
+        old_pods_run = any(
+            not _has_ended(pod)
+            for one in owned
+            if one is not current
+            for pod in self._pods_of(one["metadata"]["uid"])
+        )
+        for replica_set, replicas in deployment_status.scaled(
+            deployment, current, owned, old_pods_run=old_pods_run
+        ):
             self._scale(deployment, replica_set, replicas)
         owned = self._replica_sets_of(uid)
         current = _with_template(owned, deployment)
@@ -298,9 +311,12 @@ def _is_controlled(obj: Object, uid: str) -> bool:
     return owner is not None and owner.get("uid") == uid
 
 
+def _has_ended(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in TERMINAL
+
+
 def _is_active(pod: Object) -> bool:
-    phase = (pod.get("status") or {}).get("phase")
-    return "deletionTimestamp" not in pod["metadata"] and phase not in TERMINAL
+    return "deletionTimestamp" not in pod["metadata"] and not _has_ended(pod)
 
 
 def _given(value: Any, default: int) -> int:
