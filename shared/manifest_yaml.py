@@ -8,7 +8,7 @@ parser makes them, so that a hostile document costs no more than its length.
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import yaml
 
@@ -38,7 +38,9 @@ _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
 }
 _NON_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_WHOLE: Final = re.compile(r"([-+]?)(?:0x([0-9a-fA-F]+)|0b([01]+)|0o?([0-7]+)|(0|[1-9][0-9]*))")
+_WHOLE: Final = re.compile(
+    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))"
+)
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _EXACT_BELOW: Final = 2**53
 
@@ -162,8 +164,8 @@ def _resolve(text: str, event: Any) -> Any:
     if not first or first not in "+-.0123456789":
         return text
     if _NON_FINITE.fullmatch(text):
-        _refuse_infinity(text, event)
-    plain = text.replace("_", "")
+        raise Rejected("NonFiniteNumber", f"{_place(event)}: {shown(text)} is no finite number")
+    plain = text if first == "." else text.replace("_", "")
     whole = _WHOLE.fullmatch(plain)
     if whole is not None and len(plain) <= 66:
         minus, in_16, in_2, in_8, in_10 = whole.groups()
@@ -176,13 +178,9 @@ def _resolve(text: str, event: Any) -> Any:
         return text
     value = float(plain)
     if value in (float("inf"), float("-inf")):
-        _refuse_infinity(text, event)
+        return text  # as Go does with what a float cannot hold
     # Go prints 1.0 and 1e3 as 1 and 1000 when it turns YAML into JSON.
     return int(value) if value.is_integer() and abs(value) < _EXACT_BELOW else value
-
-
-def _refuse_infinity(text: str, event: Any) -> NoReturn:
-    raise Rejected("NonFiniteNumber", f"{_place(event)}: {shown(text)} is no finite number")
 
 
 def _place(event: Any) -> str:
