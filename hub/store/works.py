@@ -344,6 +344,31 @@ def of_cluster(unit: Unit, cluster: str) -> list[dict[str, Any]]:
     return [dict(row) for row in unit.conn.execute(query).mappings()]
 
 
+def jobs_on(unit: Unit, clusters: Iterable[str], states: Sequence[str]) -> list[dict[str, Any]]:
+    """Workloads on the given clusters in the given states: uid, epoch, cluster."""
+    query = select(workloads.c.uid, workloads.c.epoch, workloads.c.cluster).where(
+        workloads.c.state.in_(states)
+    )
+    return [
+        dict(row)
+        for chunk in chunks(clusters)
+        for row in unit.conn.execute(query.where(workloads.c.cluster.in_(chunk))).mappings()
+    ]
+
+
+def jobs_placed_before(
+    unit: Unit, instant: dt.datetime, states: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Workloads in the given states that were placed before `instant`, at most 1,000."""
+    c = workloads.c
+    query = (
+        select(c.uid, c.epoch, c.cluster, c.reason, c.message, c.set_aside)
+        .where(c.state.in_(states), c.placed_at < instant)
+        .limit(1000)
+    )
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
 def placements_of(unit: Unit, keys: Iterable[str]) -> set[str]:
     """Uids of the placements that caused the rows behind feed keys."""
     pairs = [tuple(each.split("/", 1)) for each in keys]

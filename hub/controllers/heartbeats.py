@@ -1,0 +1,63 @@
+"""Watches over silence: writes heartbeats down, declares clusters unreachable, frees stuck jobs.
+
+Timers count from this process's start, so that an outage of the hub is never held against a member,
+and no verdict falls while most of the fleet is silent at once: then it is the hub that is cut off.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Final
+
+from hub.controllers.loop import Loop
+from hub.services import liveness
+from hub.services.hub import Hub
+from hub.services.sync import AgentSync
+
+UNREACHABLE_AFTER_S: Final = 60.0
+EVERY_S: Final = 5.0
+_MASS: Final = 0.5  # more than this share silent at once is no evidence against a member
+
+
+class Heartbeats:
+    """One turn: note what was heard, judge silence, take back what does not start."""
+
+    def __init__(self, hub: Hub, sync: AgentSync, term: Callable[[], int]) -> None:
+        self._hub = hub
+        self._sync = sync
+        self._term = term
+        self._started_at = hub.clock.now()
+        self.frozen = False  # verdicts are suspended: most of the fleet is silent
+        self.unreachable: frozenset[str] = frozenset()
+        self.loop = Loop("heartbeats", self.tick, hub.clock, every_s=EVERY_S)
+
+    async def run(self) -> None:
+        await self.loop.run()
+
+    async def tick(self) -> None:
+        """One turn."""
+        heard = self._sync.heartbeats.take()
+        if heard:
+            await self._hub.write(liveness.note_heartbeats, heard)
+        joined = await self._hub.read(liveness.joined_clusters)
+        term = self._term()
+        if not term:
+            return
+        silent = self._judge(joined)
+        if silent:
+            await self._hub.write(liveness.lose_jobs, silent, term)
+        timeout = dt.timedelta(seconds=self._hub.limits.scheduling.pods_pending_timeout_s)
+        if self._hub.clock.now() - self._started_at < timeout:
+            return  # what started while this hub was away may not have been reported yet
+        await self._hub.write(liveness.take_back_stuck, timeout, self.unreachable, term)
+
+    def _judge(self, joined: dict[str, dt.datetime | None]) -> dict[str, dt.datetime | None]:
+        """The clusters to declare unreachable, with when they were last heard."""
+        limit = self._hub.clock.now() - dt.timedelta(seconds=UNREACHABLE_AFTER_S)
+        silent = {
+            name: at
+            for name, at in joined.items()
+            if max(at or self._started_at, self._started_at) < limit
+        }
+        self.unreachable = frozenset(silent)
+        self.frozen = len(silent) >= 2 and len(silent) > _MASS * len(joined)
+        return {} if self.frozen else silent

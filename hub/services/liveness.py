@@ -1,0 +1,98 @@
+"""What follows from silence and from waiting: unreachable clusters, and jobs whose pods never start.
+
+A silent cluster loses nothing: its jobs are Unknown, their quota stays charged, and they come back by
+observation (agents reference, 5.5). A job that its cluster could not start in time is taken back.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from hub.domain.workload import State
+from hub.services.judge import SET_ASIDE, plain, set_aside
+from hub.store import clusters, workloads, works
+from hub.store.unit import Unit
+
+UNREACHABLE: Final = "ClusterUnreachable"
+# The pod is on its node and its container can not be made: no other cluster would do better.
+HELD_ON_NODE: Final = frozenset(
+    {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError"}
+)
+_ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
+_NOT_STARTED: Final = (State.OFFERED, State.APPLIED)
+
+
+def note_heartbeats(unit: Unit, heard: Mapping[str, dt.datetime]) -> None:
+    """Write down when agents were last heard."""
+    clusters.beat(unit, heard)
+
+
+def joined_clusters(unit: Unit) -> dict[str, dt.datetime | None]:
+    """Clusters whose agent has registered: name → when it was last heard."""
+    return {
+        row["name"]: row["heartbeat_at"]
+        for row in clusters.list_all(unit)
+        if row["joined_at"] is not None
+    }
+
+
+def lose_jobs(unit: Unit, silent: Mapping[str, dt.datetime | None], term: int) -> int:
+    """Jobs on silent clusters are Unknown from now on; how many."""
+    unit.require_term(term)
+    rows = works.jobs_on(unit, silent, _ON_MEMBER)
+    moved = workloads.transition(
+        unit,
+        "lose",
+        [
+            {
+                "uid": row["uid"],
+                "epoch": row["epoch"],
+                "reason": UNREACHABLE,
+                "message": _since(row["cluster"], silent[row["cluster"]]),
+            }
+            for row in rows
+        ],
+    )
+    return len(moved)
+
+
+def take_back_stuck(
+    unit: Unit, timeout: dt.timedelta, unreachable: Collection[str], term: int
+) -> int:
+    """Take back jobs that were placed `timeout` ago and have not started, for another cluster.
+
+    The member's own words are the reason. A pod that is held on its node by its image or its
+    configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait.
+    """
+    unit.require_term(term)
+    rows = [
+        row
+        for row in works.jobs_placed_before(unit, unit.now - timeout, _NOT_STARTED)
+        if row["cluster"] not in unreachable
+    ]
+    moved = set(
+        workloads.transition(unit, "withdraw", [_withdrawal(unit, row, timeout) for row in rows])
+    )
+    works.act(
+        unit, "Withdraw", [(row["cluster"], row["uid"]) for row in rows if row["uid"] in moved]
+    )
+    return len(moved)
+
+
+def _withdrawal(unit: Unit, row: Mapping[str, Any], timeout: dt.timedelta) -> dict[str, Any]:
+    hopeless = row["reason"] in HELD_ON_NODE
+    minutes = f"{timeout.total_seconds() / 60:g} min"
+    words = row["message"] or f"{row['cluster']}: its pods have not started"
+    return {
+        "uid": row["uid"],
+        "epoch": row["epoch"],
+        "withdraw_to": "Failed" if hopeless else "Pending",
+        "reason": row["reason"] if hopeless else "PodsPendingTimeout",
+        "message": plain(f"not started within {minutes}: {words}"),
+        "set_aside": set_aside(row["set_aside"], row["cluster"], unit.now, SET_ASIDE),
+    }
+
+
+def _since(cluster: str, heard: dt.datetime | None) -> str:
+    when = f"since {heard.isoformat(timespec='seconds')}" if heard else "since the hub started"
+    return f"{cluster} has not been heard {when}: the job waits, its quota stays charged"

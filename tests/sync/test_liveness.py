@@ -1,0 +1,108 @@
+"""Silence and waiting: what happens to jobs of clusters that do not answer or can not start them."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.controllers.heartbeats import Heartbeats
+from hub.services import leadership
+from tests.sync.hubs import Running, ran, running_hub, seen
+
+pytestmark = pytest.mark.anyio
+
+
+async def watching(hub: Running) -> Heartbeats:
+    term = await hub.write(leadership.seize, "test")
+    return Heartbeats(hub.hub, hub.sync, lambda: term)
+
+
+async def test_jobs_of_a_silent_cluster_are_unknown_and_come_back(tmp_path: Path):
+    """After 60 s of silence a job is Unknown; the next observation says what it is."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north, south = await hub.join("north"), await hub.join("south")
+        uid = await hub.placed("north")
+        await north.sync()
+        await north.sync(ran(uid))
+        hub.clock.advance(50)
+        await south.sync()
+        await heartbeats.tick()
+        assert (await hub.job(uid))["state"] == "Applied"
+        hub.clock.advance(11)
+        await south.sync()
+        await heartbeats.tick()
+        job = await hub.job(uid)
+        assert (job["state"], job["reason"]) == ("Unknown", "ClusterUnreachable")
+        await north.sync(ran(uid, running_since="2026-05-01T00:00:01Z"))
+        job = await hub.job(uid)
+        assert (job["state"], job["reason"]) == ("Running", "")
+
+
+async def test_no_verdict_falls_while_most_of_the_fleet_is_silent(tmp_path: Path):
+    """More than half of at least two silent at once: the hub is cut off, not the members."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        await hub.join("south")
+        uid = await hub.placed("north")
+        await north.sync()
+        await heartbeats.tick()
+        hub.clock.advance(120)
+        await heartbeats.tick()
+        assert heartbeats.frozen
+        assert (await hub.job(uid))["state"] == "Offered"
+
+
+async def test_timers_restart_with_the_hub(tmp_path: Path):
+    """An outage of the hub is not held against a member."""
+    async with running_hub(tmp_path) as hub:
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync()
+        clock = hub.clock
+    clock.advance(7200)
+    async with running_hub(tmp_path, clock) as hub:
+        heartbeats = await watching(hub)
+        await heartbeats.tick()
+        assert (await hub.job(uid))["state"] == "Offered"
+
+
+async def test_a_job_whose_pods_do_not_start_is_taken_back_for_another_cluster(tmp_path: Path):
+    """After podsPendingTimeout: withdraw, confirm, requeue, the cluster set aside, its words kept."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync()
+        await north.sync(ran(uid, active=1, reason="FailedScheduling", message="0/3 nodes"))
+        hub.clock.advance(601)
+        await north.sync()
+        await heartbeats.tick()
+        job = await hub.job(uid)
+        assert (job["state"], job["withdraw_to"]) == ("Withdrawing", "Pending")
+        await hub.settled()
+        await north.sync()
+        assert north.works[uid]["action"] == "Withdraw"
+        await north.sync(seen(uid, "Gone"))
+        job = await hub.job(uid)
+        assert (job["state"], job["reason"]) == ("Pending", "PodsPendingTimeout")
+        assert "0/3 nodes" in job["message"]
+        assert list(job["set_aside"]) == ["north"]
+
+
+async def test_a_job_held_by_its_image_fails(tmp_path: Path):
+    """No other cluster would pull it either: withdrawn, confirmed, Failed with that reason."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync()
+        await north.sync(ran(uid, active=1, reason="ImagePullBackOff", message="no such image"))
+        hub.clock.advance(601)
+        await north.sync()
+        await heartbeats.tick()
+        await hub.settled()
+        await north.sync()
+        await north.sync(seen(uid, "Gone"))
+        job = await hub.job(uid)
+        assert (job["state"], job["reason"]) == ("Failed", "ImagePullBackOff")
