@@ -17,13 +17,16 @@ import structlog
 import uvicorn
 
 from shared.clock import Clock, SystemClock
+from shared.kubesim.apply import Applier
 from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
 from shared.kubesim.builtin_strategies import built_in_strategies
-from shared.kubesim.calls import Call, User
+from shared.kubesim.calls import User
+from shared.kubesim.fields import FieldChecker
 from shared.kubesim.garbage import GarbageCollector
 from shared.kubesim.hub_admission import HubAdmission
 from shared.kubesim.kubeconfig import kubeconfig
+from shared.kubesim.managed import ManagedFields
 from shared.kubesim.merge_patch import merge
 from shared.kubesim.namespaces import NamespaceController
 from shared.kubesim.objects import Event, ObjectStore
@@ -34,6 +37,7 @@ from shared.kubesim.pod_log import PodLogs
 from shared.kubesim.reading import Reader
 from shared.kubesim.reviews import Reviews
 from shared.kubesim.scale import ScaleEndpoint
+from shared.kubesim.schemas import Schemas
 from shared.kubesim.server import ApiServer
 from shared.kubesim.watch import WatchHub
 from shared.kubesim.wire import WireCache
@@ -110,7 +114,11 @@ class SimCluster:
         self._certificates = self._ensure_certificates()
         self._tokens = dict(tokens) if tokens else self._kept_tokens()
         self.registry = built_in_registry()
-        self.store = ObjectStore(self.registry, self.clock, strategies=built_in_strategies())
+        self.schemas = Schemas()
+        managed = ManagedFields(self.clock, self.schemas.of)
+        self.store = ObjectStore(
+            self.registry, self.clock, strategies=built_in_strategies(), tracker=managed.track
+        )
         self.wire = WireCache()
         self.watch_hub = WatchHub(self.store)
         self.durability = InMemory(self.watch_hub, self.store)
@@ -120,15 +128,15 @@ class SimCluster:
             self.store.admissions.append(admission.admit)
         self.garbage = GarbageCollector(self.store)
         self.reader = Reader(self.store, self.watch_hub, self.wire)
+        check_fields = FieldChecker(self.schemas.of)
+        applier = Applier(self.store, managed, check_fields)
         self.patcher = Patcher(
             self.store,
-            lambda call, resource, obj: obj,
+            check_fields,
             lambda resource, obj, patch: merge(obj, patch),
-            self._no_apply,
+            applier.apply,
         )
-        self.writer = Writer(
-            self.store, self.reader, self.patcher, lambda call, resource, obj: obj
-        )
+        self.writer = Writer(self.store, self.reader, self.patcher, check_fields)
         self.server = ApiServer(
             self.store, self.reader, self.writer, self.durability, self._tokens
         )
@@ -247,6 +255,3 @@ class SimCluster:
         server.subresources["serviceaccounts/token"] = reviews.issue_token
         server.subresources["*/scale"] = scale.answer
         server.routes.append(reviews.answer)
-
-    def _no_apply(self, call: Call, resource: Any) -> Any:
-        raise NotImplementedError

@@ -51,7 +51,7 @@ def check_preconditions(resource: Resource, wanted: Mapping[str, Any], old: Obje
 def merged_for_update(resource: Resource, obj: Object, old: Object, subresource: str) -> Object:
     """The version to write: what this (sub)resource may change from `obj`, the rest from `old`."""
     if subresource == "status":
-        new = {**old, "metadata": old["metadata"] if resource.custom else obj["metadata"]}
+        new = {**old, "metadata": _status_metadata(resource, obj, old)}
         if "status" in obj:
             new["status"] = obj["status"]
         else:
@@ -79,6 +79,15 @@ def merged_for_update(resource: Resource, obj: Object, old: Object, subresource:
     new["metadata"] = meta
     new["apiVersion"], new["kind"] = resource.api_version, resource.kind
     return new
+
+
+def _status_metadata(resource: Resource, obj: Object, old: Object) -> dict[str, Any]:
+    """A status write may change the metadata of built-in kinds, but not that of custom ones."""
+    meta: dict[str, Any] = obj["metadata"]
+    if not resource.custom:
+        return meta
+    rows = meta.get("managedFields", old["metadata"].get("managedFields"))
+    return {**old["metadata"], "managedFields": rows} if rows else old["metadata"]
 
 
 def same_content(new: Object, old: Object) -> bool:

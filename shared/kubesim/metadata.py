@@ -10,6 +10,7 @@ _SUFFIX_LENGTH = 5
 _MAX_GENERATED_PREFIX = 63 - _SUFFIX_LENGTH
 
 # Fields of metadata that a client's update cannot change.
+UTC = dt.UTC
 SERVER_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
