@@ -123,6 +123,15 @@ def an_object(manifest, uid, *, generation=1, action="Apply", **fields):
     )
 
 
+async def eventually(holds: Callable[[], object], timeout_s: float = WAIT_S):
+    """Poll until `holds` is true; returns what it returned. For what no message tells."""
+    async with asyncio.timeout(timeout_s):
+        while True:
+            if result := holds():
+                return result
+            await asyncio.sleep(0.02)
+
+
 class ScriptedHub(httpx.AsyncBaseTransport):
     """What the hub says, and what it was told."""
 
@@ -137,7 +146,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.pools = Pools(revision=1, keys=[])
         self.down = False
         self.refusal: tuple[int, str] | None = None
-        self.lose_replies = 0  # so many replies are lost after the request was taken in
+        self.loses: Callable[[SyncRequest], bool] = lambda request: False  # the reply, that is
         self.page = 1000
         self.session: str | None = None
         self.gone_sessions: set[str] = set()
@@ -230,8 +239,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             self.gone_sessions.add(self.session)
         self.session = request.session
         self._take_in(request)
-        if self.lose_replies:
-            self.lose_replies -= 1
+        if self.loses(request):
             raise httpx.ReadError("the reply is lost", request=http)
         desired = self._desired(request)
         if request.wait_s and not desired.works and not desired.removed:
