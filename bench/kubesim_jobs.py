@@ -14,6 +14,7 @@ import time
 from shared.clock import SystemClock
 from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
+from shared.kubesim.builtin_strategies import built_in_strategies
 from shared.kubesim.objects import Event, ObjectStore
 
 _POOL = {"name": "cpu", "count": 20, "allocatable": {"cpu": "64", "memory": "256Gi"}}
@@ -47,7 +48,7 @@ class Member:
 
     def __init__(self, events: str) -> None:
         self.clock = SystemClock()
-        self.store = ObjectStore(built_in_registry(), self.clock)
+        self.store = ObjectStore(built_in_registry(), self.clock, strategies=built_in_strategies())
         self.behaviours = attach(self.store, self.clock, [_POOL], {"events": events})
         self.finished = 0
         self.writes: dict[str, int] = {}

@@ -6,6 +6,7 @@ from typing import Any
 from shared.clock import ManualClock
 from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
+from shared.kubesim.builtin_strategies import built_in_strategies
 from shared.kubesim.garbage import GarbageCollector
 from shared.kubesim.objects import Event, ObjectStore
 from shared.kubesim.registry import Resource
@@ -21,7 +22,9 @@ class World:
 
     def __init__(self, pools=(), *, store=None, clock=None, **options):
         self.clock = clock or ManualClock()
-        self.store = store or ObjectStore(_registry(), self.clock)
+        self.store = store or ObjectStore(
+            _registry(), self.clock, strategies=built_in_strategies()
+        )
         self.pools, self.options = list(pools), options
         self.garbage = GarbageCollector(self.store)
         self.seen: list[Event] = []
@@ -51,7 +54,7 @@ class World:
         kept = [
             (key, obj) for key in self.store.resource_keys() for obj in self.store.iterate(key)
         ]
-        store = ObjectStore(_registry(), self.clock)
+        store = ObjectStore(_registry(), self.clock, strategies=built_in_strategies())
         store.restore(kept, self.store.rv)
         return World(self.pools, store=store, clock=self.clock, **self.options)
 
@@ -176,7 +179,7 @@ _names = itertools.count(1)
 def a_pod(name=None, *, requests=None, image="busybox:1.36", annotations=None, **spec):
     container = {"name": "main", "image": image}
     if requests:
-        container["resources"] = {"requests": requests}
+        container["resources"] = {"requests": requests, "limits": requests}
     meta = {"name": name or f"pod-{next(_names)}", "namespace": NAMESPACE}
     if annotations:
         meta["annotations"] = annotations
