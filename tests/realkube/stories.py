@@ -24,12 +24,18 @@ def a_config_map(name: str, data: str) -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {data}\n"
 
 
+_ENTRY = '{{.metadata.managedFields[?(@.manager=="{}")].{}}}'
+
+
+def fields_of(manager: str) -> str:
+    """A command that prints what one field manager owns of the ConfigMap `shared`."""
+    paths = " ".join(_ENTRY.format(manager, key) for key in ("operation", "fieldsV1"))
+    return f"get configmap shared -o jsonpath='{paths}'"
+
+
 EVENT_COLUMNS = "-o custom-columns=:.type,:.reason,:.message,:.source.component,:.count"
 POD_COLUMNS = (
     "-o custom-columns=:.metadata.generateName,:.metadata.labels,:.spec.hostname,:.status.phase"
-)
-FIELDS_OF = (
-    """-o jsonpath='{{.metadata.managedFields[?(@.manager=="{}")]['operation','fieldsV1']}}'"""
 )
 COMPLETE_ALONE = '{"status":{"conditions":[{"type":"Complete","status":"True"}]}}'
 
@@ -192,21 +198,21 @@ OBJECTS = (
             "apply --server-side --field-manager=one -f @both",
             "apply --server-side --field-manager=two -f @first",
             "apply --server-side --field-manager=two --force-conflicts -f @first",
-            "get configmap shared " + FIELDS_OF.format("one"),
-            "get configmap shared " + FIELDS_OF.format("two"),
-            "get configmap shared " + FIELDS_OF.format("three"),
+            fields_of("one"),
+            fields_of("two"),
+            fields_of("three"),
             "apply --server-side --field-manager=one -f @second",
-            "get configmap shared " + FIELDS_OF.format("one"),
-            "get configmap shared " + FIELDS_OF.format("two"),
-            "get configmap shared " + FIELDS_OF.format("three"),
+            fields_of("one"),
+            fields_of("two"),
+            fields_of("three"),
             """patch configmap shared --type=merge --field-manager=three -p '{"data":{"b":"9"}}'""",
-            "get configmap shared " + FIELDS_OF.format("one"),
-            "get configmap shared " + FIELDS_OF.format("two"),
-            "get configmap shared " + FIELDS_OF.format("three"),
+            fields_of("one"),
+            fields_of("two"),
+            fields_of("three"),
             "apply --server-side --field-manager=one -f @none",
-            "get configmap shared " + FIELDS_OF.format("one"),
-            "get configmap shared " + FIELDS_OF.format("two"),
-            "get configmap shared " + FIELDS_OF.format("three"),
+            fields_of("one"),
+            fields_of("two"),
+            fields_of("three"),
             "delete configmap shared",
         ),
         {
@@ -256,7 +262,6 @@ OBJECTS = (
         "what the server says of itself",
         (
             "api-resources --api-group=batch",
-            "explain job.spec.backoffLimit",
             "get namespaces --no-headers -o custom-columns=:.metadata.name",
         ),
     ),
@@ -278,6 +283,7 @@ CUSTOM = (
             'patch ship one --subresource=status --type=merge -p \'{"status":{"phase":"Moored"}}\'',
             "get ships",
             "get ship one -o jsonpath='{.metadata.generation}'",
+            "explain ship.spec",
             "delete ships --all",
             "delete crd ships.example.test",
         ),

@@ -29,4 +29,5 @@ def test_both_clusters_give_the_same_answers(
     """A story typed into the simulated and the real cluster gives equal transcripts."""
     real = agreement.Cluster(real_control_plane.kubeconfig, build.programs().kubectl)
     expected = real.tell(story, tmp_path)
-    assert agreement.difference(expected, simulated.tell(story, tmp_path)) == ""
+    different = agreement.difference(expected, simulated.tell(story, tmp_path))
+    assert not different, different
