@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
-from hub.api import batch, health, jobs
+from hub.api import apply, batch, changes, clusters, fleet, health, jobs, objects
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
 from hub.api.policy import PUBLIC, allow, new_router, policy_of
@@ -19,7 +19,16 @@ from hub.api.reply import Json
 from hub.services.hub import Hub
 from shared.errors import FieldError, Rejected
 
-ROUTERS: Final = (health.router, batch.router, jobs.router)
+ROUTERS: Final = (
+    health.router,
+    batch.router,
+    jobs.router,
+    apply.router,
+    objects.router,
+    clusters.router,
+    fleet.router,
+    changes.router,
+)
 
 
 class UndeclaredRoute(RuntimeError):

@@ -1,5 +1,6 @@
 """Refusals as HTTP: ONE table from code to status, one body (problem+json), never a traceback."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ DEFAULT_STATUS: Final = 422  # parsed but invalid
 STATUS: Final[Mapping[str, int]] = {
     **dict.fromkeys(UNREADABLE, 400),
     "BadContinue": 400,
+    "InvalidJSON": 400,
     "BadRequest": 400,
     "Unauthenticated": 401,
     "TokenUsed": 401,
@@ -29,6 +31,7 @@ STATUS: Final[Mapping[str, int]] = {
     "AlreadyExists": 409,
     "BeingDeleted": 409,
     "ClusterAlive": 409,
+    "ClusterAlreadyJoined": 409,
     "ClusterIdentityChanged": 409,
     "ClusterNotEmpty": 409,
     "Contradiction": 409,
@@ -40,9 +43,8 @@ STATUS: Final[Mapping[str, int]] = {
     "OwnedElsewhere": 409,
     "PreconditionFailed": 409,
     "StaleSequence": 409,
-    "StaleSession": 409,
     "SessionSuperseded": 409,
-    "ClusterAlreadyJoined": 409,
+    "StaleSession": 409,
     "Expired": 410,
     "Conflict": 412,
     "BodyTooLarge": 413,
@@ -95,10 +97,14 @@ def problem(
 
 
 def refused(error: Rejected, request_id: str) -> Response:
-    """A refusal as problem+json; `uid` is added where the refusal knows one."""
+    """A refusal as problem+json, with `uid` and Retry-After where the refusal knows them."""
     uid = getattr(error, "uid", "")
     more = {"uid": uid} if uid else None
-    return problem(error.code, error.detail, request_id, errors=error.errors, more=more)
+    wait = getattr(error, "retry_after_s", None)
+    headers = None if wait is None else {"Retry-After": str(math.ceil(wait))}
+    return problem(
+        error.code, error.detail, request_id, errors=error.errors, headers=headers, more=more
+    )
 
 
 def _printable(value: Any) -> Any:

@@ -1,0 +1,86 @@
+"""`GET /v1/changes`: what commits touch, as server-sent events, from a revision on, without holes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Final
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
+from hub.api.reply import number_of, query
+from hub.services import overview, queries
+from hub.services.hub import Hub
+from shared.errors import Rejected
+
+router = new_router()
+PAGE: Final = 200
+# Between two looks at whether the credential still holds; also keeps proxies from hanging up.
+BEAT_S: Final = 5.0
+_PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+
+
+@router.get("/v1/changes")
+@allow(ADMINISTRATOR, VIEWER)
+async def follow(request: Request) -> Response:
+    """Events `{"revision", "kind", "keys", "at"}` after `revision` (by default: from now on).
+
+    410 Expired if that revision is no longer kept: list again, then follow from the newest.
+    """
+    hub = hub_of(request)
+    revision = number_of(query(request, "revision"), "revision")
+    if revision is None:
+        revision = await hub.read(queries.revision)
+    await hub.read(overview.changes_since, revision, PAGE)  # 410 while it can still be said
+    open_streams = _streams(request)
+    who = caller(request).id
+    if open_streams[who] >= hub.limits.api.streams_per_principal:
+        raise Rejected("TooManyStreams", f"{open_streams[who]} streams are open; close some")
+    return StreamingResponse(
+        _counted(open_streams, who, _events(request, hub, revision)),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+def _streams(request: Request) -> Counter[str]:
+    """Open streams by principal, of this application."""
+    state = request.app.state
+    if not hasattr(state, "streams"):
+        state.streams = Counter()
+    streams: Counter[str] = state.streams
+    return streams
+
+
+async def _counted(
+    streams: Counter[str], who: str, events: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    streams[who] += 1
+    try:
+        async for event in events:
+            yield event
+    finally:
+        streams[who] -= 1
+
+
+async def _events(request: Request, hub: Hub, revision: int) -> AsyncIterator[bytes]:
+    news = hub.subscribe()
+    try:
+        yield b": following\n\n"
+        while True:
+            page, more = await hub.read(overview.changes_since, revision, PAGE)
+            for change in page:
+                revision = change["revision"]
+                yield b"id: %d\ndata: %b\n\n" % (revision, orjson.dumps(change))
+            if not more:
+                try:
+                    await asyncio.wait_for(news.get(), BEAT_S)
+                except TimeoutError:
+                    yield b": beat\n\n"
+            await authorize(request, _PEOPLE)
+    except Rejected:
+        return  # the credential has ended, or the follower has fallen behind what is kept
+    finally:
+        news.close()

@@ -1,0 +1,97 @@
+"""`/v1/clusters`: declare members, let their agents join, cordon them."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
+from hub.api.reply import Json, query, read_object
+from hub.services import clusters, objects
+from hub.services.drafts import ORIGIN_REST
+from shared.errors import Rejected
+from shared.kinds.cluster_v1 import GROUP
+
+router = new_router()
+_DECLARED = {"name": str, "labels": dict, "taints": list}
+
+
+@router.get("/v1/clusters")
+@allow(ADMINISTRATOR, VIEWER)
+async def list_clusters(request: Request) -> Response:
+    """All members with state, room and heartbeat."""
+    query(request)
+    hub = hub_of(request)
+    return Json(await hub.read(clusters.list_clusters, hub.limits))
+
+
+@router.post("/v1/clusters", status_code=201)
+@allow(ADMINISTRATOR)
+async def create_cluster(request: Request) -> Response:
+    """Declare a member: {"name", "labels", "taints"}. The answer holds its one-time `joinToken`."""
+    given = await read_object(request, _DECLARED)
+    if not given.get("name"):
+        raise Rejected("Required", "a cluster has a name", "name")
+    hub = hub_of(request)
+    made = await hub.write(
+        clusters.create_cluster,
+        given["name"],
+        given.get("labels", {}),
+        given.get("taints", []),
+        hub.limits,
+        caller(request).name,
+    )
+    return Json(made, 201)
+
+
+@router.get("/v1/clusters/{name}")
+@allow(ADMINISTRATOR, VIEWER)
+async def get_cluster(request: Request, name: str) -> Response:
+    """One member with its pools."""
+    hub = hub_of(request)
+    return Json(await hub.read(clusters.get_cluster, name, hub.limits))
+
+
+@router.delete("/v1/clusters/{name}")
+@allow(ADMINISTRATOR)
+async def delete_cluster(request: Request, name: str) -> Response:
+    """Forget a member that holds no jobs; its agent's credential ends."""
+    return Json(
+        await hub_of(request).write(
+            objects.delete_object,
+            GROUP,
+            "MemberCluster",
+            "",
+            name,
+            origin=ORIGIN_REST,
+            principal=caller(request).name,
+        )
+    )
+
+
+@router.post("/v1/clusters/{name}/join-token")
+@allow(ADMINISTRATOR)
+async def renew_join_token(request: Request, name: str) -> Response:
+    """A fresh one-time join token; earlier unused ones end."""
+    hub = hub_of(request)
+    return Json(
+        await hub.write(clusters.renew_join_token, name, hub.limits, caller(request).name), 201
+    )
+
+
+@router.post("/v1/clusters/{name}/cordon")
+@allow(ADMINISTRATOR)
+async def cordon(request: Request, name: str) -> Response:
+    """Send no new work there; what runs goes on."""
+    return await _switch(request, name, on=True)
+
+
+@router.post("/v1/clusters/{name}/uncordon")
+@allow(ADMINISTRATOR)
+async def uncordon(request: Request, name: str) -> Response:
+    """Send work there again."""
+    return await _switch(request, name, on=False)
+
+
+async def _switch(request: Request, name: str, *, on: bool) -> Response:
+    hub = hub_of(request)
+    principal = caller(request).name
+    return Json(await hub.write(clusters.cordon_cluster, name, hub.limits, principal, on=on))

@@ -1,0 +1,99 @@
+"""`/v1/objects`: objects of any kind but Jobs. The core group is written `core`."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
+from hub.api.reply import Json, limit_of, pager, query, read_object
+from hub.services import objects
+from hub.services.drafts import ORIGIN_REST
+from shared.errors import Rejected
+
+router = new_router()
+_ONE = "/v1/objects/{group}/{kind}/{name}"
+_ONE_OF_NAMESPACE = "/v1/objects/{group}/{kind}/namespaces/{namespace}/{name}"
+
+
+@router.get("/v1/objects")
+@allow(ADMINISTRATOR, VIEWER)
+async def list_kinds(request: Request) -> Response:
+    """Kinds that the hub holds, with how many of each."""
+    return Json(await hub_of(request).read(objects.list_kinds))
+
+
+@router.get("/v1/objects/{group}/{kind}")
+@allow(ADMINISTRATOR, VIEWER)
+async def list_objects(request: Request, group: str, kind: str) -> Response:
+    """Objects of one kind by namespace and name; `namespace` for one namespace's."""
+    given = query(request, "namespace", "limit", "continue")
+    namespace = given.get("namespace", "")
+    return Json(
+        await hub_of(request).read(
+            objects.list_objects,
+            _group(group, kind),
+            kind,
+            namespace,
+            pager(request, {"namespace": namespace}),
+            given.get("continue"),
+            limit_of(given),
+        )
+    )
+
+
+@router.get(_ONE)
+@allow(ADMINISTRATOR, VIEWER)
+async def get_object(request: Request, group: str, kind: str, name: str) -> Response:
+    """One cluster-scoped object: its manifest with uid, generation and status."""
+    return Json(
+        await hub_of(request).read(objects.get_object, _group(group, kind), kind, "", name)
+    )
+
+
+@router.get(_ONE_OF_NAMESPACE)
+@allow(ADMINISTRATOR, VIEWER)
+async def get_namespaced_object(
+    request: Request, group: str, kind: str, namespace: str, name: str
+) -> Response:
+    """One object of a namespace: its manifest with uid, generation and status."""
+    return Json(
+        await hub_of(request).read(objects.get_object, _group(group, kind), kind, namespace, name)
+    )
+
+
+@router.delete(_ONE)
+@allow(ADMINISTRATOR)
+async def delete_object(request: Request, group: str, kind: str, name: str) -> Response:
+    """Delete a cluster-scoped object. Body (optional): {"preconditions": {"uid": …}}."""
+    return await _delete(request, _group(group, kind), kind, "", name)
+
+
+@router.delete(_ONE_OF_NAMESPACE)
+@allow(ADMINISTRATOR)
+async def delete_namespaced_object(
+    request: Request, group: str, kind: str, namespace: str, name: str
+) -> Response:
+    """Delete an object of a namespace. Body (optional): {"preconditions": {"uid": …}}."""
+    return await _delete(request, _group(group, kind), kind, namespace, name)
+
+
+async def _delete(request: Request, group: str, kind: str, namespace: str, name: str) -> Response:
+    body = await read_object(request, {"preconditions": dict})
+    return Json(
+        await hub_of(request).write(
+            objects.delete_object,
+            group,
+            kind,
+            namespace,
+            name,
+            origin=ORIGIN_REST,
+            principal=caller(request).name,
+            expected=str(body.get("preconditions", {}).get("uid") or ""),
+        )
+    )
+
+
+def _group(group: str, kind: str) -> str:
+    """The API group of a path. Raises Rejected for Jobs, which have a place of their own."""
+    if (group, kind) == ("batch", "Job"):
+        raise Rejected("NotFound", "Jobs are at /v1/jobs and /v1/namespaces/NAMESPACE/jobs/NAME")
+    return "" if group == "core" else group
