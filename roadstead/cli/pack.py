@@ -1,1 +1,86 @@
-"""All simulators and agents of a local fleet in one process (`roadstead up --pack`)."""
+"""All simulators and agents of a local fleet in one process (`roadstead up --pack`).
+
+Run by the fleet as `python -m roadstead.cli.pack FOLDER`; what to run stands in FOLDER/pack.json.
+An agent starts once its join token or its credential is there.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import structlog
+import uvloop
+
+from agent.config import Settings
+from agent.main import Agent
+from shared import log as logging
+from shared.clock import SystemClock
+from shared.kubesim.__main__ import die_with_parent
+from shared.kubesim.cluster import SimCluster
+from shared.kubesim.pki import write_private
+
+_RESTART_AFTER_S = 1.0
+_LOOK_EVERY_S = 0.1
+_clock = SystemClock()
+_log = structlog.get_logger(__name__)
+Json = dict[str, Any]
+
+
+async def run(folder: Path) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    plan: Json = json.loads((folder / "pack.json").read_text())
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    clusters = [_cluster("hub", plan["hub"], hub=True)]
+    clusters += [_cluster(member["name"], member) for member in plan["members"]]
+    for cluster, part in zip(clusters, [plan["hub"], *plan["members"]], strict=True):
+        await cluster.start()
+        write_private(Path(part["kubeconfig"]), cluster.kubeconfig_text().encode())
+    agents = [asyncio.create_task(_keep(plan["server"], m)) for m in plan["members"]]
+    await stop.wait()
+    for agent in agents:
+        agent.cancel()
+    await asyncio.gather(*agents, return_exceptions=True)
+    for cluster in clusters:
+        await cluster.stop()
+
+
+def _cluster(name: str, part: Json, *, hub: bool = False) -> SimCluster:
+    return SimCluster(
+        name,
+        data_dir=Path(part["data"]),
+        hub=hub,
+        pools=part.get("pools", ()),
+        listen=("127.0.0.1", part["port"]),
+        kueue=bool(part.get("queue_manager")),
+    )
+
+
+async def _keep(server: str, member: Json) -> None:
+    """Run one member's agent; start it again a second after it ends, as a supervisor would."""
+    credential, join_token = Path(member["credential"]), Path(member["join_token"])
+    settings = Settings(
+        hub_url=server,
+        credential=credential,
+        kubeconfig=Path(member["kubeconfig"]),
+        join_token=join_token,
+    )
+    while True:
+        while not credential.exists() and not join_token.exists():
+            await _clock.sleep(_LOOK_EVERY_S)
+        try:
+            code: int | str = await Agent(settings).run()
+        except Exception as failure:  # noqa: BLE001 - one agent's fault is not the others'
+            code = repr(failure)
+        _log.warning("agent ended; starting it again", cluster=member["name"], code=code)
+        await _clock.sleep(_RESTART_AFTER_S)
+
+
+if __name__ == "__main__":
+    logging.configure("info", "text")
+    die_with_parent()
+    uvloop.run(run(Path(sys.argv[1])))

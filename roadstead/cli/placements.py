@@ -1,0 +1,92 @@
+"""`roadstead placements`: what was selected and where it was put."""
+
+from typing import Any
+
+import click
+
+from roadstead.cli.output import (
+    Column,
+    age,
+    client,
+    output_option,
+    show_list,
+    show_one,
+    watch_option,
+)
+
+Json = dict[str, Any]
+
+
+def _clusters(placement: Json) -> str:
+    names = [p["clusterName"] for p in placement["placementStatuses"] if p.get("clusterName")]
+    return ",".join(names)
+
+
+def _state(placement: Json) -> str:
+    """The last rung of the ladder that was reached, or the first that is not true."""
+    for condition in placement["conditions"]:
+        if condition["status"] != "True":
+            return f"{condition['type'].split('Placement')[-1]}: {condition['reason']}"
+    return placement["conditions"][-1]["reason"] if placement["conditions"] else ""
+
+
+COLUMNS = [
+    Column("NAMESPACE", lambda p: p["namespace"]),
+    Column("NAME", lambda p: p["name"]),
+    Column("POLICY", lambda p: p["policy"].get("placementType", "PickAll")),
+    Column("SELECTED", lambda p: len(p["selectedResources"])),
+    Column("CLUSTERS", _clusters, shrinks=True),
+    Column("STATE", _state, shrinks=True),
+    Column("AGE", lambda p: age(p["createdAt"])),
+]
+
+
+@click.group()
+def placements() -> None:
+    """Placements of objects and jobs on clusters."""
+
+
+@placements.command("ls")
+@output_option
+@watch_option
+@click.pass_context
+def list_placements(ctx: click.Context, output: str, watch: bool) -> None:
+    """List placements and the clusters they chose."""
+    with client(ctx) as hub:
+        show_list(hub.placements, COLUMNS, output, watch=watch, empty="No placements.")
+
+
+@placements.command("show")
+@click.argument("name")
+@output_option
+@click.pass_context
+def show(ctx: click.Context, name: str, output: str) -> None:
+    """Show a ClusterResourcePlacement, or a ResourcePlacement as namespace/name."""
+    with client(ctx) as hub:
+        show_one(hub.placement(name), output, _as_text)
+
+
+def _as_text(placement: Json) -> str:
+    name = "/".join(p for p in (placement["namespace"], placement["name"]) if p)
+    lines = [f"{placement['kind']} {name}"]
+    lines += [f"  {_condition(c)}" for c in placement["conditions"]]
+    lines.append("  selected")
+    lines += [f"    {_resource(r)}" for r in placement["selectedResources"]]
+    for status in placement["placementStatuses"]:
+        lines.append(f"  {status.get('clusterName') or 'not placed'}")
+        lines += [f"    {_condition(c)}" for c in status.get("conditions") or []]
+        for part in ("failedPlacements", "driftedPlacements"):
+            lines += [f"    {part}: {_resource(r)}" for r in status.get(part) or []]
+    return "\n".join(lines)
+
+
+def _condition(condition: Json) -> str:
+    return (
+        f"{condition['type']}={condition['status']}  {condition['reason']}: "
+        f"{condition.get('message', '')}"
+    )
+
+
+def _resource(resource: Json) -> str:
+    name = "/".join(p for p in (resource.get("namespace"), resource["name"]) if p)
+    return f"{resource['kind']} {name}"
