@@ -13,7 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.realkube import build, plane
+from tests.realkube import agreement, build, plane
 
 hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, max_examples=300, print_blob=True)
@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip, with one reason each, what this host or this run has no means for."""
     lacking = {
@@ -38,6 +39,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "browser": None if shutil.which("chromium") else "no chromium on PATH",
     }
     for item in items:
+        if "any_cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker("anykube")
         for marker, reason in lacking.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
@@ -61,6 +64,20 @@ def real_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pla
     with plane.running_plane("shared", tmp_path_factory.mktemp("plane")) as running:
         running.add_pools(plane.equal_members(1)[0]["pools"])
         yield running
+
+
+@pytest.fixture(scope="session")
+def any_cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[agreement.Cluster]:
+    """The cluster that `--kube` names, with two nodes, shared by the whole run."""
+    if _real(request.config):
+        running: plane.Plane = request.getfixturevalue("real_control_plane")
+        yield agreement.Cluster(running.kubeconfig, running.kubectl_path)
+        return
+    pools = plane.equal_members(1)[0]["pools"]
+    with agreement.simulated(tmp_path_factory.mktemp("sim"), pools) as cluster:
+        yield cluster
 
 
 Members = int | Sequence[Mapping[str, Any]]

@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -112,7 +113,7 @@ def simulated(folder: Path, pools: object) -> Iterator[Cluster]:
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
-        yield Cluster(kubeconfig, build.programs().kubectl)
+        yield Cluster(kubeconfig, Path(shutil.which("kubectl") or build.programs().kubectl))
     finally:
         process.terminate()
         process.wait(30)

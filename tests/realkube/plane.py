@@ -70,6 +70,11 @@ class Plane:
         port = json.loads((self.directory / "plane.json").read_text())["apiserverPort"]
         return f"https://127.0.0.1:{port}"
 
+    @property
+    def kubectl_path(self) -> Path:
+        """The kubectl that this plane is driven with."""
+        return self._programs.kubectl
+
     def pid(self, component: str) -> int:
         """The process id of etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok."""
         return int((self.directory / f"{component}.pid").read_text())
