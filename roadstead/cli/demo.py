@@ -97,7 +97,7 @@ class _Demo:
         return await self._until_ended()
 
     async def _apply_all(self) -> None:
-        from shared.kube import KubeClient
+        from shared.kube.client import KubeClient
 
         async with await KubeClient.connect(self._fleet.hub_kubeconfig) as kube:
             for name in GUIDE:
@@ -143,7 +143,8 @@ class _Demo:
 
     def _explained(self, uid: str) -> Json:
         with self._fleet.client() as hub:
-            return hub.explain(uid)
+            told: Json = hub.explain(uid)
+            return told
 
     def _summary(self, jobs: list[Json]) -> None:
         from roadstead.cli.output import Column, table
@@ -160,7 +161,7 @@ class _Demo:
         click.echo("\n" + table(jobs, columns))
         click.echo(
             f"\nhub and live page   {fleet.server}/\n"
-            f"API reference       {fleet.server}/docs\n"
+            f"API description     {fleet.server}/openapi.json\n"
             f"hub cluster         {fleet.hub_kubeconfig}\n"
             "\nNext:\n"
             f"  export ROADSTEAD_DATA={fleet.folder}\n"

@@ -70,7 +70,7 @@ async def _keep(server: str, member: Json) -> None:
         join_token=join_token,
     )
     while True:
-        while not credential.exists() and not join_token.exists():
+        while not _may_start(credential, join_token):
             await _clock.sleep(_LOOK_EVERY_S)
         try:
             code: int | str = await Agent(settings).run()
@@ -78,6 +78,10 @@ async def _keep(server: str, member: Json) -> None:
             code = repr(failure)
         _log.warning("agent ended; starting it again", cluster=member["name"], code=code)
         await _clock.sleep(_RESTART_AFTER_S)
+
+
+def _may_start(credential: Path, join_token: Path) -> bool:
+    return credential.exists() or join_token.exists()
 
 
 if __name__ == "__main__":
