@@ -1,6 +1,7 @@
 """What the server itself writes into `metadata`: names, uids, stamps, and reading them back."""
 
 import datetime as dt
+import functools
 import secrets
 import uuid
 from typing import Any
@@ -26,7 +27,12 @@ def new_uid() -> str:
 
 def stamp(now: dt.datetime) -> str:
     """RFC 3339 in whole seconds, as `metav1.Time` is written."""
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _stamp_of_second(int(now.timestamp()))
+
+
+@functools.lru_cache(maxsize=64)  # a busy second is stamped thousands of times
+def _stamp_of_second(second: int) -> str:
+    return dt.datetime.fromtimestamp(second, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_stamp(now: dt.datetime) -> str:
