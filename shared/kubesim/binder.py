@@ -30,14 +30,17 @@ _Place = tuple[int, int, str]  # (minus priority, arrival, uid): who comes first
 
 
 class _Line:
-    """The pods of one shape that wait, best first; uids that left are passed over."""
+    """The pods of one shape that wait, best first; uids that left are passed over.
 
-    __slots__ = ("message", "places", "told", "told_at")
+    `untold`: those who were not told yet why they wait.
+    """
+
+    __slots__ = ("message", "places", "told_at", "untold")
 
     def __init__(self) -> None:
         self.places: list[_Place] = []
         self.message = ""
-        self.told: set[str] = set()
+        self.untold: set[str] = set()
         self.told_at = 0.0
 
 
@@ -153,11 +156,12 @@ class Binder:
         line = self._lines.setdefault(shape, _Line())
         place = (-int(spec.get("priority") or 0), next(self._arrivals), uid)
         heapq.heappush(line.places, place)
+        line.untold.add(uid)
         self._waiting[uid] = shape
 
     def _bind(self, uid: str, shape: PodSet, node: str) -> None:
         pod = self._live(uid)
-        self._waiting.pop(uid, None)
+        self._leave_line(uid)
         if pod is None or pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
             return
         self._rooms.hold(uid, node, _requests(shape))
@@ -171,7 +175,7 @@ class Binder:
     def _leave_line(self, uid: str) -> None:
         shape = self._waiting.pop(uid, None)
         if shape is not None and shape in self._lines:
-            self._lines[shape].told.discard(uid)
+            self._lines[shape].untold.discard(uid)
 
     def _tidy(self, line: _Line) -> bool:
         """Drop those from the head of a line who left it; whether anybody is in it."""
@@ -187,14 +191,16 @@ class Binder:
     def _explain(self, shape: PodSet, now: float) -> None:
         """Tell the waiting pods of a shape what is lacking: new ones at once, old ones on change."""
         line = self._lines[shape]
-        waiting = [uid for _, _, uid in line.places if uid in self._waiting]
-        fresh = [uid for uid in waiting if uid not in line.told]
-        if not fresh and now < line.told_at + _RETELL_S:
+        if not line.untold and now < line.told_at + _RETELL_S:
             return
         message = self._rooms.why_not(shape)
-        audience = fresh if message == line.message else waiting
+        audience = [
+            uid
+            for _, _, uid in sorted(line.places)
+            if uid in self._waiting and (message != line.message or uid in line.untold)
+        ]
         line.message, line.told_at = message, now
-        line.told = set(waiting)
+        line.untold.clear()
         for number, uid in enumerate(audience):
             pod = self._live(uid)
             if pod is None:
