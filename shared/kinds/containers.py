@@ -24,14 +24,15 @@ CONTAINER_FIELDS: Final = frozenset(
     }
 )  # fmt: skip
 _PLAIN_FIELDS: Final = frozenset({"name", "image", "command", "args", "resources"})
-_BOOLEANS: Final = ("stdin", "stdinOnce", "tty")
-_OBJECTS: Final = (
-    "lifecycle",
-    "livenessProbe",
-    "readinessProbe",
-    "securityContext",
-    "startupProbe",
-)
+_TYPES: Final[dict[str, tuple[type, str]]] = {
+    **dict.fromkeys(("stdin", "stdinOnce", "tty"), (bool, "true or false")),
+    **dict.fromkeys(
+        ("lifecycle", "livenessProbe", "readinessProbe", "securityContext", "startupProbe"),
+        (dict, "an object"),
+    ),
+    "workingDir": (str, "a string"),
+    "envFrom": (list, "a list"),
+}
 _RESOURCES: Final = frozenset({"limits", "requests", "claims"})
 _ENV: Final = frozenset({"name", "value", "valueFrom"})
 _PORT: Final = frozenset({"containerPort", "hostIP", "hostPort", "name", "protocol"})
@@ -104,21 +105,17 @@ def _check_rest(
     container: Mapping[str, Any], field: str, problems: Problems, mounted: list[tuple[str, str]]
 ) -> None:
     problems.unknown(container, CONTAINER_FIELDS, field)
-    for name, kind, wanted in (
-        *((n, bool, "true or false") for n in _BOOLEANS),
-        *((n, dict, "an object") for n in _OBJECTS),
-        ("workingDir", str, "a string"),
-        ("envFrom", list, "a list"),
-    ):
-        value = container.get(name)
-        if value is not None and not isinstance(value, kind):
+    for name in _TYPES.keys() & container.keys():
+        kind, wanted = _TYPES[name]
+        if container[name] is not None and not isinstance(container[name], kind):
             problems.add(f"{field}.{name}", "InvalidType", f"must be {wanted}")
     pull = container.get("imagePullPolicy")
     if pull not in (None, "", "Always", "IfNotPresent", "Never"):
         rule = "must be Always, IfNotPresent or Never"
         problems.add(f"{field}.imagePullPolicy", "UnsupportedValue", rule)
     _check_env(container, field, problems)
-    _check_ports(container, field, problems)
+    if container.get("ports") is not None:
+        _check_ports(container, field, problems)
     for path, mount in objects(container.get("volumeMounts"), f"{field}.volumeMounts", problems):
         volume = mount.get("name")
         if isinstance(volume, str) and volume:
@@ -130,7 +127,10 @@ def _check_rest(
 
 
 def _check_env(container: Mapping[str, Any], field: str, problems: Problems) -> None:
-    for path, entry in objects(container.get("env"), f"{field}.env", problems):
+    env = container.get("env")
+    if not env or (isinstance(env, list) and all(map(_is_plain_variable, env))):
+        return
+    for path, entry in objects(env, f"{field}.env", problems):
         if not entry.keys() <= _ENV:
             problems.unknown(entry, _ENV, path)
         name = entry.get("name")
@@ -141,6 +141,16 @@ def _check_env(container: Mapping[str, Any], field: str, problems: Problems) -> 
             problems.add(f"{path}.value", "InvalidType", "must be a string; put it in quotes")
         if value and entry.get("valueFrom"):
             problems.add(f"{path}.valueFrom", "MutuallyExclusive", "value is given as well")
+
+
+def _is_plain_variable(entry: object) -> bool:
+    """Whether this is a name and a text and nothing else, as nearly all are."""
+    if not isinstance(entry, dict) or len(entry) != 2:
+        return False
+    name, value = entry.get("name"), entry.get("value")
+    return (
+        isinstance(value, str) and isinstance(name, str) and _ENV_NAME.fullmatch(name) is not None
+    )
 
 
 def _check_ports(container: Mapping[str, Any], field: str, problems: Problems) -> None:

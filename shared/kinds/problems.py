@@ -93,6 +93,8 @@ def objects(
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """The objects of a list with their paths; notes what is no list and what is no object."""
     found: list[tuple[str, Mapping[str, Any]]] = []
+    if value is None:
+        return found
     for index, item in enumerate(listed(value, field, problems, most)):
         path = f"{field}[{index}]"
         if isinstance(item, dict):
