@@ -32,4 +32,5 @@ class Lease:
         await self.loop.run()
 
     async def _tick(self) -> None:
-        self._term = await self._hub.write(leadership.renew, self._holder) or NOT_LEADING
+        term = await self._hub.write(leadership.renew, self._holder)
+        self._term = NOT_LEADING if term is None else term

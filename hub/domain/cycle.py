@@ -87,11 +87,11 @@ class _Cycle:
 
     def _place(self, head: Head, assignment: Assignment, choice: Choice) -> None:
         cluster, scores, rejected, others = choice
-        entry = head.entry
+        entry, demand = head.entry, head.demand
         self._placements.append(
             Placement(
-                entry.uid, entry.epoch, cluster, head.demand.key, assignment,
-                scores, rejected, others,
+                entry.uid, entry.epoch, cluster, demand.key, demand.queue, demand.placement,
+                assignment, scores, rejected, others,
             )
         )  # fmt: skip
         head.line.advance()
@@ -107,7 +107,7 @@ class _Cycle:
         self._park(
             head,
             Refusal(
-                demand.key, demand.queue, none.reason, none.message, (),
+                demand.key, demand.queue, none.reason, none.message, why.shortages,
                 none.verdicts, none.nearest, "", none.retry_at,
             ),
         )  # fmt: skip

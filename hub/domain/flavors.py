@@ -162,7 +162,7 @@ class _Draft:
         self._misses.append(
             least._replace(
                 message=_join(self._pod_sets[index].name, [m.message for m in alike]),
-                shortages=tuple(s for m in alike for s in m.shortages),
+                shortages=tuple(s for m in misses for s in m.shortages),
             )
         )
         return None

@@ -117,6 +117,8 @@ class Placement(NamedTuple):
     epoch: int  # the epoch that was seen; the placement raises it
     cluster: str
     demand: str  # key
+    queue: str  # ClusterQueue that is charged
+    placed_by: str  # uid of the placement whose policy decided; "" = the queue's own profile
     assignment: Assignment
     scores: tuple[Score, ...]  # the chosen first, then the best of the others
     rejected: tuple[Verdict, ...]  # clusters that did not compete, at most `VERDICTS`

@@ -1,0 +1,57 @@
+"""The scheduling controller: follows the feed, and lets the scheduler take a turn when there is news."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from hub.controllers.lease import NOT_LEADING
+from hub.controllers.loop import Loop, Observer, unobserved
+from hub.services.hub import Hub, Subscription
+from hub.services.schedule_news import FOLLOWED
+from hub.services.scheduler import Scheduler
+
+EVERY_S: Final = 1.0  # heartbeats and back-offs enter no feed
+LEAST_S: Final = 0.03  # what arrives together goes into one cycle
+
+
+class SchedulingController:
+    """Schedules while this process leads. `scheduler.index` also answers positions and reasons."""
+
+    def __init__(self, hub: Hub, term: Callable[[], int], observe: Observer = unobserved) -> None:
+        self.scheduler = Scheduler(hub, term)
+        self.loop = Loop(
+            "scheduling", self._tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S, observe=observe
+        )
+        self._hub = hub
+        self._term = term
+        self._touched: dict[str, set[str]] = {}
+
+    async def run(self) -> None:
+        """Until cancelled or the loop is stopped."""
+        feed = self._hub.subscribe(*FOLLOWED)
+        watching = asyncio.ensure_future(self._watch(feed))
+        try:
+            await self.loop.run()
+        finally:
+            watching.cancel()
+            feed.close()
+
+    async def _watch(self, feed: Subscription) -> None:
+        async for change in feed:
+            for kind, keys in change.keys.items():
+                self._touched.setdefault(kind, set()).update(keys)
+            self.loop.wake()
+
+    async def _tick(self) -> float | None:
+        touched, self._touched = self._touched, {}
+        scheduler = self.scheduler
+        try:
+            if not scheduler.loaded:
+                await scheduler.load()
+            else:
+                await scheduler.follow({kind: frozenset(k) for kind, k in touched.items()})
+            more = self._term() != NOT_LEADING and await scheduler.turn()
+        except BaseException:
+            scheduler.loaded = False
+            raise
+        return 0.0 if more else None

@@ -1,0 +1,227 @@
+"""Everything that waits, in order, with who is parked and what wakes them.
+
+Equal workloads share a lane; a lane whose demand was refused is parked: a cycle does not look at it
+again until what it lacked may be there. So a cycle costs as much as there are demands that could
+move, however many workloads wait.
+"""
+
+import bisect
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from hub.domain.demand import Demand
+from hub.domain.plan import Reason, Refusal
+from hub.domain.queueing import Entry, Lane
+from hub.domain.quota import ClusterQueue, Ledger
+
+_FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
+_COMPACT_AT = 1024
+
+
+class WaitingLane:
+    """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
+
+    __slots__ = ("_entries", "_first", "demand", "parked", "refusal")
+
+    def __init__(self, demand: Demand) -> None:
+        self.demand = demand
+        self.parked: Refusal | None = None
+        self.refusal: Refusal | None = None  # the last one, kept when woken
+        self._entries: list[Entry] = []
+        self._first = 0
+
+    def __len__(self) -> int:
+        return len(self._entries) - self._first
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries[self._first :])
+
+    def add(self, entry: Entry) -> None:
+        """Put a workload in its place; nearly always the end."""
+        if not self or self._entries[-1] < entry:
+            self._entries.append(entry)
+        else:
+            bisect.insort(self._entries, entry, lo=self._first)
+
+    def remove(self, entry: Entry) -> None:
+        """Take a workload out; nearly always the first."""
+        at = bisect.bisect_left(self._entries, entry, lo=self._first)
+        if at == len(self._entries) or self._entries[at] != entry:
+            return
+        if at != self._first:
+            del self._entries[at]
+            return
+        self._first += 1
+        if self._first >= _COMPACT_AT and self._first * 2 >= len(self._entries):
+            del self._entries[: self._first]
+            self._first = 0
+
+    def first(self, limit: int) -> Sequence[Entry]:
+        """The first `limit` workloads."""
+        return self._entries[self._first : self._first + limit]
+
+    def rank(self, entry: Entry) -> int:
+        """How many of the lane come before `entry`."""
+        return bisect.bisect_left(self._entries, entry, lo=self._first) - self._first
+
+
+class Waiting:
+    """The lanes of all ClusterQueues."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, dict[str, WaitingLane]] = {}  # by queue, then demand
+        self._where: dict[str, tuple[WaitingLane, Entry]] = {}  # by uid
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._where
+
+    def add(self, demand: Demand, entry: Entry) -> None:
+        """A workload waits: a new one, or one whose demand or place in the order changed."""
+        found = self._where.get(entry.uid)
+        if found is not None:
+            lane, present = found
+            if present == entry and lane.demand.key == demand.key:
+                return
+            self.remove(entry.uid)
+        lane = self.lane(demand)
+        lane.add(entry)
+        self._where[entry.uid] = (lane, entry)
+
+    def remove(self, uid: str) -> None:
+        """A workload waits no longer."""
+        found = self._where.pop(uid, None)
+        if found is None:
+            return
+        lane, entry = found
+        lane.remove(entry)
+        if not lane:
+            lanes = self._lanes[lane.demand.queue]
+            del lanes[lane.demand.key]
+            if not lanes:
+                del self._lanes[lane.demand.queue]
+
+    def lane(self, demand: Demand) -> WaitingLane:
+        """The lane of a demand, made if there is none."""
+        lanes = self._lanes.setdefault(demand.queue, {})
+        if demand.key not in lanes:
+            lanes[demand.key] = WaitingLane(demand)
+        return lanes[demand.key]
+
+    def find(self, uid: str) -> WaitingLane | None:
+        """The lane a workload waits in."""
+        found = self._where.get(uid)
+        return None if found is None else found[0]
+
+    def queues(self) -> Iterable[str]:
+        """ClusterQueues that anybody waits in."""
+        return self._lanes.keys()
+
+    def lanes(self, queue: str) -> Iterable[WaitingLane]:
+        """The lanes of one queue."""
+        return self._lanes.get(queue, {}).values()
+
+    def every_lane(self) -> Iterator[WaitingLane]:
+        for lanes in self._lanes.values():
+            yield from lanes.values()
+
+    def count(self, queue: str) -> int:
+        """How many wait in one queue."""
+        return sum(len(lane) for lane in self.lanes(queue))
+
+    def position(self, uid: str) -> tuple[int, int] | None:
+        """Place in the own queue and among everything that waits, both from 1; None if it does not."""
+        found = self._where.get(uid)
+        if found is None:
+            return None
+        lane, entry = found
+        own = sum(_before(each, lane, entry) for each in self.lanes(lane.demand.queue))
+        overall = sum(_before(each, lane, entry) for each in self.every_lane())
+        return own + 1, overall + 1
+
+    def movable(self, queue: ClusterQueue, limit: int) -> list[Lane]:
+        """What a cycle should look at in one queue: lanes that are not parked, `limit` entries each.
+
+        In a StrictFIFO queue nobody passes the head: where its lane is parked, there is nothing.
+        """
+        lanes = [lane for lane in self.lanes(queue.name) if lane]
+        if queue.strict and lanes:
+            head = min(lanes, key=_order)
+            lanes = [] if head.parked is not None else lanes
+        else:
+            lanes = [lane for lane in lanes if lane.parked is None]
+        return [Lane(lane.demand, lane.first(limit)) for lane in lanes]
+
+    def park(self, refusals: Iterable[Refusal]) -> list[WaitingLane]:
+        """Remember what a cycle refused; those that are merely behind a head are not parked by it."""
+        told = []
+        for refusal in refusals:
+            lane = self._lanes.get(refusal.queue, {}).get(refusal.demand)
+            if lane is not None:
+                lane.refusal = refusal
+                lane.parked = None if refusal.reason is Reason.BEHIND_HEAD else refusal
+                told.append(lane)
+        return told
+
+    def wake(self, which: Callable[[WaitingLane, Refusal], bool] | None = None) -> int:
+        """Unpark lanes, all or those of which `which` says so; how many."""
+        woken = 0
+        for lane in self.every_lane():
+            if lane.parked is not None and (which is None or which(lane, lane.parked)):
+                lane.parked = None
+                woken += 1
+        return woken
+
+    def wake_queue(self, queue: str) -> None:
+        """Unpark everything in one queue: its rules changed."""
+        for lane in self.lanes(queue):
+            lane.parked = None
+
+    def wake_for_quota(self, queue: str, ledger: Ledger) -> None:
+        """Quota of `queue` was released: unpark those for whom what they lacked is there now."""
+        for lane in self.lanes(queue):
+            parked = lane.parked
+            if parked is not None and any(
+                s.asked <= ledger.available(queue, s.of) for s in parked.shortages
+            ):
+                lane.parked = None
+
+    def wake_for_room(self, best_node: Mapping[str, int], left: Mapping[str, int]) -> None:
+        """A cluster's best node or total grew to this: unpark those that could use it."""
+
+        def could(lane: WaitingLane, parked: Refusal) -> bool:
+            return parked.reason in _FOR_ROOM and _may_fit(lane.demand, best_node, left)
+
+        self.wake(could)
+
+    def wake_all_for_room(self) -> None:
+        """The fleet changed its members, labels or nodes."""
+        self.wake(lambda lane, parked: parked.reason in _FOR_ROOM)
+
+    def wake_due(self, now: dt.datetime) -> None:
+        """Unpark those whom time alone lets try again."""
+        self.wake(lambda lane, parked: parked.retry_at is not None and parked.retry_at <= now)
+
+
+def _may_fit(demand: Demand, best_node: Mapping[str, int], left: Mapping[str, int]) -> bool:
+    """Necessary, not sufficient: one pod of each set fits the best node, all pods fit the cluster."""
+    total: dict[str, int] = {}
+    for pod_set in demand.pod_sets:
+        for resource, amount in pod_set.requests.items():
+            if amount > best_node.get(resource, 0):
+                return False
+            total[resource] = total.get(resource, 0) + amount * pod_set.count
+    return all(amount <= left.get(resource, 0) for resource, amount in total.items())
+
+
+def _order(lane: WaitingLane) -> tuple[int, Entry]:
+    return -lane.demand.priority, lane.first(1)[0]
+
+
+def _before(lane: WaitingLane, own: WaitingLane, entry: Entry) -> int:
+    """How many workloads of `lane` come before an entry of lane `own`."""
+    if lane.demand.priority != own.demand.priority:
+        return len(lane) if lane.demand.priority > own.demand.priority else 0
+    return lane.rank(entry)

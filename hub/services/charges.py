@@ -1,0 +1,108 @@
+"""What workloads are charged with, and what their clusters are promised: kept equal to the rows."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import orjson
+
+from hub.domain.flavors import Market
+from hub.domain.promises import Members, Promise
+from hub.domain.quota import Ledger, Usage, read_usage
+from hub.domain.room import NodeAsk
+from hub.services.routes import Routes
+from hub.store.schedule import Standing
+from shared.resources import PodSet, Resources
+
+Shapes = Mapping[str, tuple[PodSet, ...] | Exception]
+Pods = tuple[tuple[Resources, NodeAsk, int], ...]
+
+_MOST: Final = 50_000  # distinct values remembered
+
+
+class Charges:
+    """Quota and room of every charged workload. `released` is told of queues that got quota back."""
+
+    def __init__(self, routes: Routes, shapes: Shapes, released: Callable[[str], None]) -> None:
+        self.ledger = Ledger()
+        self.members = Members()
+        self._routes = routes
+        self._shapes = shapes
+        self._released = released
+        self._charged: dict[str, tuple[str, Usage]] = {}
+        self._usage: dict[bytes, Usage] = {}
+        self._asks: dict[tuple[str, bytes], Pods] = {}
+
+    def charge(self, row: Standing) -> None:
+        usage = self._usage_of(row.admission)
+        present = self._charged.get(row.uid)
+        if present is None or present[0] != row.cluster_queue or present[1] != usage:
+            self._discharge_quota(row.uid)
+            self._charged[row.uid] = (row.cluster_queue, usage)
+            self.ledger.charge(row.cluster_queue, usage)
+        promised = self.members.promised(row.uid)
+        if not row.cluster:
+            self.members.release(row.uid)
+        elif (
+            promised is None
+            or promised.epoch != row.epoch
+            or promised.cluster != row.cluster
+            or promised.succeeded != row.succeeded
+        ):
+            self.members.promise(
+                Promise(
+                    row.uid, row.epoch, row.cluster, self._pods(row),
+                    row.completions, row.succeeded,
+                )
+            )  # fmt: skip
+
+    def discharge(self, uid: str) -> None:
+        self._discharge_quota(uid)
+        self.members.release(uid)
+
+    def _discharge_quota(self, uid: str) -> None:
+        charged = self._charged.pop(uid, None)
+        if charged is not None:
+            queue, usage = charged
+            self.ledger.release(queue, usage)
+            self._released(queue)
+
+    def _usage_of(self, admission: bytes | None) -> Usage:
+        if admission is None:
+            return {}
+        usage = self._usage.get(admission)
+        if usage is None:
+            if len(self._usage) > _MOST:
+                self._usage.clear()
+            usage = self._usage[admission] = read_usage(orjson.loads(admission))
+        return usage
+
+    def _pods(self, row: Standing) -> Pods:
+        """What the pods of a charged workload take, and on which nodes: under its flavors."""
+        key = (row.shape, row.admission or b"")
+        found = self._asks.get(key)
+        if found is None:
+            found = self._read_pods(row)
+            if len(self._asks) > _MOST:
+                self._asks.clear()
+            self._asks[key] = found
+        if len(found) == 1:
+            requests, ask, _ = found[0]
+            return ((requests, ask, row.parallelism),)
+        return found
+
+    def _read_pods(self, row: Standing) -> Pods:
+        pod_sets = self._shapes.get(row.shape)
+        if not isinstance(pod_sets, tuple):
+            return ()
+        assigned = {
+            p["name"]: set((p.get("flavors") or {}).values())
+            for p in (orjson.loads(row.admission) if row.admission else {}).get("podSets", ())
+        }
+        market = Market(self._routes.flavors, {})
+        found = []
+        for pod_set in pod_sets:
+            names = sorted(assigned.get(pod_set.name, ()))
+            flavors = [self._routes.flavors[n] for n in names if n in self._routes.flavors]
+            ask = market.ask(pod_set, flavors)._replace(revision=0)
+            found.append((pod_set.requests, ask, pod_set.count))
+        return tuple(found)

@@ -1,0 +1,188 @@
+"""The rules that objects set: queues, flavors, namespaces, placements; and where a Job's queue leads.
+
+In memory, fed with rows of `objects`; what can not be read of one object is noted and stops no other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hub.domain import policy, quota, selectors
+from hub.domain.plan import Reason
+from hub.domain.policy import Policy
+from hub.domain.quota import EVERYTHING, ClusterQueue, Flavor, LocalQueue
+from hub.domain.selectors import LabelSelector
+
+KUEUE: Final = "kueue.x-k8s.io"
+FLEET: Final = "placement.kubernetes-fleet.io"
+DEFAULT_QUEUE: Final = "default"
+KINDS: Final = (
+    (KUEUE, "ResourceFlavor"),
+    (KUEUE, "ClusterQueue"),
+    (KUEUE, "LocalQueue"),
+    ("", "Namespace"),
+    (FLEET, "ClusterResourcePlacement"),
+    (FLEET, "ResourcePlacement"),
+)
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a workload of one LocalQueue waits; with a reason where it can not be considered now."""
+
+    cluster_queue: str = ""
+    local_queue: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """What a placement means to scheduling: its policy, and the ClusterQueues that it selects."""
+
+    name: str
+    policy: Policy
+    queue_names: frozenset[str]
+    queue_selectors: tuple[LabelSelector, ...]
+
+    def selects(self, queue: ClusterQueue) -> bool:
+        return queue.name in self.queue_names or any(
+            s.matches(queue.labels) for s in self.queue_selectors
+        )
+
+
+class Routes:
+    """Flavors, queues, namespaces and placements as last read."""
+
+    def __init__(self, missing_selector: LabelSelector | None = EVERYTHING) -> None:
+        self._missing_selector = missing_selector
+        self.flavors: dict[str, Flavor] = {}
+        self.queues: dict[str, ClusterQueue] = {}
+        self.local: dict[tuple[str, str], LocalQueue] = {}
+        self._labels: dict[str, Mapping[str, str]] = {}  # of namespaces
+        self._placements: dict[str, _Placement] = {}  # by uid
+        self._known: dict[str, tuple[str, str, str]] = {}  # uid → kind, namespace, name
+        self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
+        self.unreadable: dict[str, str] = {}  # uid → fault
+
+    def put(self, row: Row) -> None:
+        """An object was added or changed; one that is being deleted counts as gone."""
+        uid, kind = row["uid"], row["kind"]
+        self.drop(uid)
+        if row["deleted_at"] is not None:
+            return
+        try:
+            self._read(kind, row)
+        except Exception as fault:  # noqa: BLE001 - one unusable object must not stop the others
+            self.unreadable[uid] = f"{type(fault).__name__}: {fault}"[:500]
+            return
+        self._known[uid] = (kind, row["namespace"], row["name"])
+        self._select()
+
+    def drop(self, uid: str) -> None:
+        """An object is gone."""
+        self.unreadable.pop(uid, None)
+        kind, namespace, name = self._known.pop(uid, ("", "", ""))
+        match kind:
+            case "ResourceFlavor":
+                self.flavors.pop(name, None)
+            case "ClusterQueue":
+                self.queues.pop(name, None)
+            case "LocalQueue":
+                self.local.pop((namespace, name), None)
+            case "Namespace":
+                self._labels.pop(name, None)
+            case "ClusterResourcePlacement" | "ResourcePlacement":
+                self._placements.pop(uid, None)
+                self._select()
+
+    def _read(self, kind: str, row: Row) -> None:
+        name, spec, labels = row["name"], row["spec"] or {}, row["labels"] or {}
+        match kind:
+            case "ResourceFlavor":
+                self.flavors[name] = quota.read_flavor(name, spec)
+            case "ClusterQueue":
+                self.queues[name] = quota.read_cluster_queue(
+                    name, labels, spec, self._missing_selector
+                )
+            case "LocalQueue":
+                queue = quota.read_local_queue(row["namespace"], name, spec)
+                self.local[(row["namespace"], name)] = queue
+            case "Namespace":
+                self._labels[name] = {"kubernetes.io/metadata.name": name, **labels}
+            case "ClusterResourcePlacement" | "ResourcePlacement":
+                self._placements[row["uid"]] = _placement(kind, name, spec)
+
+    def _select(self) -> None:
+        """Which ClusterQueues some placement selects."""
+        choosing = [p for p in self._placements.values() if p.queue_names or p.queue_selectors]
+        self._selected = {
+            q.name: p.name for q in self.queues.values() for p in choosing if p.selects(q)
+        }
+
+    def policy(self, placement: str) -> Policy | None:
+        """The policy of a placement by uid; None if it is gone or can not be read."""
+        found = self._placements.get(placement)
+        return found.policy if found else None
+
+    def targets(self) -> dict[tuple[str, str], Route]:
+        """Where each LocalQueue leads for a Job without placement: compare to see what changed."""
+        return {key: self.route(*key, placed=False) for key in self.local}
+
+    def route(self, namespace: str, queue: str, *, placed: bool) -> Route:
+        """Where a Job of LocalQueue `queue` waits; `placed`: a placement has selected it."""
+        local = self.local.get((namespace, queue or DEFAULT_QUEUE))
+        if local is None:
+            message = f"LocalQueue {namespace}/{queue} does not exist"
+            if not queue:
+                message = (
+                    f"the Job names no queue and namespace {namespace} has no LocalQueue "
+                    f"{DEFAULT_QUEUE}"
+                )
+            return Route(reason=Reason.QUEUE_NOT_FOUND, message=message)
+        target = self.queues.get(local.cluster_queue)
+        if target is None:
+            return Route(
+                reason=Reason.QUEUE_NOT_FOUND,
+                message=f"ClusterQueue {local.cluster_queue} of LocalQueue {namespace}/{local.name} "
+                "does not exist",
+            )
+        reason, message = self._held(namespace, local, target, placed=placed)
+        return Route(target.name, local.name, reason, message)
+
+    def _held(
+        self, namespace: str, local: LocalQueue, target: ClusterQueue, *, placed: bool
+    ) -> tuple[str, str]:
+        if target.stopped:
+            return Reason.QUEUE_STOPPED, f"ClusterQueue {target.name} is stopped"
+        if local.stopped:
+            return Reason.QUEUE_STOPPED, f"LocalQueue {namespace}/{local.name} is stopped"
+        labels = self._labels.get(namespace, {"kubernetes.io/metadata.name": namespace})
+        if target.selector is None or not target.selector.matches(labels):
+            return (
+                Reason.NAMESPACE_MISMATCH,
+                f"ClusterQueue {target.name} does not admit namespace {namespace}",
+            )
+        by = self._selected.get(target.name)
+        if by is not None and not placed:
+            what = f"ClusterQueue {target.name} is placed by {by}"
+            return Reason.AWAITING_PLACEMENT, f"{what}: waits until a placement selects the Job"
+        return "", ""
+
+
+def _placement(kind: str, name: str, spec: Mapping[str, Any]) -> _Placement:
+    names, chosen = set(), []
+    if kind == "ClusterResourcePlacement":
+        for selector in spec.get("resourceSelectors") or ():
+            if (selector.get("group"), selector.get("kind")) != (KUEUE, "ClusterQueue"):
+                continue
+            if selector.get("name"):
+                names.add(selector["name"])
+            else:
+                by = selectors.read_selector(selector.get("labelSelector"))
+                chosen.append(by or EVERYTHING)
+    return _Placement(
+        name, policy.read_policy(spec.get("policy")), frozenset(names), tuple(chosen)
+    )

@@ -1,0 +1,240 @@
+"""Carrying a plan out: one transaction for all placements of a cycle, and for what rows should say.
+
+A workload that moved meanwhile is left out: nothing is merged into a plan. What is written is
+prepared outside the transaction, since equal workloads share nearly all of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from hub.domain.plan import Assignment, Placement, Plan, Refusal, Score, Verdict
+from hub.store import schedule, workloads, works
+from hub.store.unit import Unit
+from shared import quantity
+
+Row = dict[str, Any]
+_API_VERSIONS = {"Job": "batch/v1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan as rows. `options`: by uid, what the work carries beside its manifest."""
+
+    moves: list[Row] = field(default_factory=list)
+    options: dict[str, Row] = field(default_factory=dict)
+    placed_by: dict[str, str] = field(default_factory=dict)
+    tellings: list[dict[str, str]] = field(default_factory=list)
+    explanations: dict[str, Row] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.moves or self.tellings or self.explanations)
+
+
+def prepare(plan: Plan) -> Prepared:
+    """The rows of a plan's placements; a few microseconds each, for what is equal is written once."""
+    writer = _Writer()
+    prepared = Prepared()
+    for placement in plan.placements:
+        prepared.moves.append(
+            {
+                "uid": placement.uid,
+                "epoch": placement.epoch,
+                "cluster": placement.cluster,
+                "cluster_queue": placement.queue,
+                "admission": writer.admission(placement.assignment),
+                "scores": writer.scores(placement),
+            }
+        )
+        prepared.options[placement.uid] = writer.options(placement.assignment)
+        prepared.placed_by[placement.uid] = placement.placed_by
+    return prepared
+
+
+def commit_plan(unit: Unit, prepared: Prepared, term: int) -> list[str]:
+    """Write a plan in one transaction; the uids placed. Raises StaleTerm if another leads by now."""
+    unit.require_term(term)
+    placed = workloads.transition(unit, "place", prepared.moves)
+    if placed:
+        _hand_over(unit, placed, prepared)
+    moved = set(placed)
+    workloads.refuse(unit, [row for row in prepared.tellings if row["uid"] not in moved])
+    schedule.put_explanations(unit, prepared.explanations)
+    return placed
+
+
+def _hand_over(unit: Unit, placed: Sequence[str], prepared: Prepared) -> None:
+    """Give the clusters the works of what was placed."""
+    moves = {row["uid"]: row for row in prepared.moves}
+    known = schedule.identities(unit, placed)
+    rows = []
+    for uid in placed:
+        kind, namespace, name, generation = known[uid]
+        rows.append(
+            {
+                "cluster": moves[uid]["cluster"],
+                "uid": uid,
+                "epoch": moves[uid]["epoch"] + 1,
+                "generation": generation,
+                "api_version": _API_VERSIONS.get(kind, "batch/v1"),
+                "kind": kind,
+                "namespace": namespace,
+                "name": name,
+                "options": prepared.options[uid],
+                "placed_by": prepared.placed_by[uid],
+            }
+        )
+    works.upsert(unit, rows)
+
+
+class _Writer:
+    """JSON of decisions; each distinct part is written once. Parts are kept alive by the plan."""
+
+    def __init__(self) -> None:
+        self._admissions: dict[int, Any] = {}
+        self._options: dict[int, Row] = {}
+        self._scores: dict[tuple[int, bool], bytes] = {}
+        self._rejected: dict[int, bytes] = {}
+
+    def admission(self, assignment: Assignment) -> Any:
+        found = self._admissions.get(id(assignment))
+        if found is None:
+            found = orjson.Fragment(orjson.dumps(assignment.admission()))
+            self._admissions[id(assignment)] = found
+        return found
+
+    def options(self, assignment: Assignment) -> Row:
+        found = self._options.get(id(assignment))
+        if found is None:
+            found = self._options[id(assignment)] = injected(assignment)
+        return found
+
+    def scores(self, placement: Placement) -> Any:
+        chosen, *others = placement.scores
+        parts = [self._score(chosen, selected=True)]
+        parts += [self._score(score, selected=False) for score in others]
+        rejected = self._verdicts(placement.rejected)
+        if rejected:
+            parts.append(rejected)
+        profile = b"placement" if placement.placed_by else b"queue"
+        return orjson.Fragment(
+            b'{"profile":"%b","others":%d,"clusters":[%b]}'
+            % (profile, placement.others, b",".join(parts))
+        )
+
+    def _score(self, score: Score, *, selected: bool) -> bytes:
+        key = (id(score), selected)
+        found = self._scores.get(key)
+        if found is None:
+            found = self._scores[key] = orjson.dumps(score_view(score, selected=selected))
+        return found
+
+    def _verdicts(self, rejected: tuple[Verdict, ...]) -> bytes:
+        found = self._rejected.get(id(rejected))
+        if found is None:
+            found = b",".join(orjson.dumps(verdict_view(v)) for v in rejected)
+            self._rejected[id(rejected)] = found
+        return found
+
+
+def injected(assignment: Assignment) -> Row:
+    """What flavors add to the pods: node selector and tolerations (a Job has one pod set)."""
+    options: Row = {}
+    labels = {k: v for p in assignment.pod_sets for k, v in p.labels}
+    tolerations = [
+        {
+            key: value
+            for key, value in (
+                ("key", t.key),
+                ("operator", t.operator),
+                ("value", t.value),
+                ("effect", t.effect),
+                ("tolerationSeconds", t.seconds),
+            )
+            if value not in ("", None)
+        }
+        for t in dict.fromkeys(t for p in assignment.pod_sets for t in p.tolerations)
+    ]
+    if labels:
+        options["node_selector"] = labels
+    if tolerations:
+        options["tolerations"] = tolerations
+    return options
+
+
+def score_view(score: Score, *, selected: bool) -> Row:
+    """One cluster of a decision, as `workloads.scores` keeps it."""
+    numbers = f"affinity score: {score.score}, topology spread score: {score.topology}"
+    message = (
+        f'Successfully scheduled resources for placement in "{score.cluster}" ({numbers}): '
+        "picked by scheduling policy"
+        if selected
+        else f'Cluster "{score.cluster}" was not picked: its score is not high enough ({numbers})'
+    )
+    return {
+        "cluster": score.cluster,
+        "selected": selected,
+        "score": score.score,
+        "topologyScore": score.topology,
+        "reason": "Scheduled" if selected else "ScoreNotHighEnough",
+        "message": message,
+        "terms": [
+            {"name": t.name, "weight": t.weight, "score": t.score, "value": t.value}
+            for t in score.terms
+        ],
+    }
+
+
+def verdict_view(verdict: Verdict) -> Row:
+    """A cluster that did not compete, in the same shape."""
+    rule, reason, message = verdict.rejection
+    return {
+        "cluster": verdict.cluster,
+        "selected": False,
+        "score": 0,
+        "topologyScore": 0,
+        "rule": rule,
+        "reason": reason,
+        "message": message,
+        "terms": [],
+    }
+
+
+def refusal_view(refusal: Refusal) -> Row:
+    """Why a class waits, as `explanations` keeps it; quantities as canonical texts."""
+    nearest = refusal.nearest
+    return {
+        "queue": refusal.queue,
+        "reason": str(refusal.reason),
+        "message": refusal.message,
+        "head": refusal.head,
+        "quota": [
+            {
+                "flavor": s.of.flavor,
+                "resource": s.of.resource,
+                "asked": quantity.canonical(s.of.resource, s.asked),
+                "used": quantity.canonical(s.of.resource, s.used),
+                "limit": quantity.canonical(s.of.resource, s.limit),
+                "missing": quantity.canonical(s.of.resource, s.missing),
+            }
+            for s in refusal.shortages
+        ],
+        "clusters": [verdict_view(v) for v in refusal.clusters],
+        "nearest": None
+        if nearest is None
+        else {
+            "cluster": nearest.cluster,
+            "podSet": nearest.pod_set,
+            "missing": _texts(nearest.missing),
+            "pods": nearest.pods,
+            "count": nearest.count,
+            "message": str(nearest),
+        },
+        "retryAt": None if refusal.retry_at is None else refusal.retry_at.isoformat(),
+    }
+
+
+def _texts(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {name: quantity.canonical(name, amount) for name, amount in sorted(amounts.items())}

@@ -1,0 +1,311 @@
+"""The leader's index of what scheduling needs, in memory: rebuilt at start, then following the feed.
+
+It holds nothing that is not committed: losing it loses nothing. Rows are read in a store thread
+(`hub.services.schedule_news`) and applied in the event loop; a cycle works on a snapshot of it.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from hub.domain import demand as demands, shape
+from hub.domain.demand import Demand
+from hub.domain.flavors import Market
+from hub.domain.fleet import Cluster, cluster_from_rows, with_state_of
+from hub.domain.plan import Plan, Reason, Refusal
+from hub.domain.queueing import Entry
+from hub.domain.quota import EVERYTHING
+from hub.domain.selectors import LabelSelector
+from hub.domain.snapshot import Snapshot
+from hub.domain.waiting import Waiting
+from hub.domain.workload import CHARGED, State
+from hub.services.charges import Charges
+from hub.services.pool_keys import PoolKeys
+from hub.services.routes import Route, Routes
+from hub.services.schedule_news import Affected, News
+from hub.services.tellings import Tellings
+from hub.store.schedule import Standing
+from shared.resources import PodSet
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+_CHARGED: Final = frozenset(str(s) for s in CHARGED)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A workload that waits but can not be considered: why, and what its row says."""
+
+    namespace: str
+    queue: str
+    reason: str
+    message: str
+
+
+class ScheduleIndex:
+    """Queues with who waits in them, quota with what is charged, the fleet with what is promised."""
+
+    def __init__(self, missing_selector: LabelSelector | None = EVERYTHING) -> None:
+        self.routes = Routes(missing_selector)
+        self.waiting = Waiting()
+        self.keys = PoolKeys()
+        self.held_back: dict[str, HeldBack] = {}
+        self.tellings = Tellings()
+        self.needed_keys: set[str] = set()
+        self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
+        self._demands: dict[tuple[Any, ...], Demand] = {}
+        self._charges = Charges(self.routes, self._shapes, self._released)
+        self.ledger = self._charges.ledger
+        self.members = self._charges.members
+
+    def known_shapes(self) -> frozenset[str]:
+        """Shapes that need not be read again."""
+        return frozenset(self._shapes)
+
+    def _released(self, queue: str) -> None:
+        self.waiting.wake_for_quota(queue, self.ledger)
+
+    # --- applying, in the event loop ----------------------------------------------------------
+
+    def apply(self, news: News) -> Affected:
+        """Take rows in; what else must be read because rules changed."""
+        if news.keys is not None and news.keys != self.keys:
+            self.keys = news.keys
+        affected = self._apply_rules(news)
+        self._apply_clusters(news)
+        for digest, stored in news.shapes.items():
+            self._shapes[digest] = _decoded(stored)
+        for uid in news.gone - {w.uid for w in news.workloads}:
+            self._forget(uid)
+        for row in news.workloads:
+            self._apply_workload(row)
+        return affected
+
+    def _apply_rules(self, news: News) -> Affected:
+        if not news.rules and not news.rules_gone:
+            return Affected()
+        before, queues = self.routes.targets(), dict(self.routes.queues)
+        looked_at = news.rules_gone | {row["uid"] for row in news.rules}
+        policies = {uid: self.routes.policy(uid) for uid in looked_at}
+        for uid in news.rules_gone - {row["uid"] for row in news.rules}:
+            self.routes.drop(uid)
+        for row in news.rules:
+            self.routes.put(row)
+        for name in queues.keys() - self.routes.queues.keys():
+            self.ledger.drop(name)
+        for name, queue in self.routes.queues.items():
+            if queues.get(name) is not queue:
+                self.ledger.put(queue)
+                self.waiting.wake_queue(name)
+        if any(row["kind"] == "ResourceFlavor" for row in news.rules) or news.rules_gone:
+            self.waiting.wake()
+        self.needed_keys.update(k for f in self.routes.flavors.values() for k, _ in f.labels)
+        if news.whole:
+            return Affected()
+        after = self.routes.targets()
+        return Affected(
+            queues=frozenset(
+                key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
+            ),
+            placements=frozenset(
+                uid for uid, was in policies.items() if was != self.routes.policy(uid)
+            ),
+        )
+
+    def _apply_clusters(self, news: News) -> None:
+        for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
+            self.members.drop(name)
+        for row, capacity in news.clusters:
+            self._put_cluster(row, capacity)
+        for name, at in news.heartbeats.items():
+            cluster = self.members.clusters.get(name)
+            if cluster is not None and cluster.heartbeat_at != at:
+                self._declare(cluster, {**_declared(cluster), "heartbeat_at": at})
+
+    def _put_cluster(self, row: Mapping[str, Any], capacity: bytes | None) -> None:
+        present = self.members.clusters.get(row["name"])
+        try:
+            report = None if capacity is None else orjson.loads(capacity)
+            cluster = cluster_from_rows(row, report)
+        except Exception:  # noqa: BLE001 - a report that can not be read must not stop the others
+            cluster = cluster_from_rows(row, None)
+        if present is None or _declared(present) != _declared(cluster):
+            self.waiting.wake_all_for_room()
+        self.members.put(cluster)
+
+    def _declare(self, cluster: Cluster, row: Mapping[str, Any]) -> None:
+        """Only the heartbeat moved: worth a look only if the cluster had been silent."""
+        changed = with_state_of(cluster, row)
+        silent = cluster.heartbeat_at is None or (
+            changed.heartbeat_at is not None
+            and (changed.heartbeat_at - cluster.heartbeat_at).total_seconds() > _SILENT_S
+        )
+        self.members.declare(changed)
+        if silent:
+            self.waiting.wake_all_for_room()
+
+    def _apply_workload(self, row: Standing) -> None:
+        if row.state == State.PENDING:
+            self._charges.discharge(row.uid)
+            self._wait(row)
+            return
+        self._stop_waiting(row.uid)
+        if row.state in _CHARGED:
+            self._charges.charge(row)
+        else:
+            self._charges.discharge(row.uid)
+
+    def _forget(self, uid: str) -> None:
+        self._stop_waiting(uid)
+        self._charges.discharge(uid)
+
+    def _stop_waiting(self, uid: str) -> None:
+        self.waiting.remove(uid)
+        self.held_back.pop(uid, None)
+        self.tellings.forget(uid)
+
+    def _wait(self, row: Standing) -> None:
+        route, demand = self._place_in_line(row)
+        if demand is None:
+            self.waiting.remove(row.uid)
+            self.held_back[row.uid] = HeldBack(
+                row.namespace, row.queue, route.reason, route.message
+            )
+            self._tell(row, route.reason, route.message)
+            return
+        self.held_back.pop(row.uid, None)
+        entry = Entry((row.queued_at - _EPOCH) // _MICROSECOND, row.uid, row.epoch)
+        self.waiting.add(demand, entry)
+        refusal = self.waiting.lane(demand).parked
+        if refusal is not None and row.reason != refusal.reason:
+            self._tell(row, refusal.reason, refusal.message)
+        elif refusal is None and row.reason:
+            self._tell(row, "", "")  # what held it back no longer does
+
+    def _tell(self, row: Standing, reason: str, message: str) -> None:
+        if row.reason == _LEFT_OUT and reason == Reason.AWAITING_PLACEMENT:
+            return  # the placement that left it out has said more
+        if (row.reason, row.message) == (reason, message):
+            self.tellings.forget(row.uid)
+        else:
+            self.tellings.one(row.uid, reason, message)
+
+    def _place_in_line(self, row: Standing) -> tuple[Route, Demand | None]:
+        """Where a workload waits and for what; without demand, why it can not be considered."""
+        policy = self.routes.policy(row.placement) if row.placement else None
+        route = self.routes.route(row.namespace, row.queue, placed=policy is not None)
+        if route.reason:
+            return route, None
+        pod_sets = self._shapes.get(row.shape)
+        fault: object = pod_sets
+        if isinstance(pod_sets, tuple):
+            try:
+                return route, self._demand(row, route, pod_sets)
+            except Exception as error:  # noqa: BLE001 - one unusable workload must not stop the others
+                fault = error
+        message = f"{type(fault).__name__}: {fault}" if fault else "its shape is unknown"
+        return Route(reason=Reason.UNREADABLE, message=message[:500]), None
+
+    def _demand(self, row: Standing, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
+        key = (
+            route.cluster_queue,
+            row.priority,
+            row.shape,
+            row.placement,
+            row.annotations,
+            row.set_aside,
+        )
+        found = self._demands.get(key)
+        policy = self.routes.policy(row.placement) if row.placement else None
+        if found is not None and found.constraints.policy is policy:
+            return found
+        constraints = demands.read_constraints(
+            orjson.loads(row.annotations or b"{}") or {},
+            orjson.loads(row.set_aside or b"null"),
+            policy,
+            pod_sets,
+        )
+        self.needed_keys.update(demands.selected_keys(pod_sets))
+        demand = Demand(
+            key=demands.explanation_key(
+                route.cluster_queue, row.shape, (row.priority, row.placement, constraints)
+            ),
+            queue=route.cluster_queue,
+            priority=row.priority,
+            shape=row.shape,
+            pod_sets=pod_sets,
+            constraints=constraints,
+            placement=row.placement,
+            profile=demands.queue_profile(pod_sets),
+        )
+        if len(self._demands) > _MOST_DEMANDS:
+            self._demands.clear()
+        self._demands[key] = demand
+        return demand
+
+    # --- answering ----------------------------------------------------------------------------
+
+    def snapshot(self, now: dt.datetime, limit: int) -> Snapshot | None:
+        """What a cycle should decide on, `limit` workloads of each demand; None if nobody may move."""
+        if self.members.refresh(self.waiting.wake_for_room):
+            self.waiting.wake_all_for_room()
+        self.waiting.wake_due(now)
+        queues = []
+        for name in sorted(self.waiting.queues()):
+            queue = self.routes.queues.get(name)
+            lanes = self.waiting.movable(queue, limit) if queue else []
+            if queue is not None and lanes:
+                queues.append((queue, lanes))
+        if not queues:
+            return None
+        market = Market(dict(self.routes.flavors), self.keys.since)
+        return Snapshot(
+            queues, self.ledger.copy(), market, dict(self.members.clusters), self.members.room
+        )
+
+    def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
+        """Park what a plan refused, and queue what rows should say; refusals to be stored anew, by key."""
+        stored = {}
+        for lane in self.waiting.park(plan.refusals):
+            if lane.refusal is not None and self.tellings.lane(lane, lane.refusal, now):
+                stored[lane.demand.key] = lane.refusal
+        return stored
+
+    def tell(self, limit: int) -> list[dict[str, str]]:
+        """Rows of waiting workloads to set reason and message of, at most `limit`."""
+        return self.tellings.take(limit, lambda uid: uid in self.waiting or uid in self.held_back)
+
+    def refusal_of(self, uid: str) -> Refusal | None:
+        """Why a workload waits, as of the last cycle that looked at it."""
+        lane = self.waiting.find(uid)
+        return lane.refusal if lane else None
+
+    def position(self, uid: str) -> tuple[int, int] | None:
+        """Place in its ClusterQueue and overall, from 1; None if it is not in line."""
+        return self.waiting.position(uid)
+
+
+_LEFT_OUT: Final = "JobNeedsOneCluster"
+_SILENT_S: Final = 45.0
+_MOST_DEMANDS: Final = 50_000
+
+
+def _decoded(stored: Any) -> tuple[PodSet, ...] | Exception:
+    try:
+        return shape.decode(stored)
+    except Exception as fault:  # noqa: BLE001 - one unusable shape must not stop the others
+        return fault
+
+
+def _declared(cluster: Cluster) -> dict[str, Any]:
+    """What a `clusters` row says, apart from the heartbeat."""
+    return {
+        "labels": cluster.labels,
+        "taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in cluster.taints],
+        "cordoned": cluster.cordoned,
+        "leaving": cluster.leaving,
+        "joined_at": cluster.joined or None,
+    }

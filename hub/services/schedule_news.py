@@ -1,0 +1,106 @@
+"""What the scheduler's index reads from the store: everything at start, then what a change touched.
+
+Run in a store thread; the rows are applied in the event loop by `hub.services.schedule_index`.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hub.services import pool_keys
+from hub.services.pool_keys import PoolKeys
+from hub.services.routes import DEFAULT_QUEUE, KINDS
+from hub.store import clusters, schedule
+from hub.store.schedule import Standing
+from hub.store.unit import Unit
+
+FOLLOWED: Final = ("workloads", "objects", "clusters", "settings")
+
+
+@dataclass(slots=True)
+class News:
+    """Rows read again after a change. `whole`: everything there is, at start."""
+
+    whole: bool = False
+    workloads: list[Standing] = field(default_factory=list)
+    gone: frozenset[str] = frozenset()  # uids of workloads looked for
+    shapes: dict[str, Any] = field(default_factory=dict)
+    rules: list[dict[str, Any]] = field(default_factory=list)
+    rules_gone: frozenset[str] = frozenset()  # uids of objects looked for
+    clusters: list[tuple[dict[str, Any], bytes | None]] = field(default_factory=list)
+    clusters_gone: frozenset[str] = frozenset()
+    heartbeats: dict[str, dt.datetime | None] = field(default_factory=dict)
+    keys: PoolKeys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """Whose way into a queue changed: of LocalQueues (namespace, name), of placements by uid."""
+
+    queues: frozenset[tuple[str, str]] = frozenset()
+    placements: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.queues or self.placements)
+
+
+def read_all(unit: Unit) -> News:
+    """Everything there is."""
+    news = News(whole=True, keys=pool_keys.load(unit))
+    news.rules = schedule.rules(unit, KINDS)
+    news.clusters = _clusters(unit, None)
+    news.workloads = list(schedule.considered(unit))
+    news.shapes = schedule.pod_sets(unit, {w.shape for w in news.workloads})
+    return news
+
+
+def read_news(
+    unit: Unit, keys: Mapping[str, Collection[str]], known_shapes: Collection[str]
+) -> News:
+    """What a change touched, and when each agent was last heard (which enters no feed)."""
+    news = News(heartbeats=schedule.heartbeats(unit))
+    if pool_keys.SETTING in keys.get("settings", ()):
+        news.keys = pool_keys.load(unit)
+    if uids := keys.get("objects"):
+        news.rules_gone = frozenset(uids)
+        news.rules = schedule.rules(unit, KINDS, uids)
+    if names := keys.get("clusters"):
+        news.clusters_gone = frozenset(names)
+        news.clusters = _clusters(unit, names)
+    if uids := keys.get("workloads"):
+        _read_workloads(unit, news, uids, known_shapes)
+    return news
+
+
+def read_affected(unit: Unit, affected: Affected, known_shapes: Collection[str]) -> News:
+    """The workloads whose way into a queue a rule has changed."""
+    uids: set[str] = set(schedule.pending_of_placements(unit, affected.placements))
+    for namespace, queue in affected.queues:
+        uids.update(schedule.pending_uids(unit, namespace, queue))
+        if queue == DEFAULT_QUEUE:
+            uids.update(schedule.pending_uids(unit, namespace, ""))
+    news = News()
+    _read_workloads(unit, news, uids, known_shapes)
+    return news
+
+
+def _read_workloads(
+    unit: Unit, news: News, uids: Collection[str], known_shapes: Collection[str]
+) -> None:
+    news.gone = frozenset(uids)
+    news.workloads = schedule.standing(unit, uids)
+    news.shapes = schedule.pod_sets(
+        unit, {w.shape for w in news.workloads}.difference(known_shapes)
+    )
+
+
+def _clusters(
+    unit: Unit, names: Collection[str] | None
+) -> list[tuple[dict[str, Any], bytes | None]]:
+    capacities = clusters.get_capacities(unit, names)
+    return [
+        (row, capacities.get(row["name"], (None, None))[0])
+        for row in clusters.list_all(unit)
+        if names is None or row["name"] in names
+    ]

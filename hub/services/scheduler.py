@@ -1,0 +1,105 @@
+"""Live scheduling, one turn at a time: bring the index up to date, decide, write.
+
+The cycle itself runs in a thread on a snapshot; everything else happens in the event loop. Whatever
+goes wrong while a plan is written, the index is read anew: it is only a copy of committed rows.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from hub.domain.cycle import schedule as decide
+from hub.domain.placement import registry
+from hub.domain.plan import Plan
+from hub.domain.quota import EVERYTHING
+from hub.domain.snapshot import Profile, Snapshot
+from hub.services import pool_keys, schedule, schedule_news
+from hub.services.hub import Hub
+from hub.services.schedule import Prepared
+from hub.services.schedule_index import ScheduleIndex
+
+_log = structlog.get_logger()
+
+# Rows told why they wait in one transaction: few beside placements, more when there are none.
+TOLD_BESIDE: Final = 200
+TOLD_IDLE: Final = 2000
+
+
+class Scheduler:
+    """The leader's scheduler. `index` answers positions and reasons."""
+
+    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
+        self._hub = hub
+        self._term = term
+        everything = hub.limits.intake.missing_namespace_selector == "Everything"
+        self._missing_selector = EVERYTHING if everything else None
+        self.index = ScheduleIndex(self._missing_selector)
+        self.loaded = False  # set False after a fault: what was decided may or may not be written
+        self.placed_total = 0
+        self._notes: tuple[str, ...] = ()
+
+    async def load(self) -> None:
+        """Read everything anew."""
+        index = ScheduleIndex(self._missing_selector)
+        index.apply(await self._hub.read(schedule_news.read_all))
+        self.index = index
+        self.loaded = True
+
+    async def follow(self, keys: Mapping[str, frozenset[str]]) -> None:
+        """Read again what was touched, and whose way into a queue that changed."""
+        known = self.index.known_shapes()
+        news = await self._hub.read(schedule_news.read_news, keys, known)
+        affected = self.index.apply(news)
+        if affected:
+            known = self.index.known_shapes()
+            news = await self._hub.read(schedule_news.read_affected, affected, known)
+            self.index.apply(news)
+
+    async def turn(self) -> bool:
+        """One cycle; True if there is more to do at once."""
+        await self._require_keys()
+        limits = self._hub.limits.scheduling
+        now = self._hub.clock.now()
+        snapshot = self.index.snapshot(now, limits.cycle_placements)
+        prepared, unfinished = Prepared(), False
+        if snapshot is not None:
+            plan, prepared = await asyncio.to_thread(self._decide, snapshot)
+            unfinished = plan.unfinished or bool(plan.placements)
+            self._note(plan)
+            refused = self.index.settle(plan, now)
+            explained = {key: schedule.refusal_view(r) for key, r in refused.items()}
+            prepared = replace(prepared, explanations=explained)
+        told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE)
+        prepared = replace(prepared, tellings=told)
+        if prepared:
+            placed = await self._hub.write(schedule.commit_plan, prepared, self._term())
+            self.placed_total += len(placed)
+            if stale := {row["uid"] for row in prepared.moves}.difference(placed):
+                await self.follow({"workloads": frozenset(stale)})
+        return unfinished or bool(self.index.tellings)
+
+    def _decide(self, snapshot: Snapshot) -> tuple[Plan, Prepared]:
+        limits, clock = self._hub.limits.scheduling, self._hub.clock
+        deadline = clock.monotonic() + limits.cycle_s
+        profile = Profile(
+            filters=registry.filters(limits.suspect_after_s),
+            may_go_on=lambda _: clock.monotonic() < deadline,
+            max_placements=limits.cycle_placements,
+        )
+        plan = decide(snapshot, clock.now(), profile)
+        return plan, schedule.prepare(plan)
+
+    async def _require_keys(self) -> None:
+        """See that agents group nodes by every label key that flavors and waiting jobs look at."""
+        needed = frozenset(self.index.needed_keys)
+        if not self.index.keys.covers(needed):
+            self.index.keys = await self._hub.write(pool_keys.require, self.index.keys, needed)
+            self.index.waiting.wake_all_for_room()
+
+    def _note(self, plan: Plan) -> None:
+        if plan.notes and plan.notes != self._notes:
+            _log.warning("properties not read", notes=list(plan.notes[:10]))
+        self._notes = plan.notes

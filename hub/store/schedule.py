@@ -1,0 +1,171 @@
+"""What the scheduler reads and writes in bulk: workloads by the columns that decide, explanations.
+
+Rows come back as tuples with JSON columns still as bytes: equal workloads have equal bytes, and the
+index reads each distinct value once.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import LargeBinary, bindparam, select, type_coerce
+
+from hub.domain.workload import CHARGED, State
+from hub.store.bulk import Bulk
+from hub.store.dialect import CHUNK, insert
+from hub.store.tables import clusters, explanations, objects, shapes, workloads
+from hub.store.unit import Unit
+
+_c = workloads.c
+
+
+class Standing(NamedTuple):
+    """A workload as far as scheduling is concerned. JSON columns are bytes; None is null."""
+
+    uid: str
+    namespace: str
+    queue: str
+    priority: int
+    shape: str
+    state: str
+    reason: str
+    message: str
+    epoch: int
+    placement: str
+    cluster_queue: str
+    cluster: str
+    admission: bytes | None
+    annotations: bytes | None
+    set_aside: bytes | None
+    parallelism: int
+    completions: int | None
+    succeeded: int
+    queued_at: dt.datetime
+
+
+_COLUMNS: Final = tuple(
+    type_coerce(_c[name], LargeBinary).label(name)
+    if name in {"admission", "annotations", "set_aside"}
+    else _c[name]
+    for name in Standing._fields
+)
+_CONSIDERED: Final = tuple(sorted({State.PENDING, *CHARGED}))
+_EXPLAIN: dict[str, Bulk] = {}  # by dialect
+
+
+def considered(unit: Unit) -> Iterable[Standing]:
+    """Every workload that waits or is charged."""
+    rows = unit.conn.execute(select(*_COLUMNS).where(_c.state.in_(_CONSIDERED)))
+    return map(Standing._make, rows)
+
+
+def standing(unit: Unit, uids: Iterable[str]) -> list[Standing]:
+    """Workloads by uid in whatever state; absent ones are left out."""
+    return [
+        Standing._make(row)
+        for chunk in _chunks(uids)
+        for row in unit.conn.execute(select(*_COLUMNS).where(_c.uid.in_(chunk)))
+    ]
+
+
+def pending_uids(unit: Unit, namespace: str, queue: str | None = None) -> list[str]:
+    """Uids that wait in one namespace, in one of its queues or in any."""
+    query = select(_c.uid).where(_c.state == State.PENDING.value, _c.namespace == namespace)
+    if queue is not None:
+        query = query.where(_c.queue == queue)
+    return list(unit.conn.execute(query).scalars())
+
+
+def pending_of_placements(unit: Unit, placements: Iterable[str]) -> list[str]:
+    """Uids that wait and are selected by one of these placements."""
+    return [
+        uid
+        for chunk in _chunks(placements)
+        for uid in unit.conn.execute(
+            select(_c.uid).where(_c.state == State.PENDING.value, _c.placement.in_(chunk))
+        ).scalars()
+    ]
+
+
+def pod_sets(unit: Unit, hashes: Iterable[str]) -> dict[str, Any]:
+    """Shapes by hash."""
+    return {
+        row.hash: row.pod_sets
+        for chunk in _chunks(hashes)
+        for row in unit.conn.execute(
+            select(shapes.c.hash, shapes.c.pod_sets).where(shapes.c.hash.in_(chunk))
+        )
+    }
+
+
+def identities(unit: Unit, uids: Iterable[str]) -> dict[str, tuple[str, str, str, int]]:
+    """Workloads by uid: (kind, namespace, name, generation)."""
+    return {
+        uid: (kind, namespace, name, generation)
+        for chunk in _chunks(uids)
+        for uid, kind, namespace, name, generation in unit.conn.execute(
+            select(_c.uid, _c.kind, _c.namespace, _c.name, _c.generation).where(_c.uid.in_(chunk))
+        )
+    }
+
+
+def rules(
+    unit: Unit, kinds: Sequence[tuple[str, str]], uids: Iterable[str] | None = None
+) -> list[dict[str, Any]]:
+    """Objects of the kinds that scheduling reads, all or those of `uids`: what decides of each."""
+    c = objects.c
+    columns = (c.uid, c.api_group, c.kind, c.namespace, c.name, c.labels, c.spec, c.deleted_at)
+    query = select(*columns).where(c.kind.in_([kind for _, kind in kinds]))
+    if uids is None:
+        chunks: Iterable[list[str] | None] = (None,)
+    else:
+        chunks = _chunks(uids)
+    found = []
+    for chunk in chunks:
+        chosen = query if chunk is None else query.where(c.uid.in_(chunk))
+        found += [
+            dict(row)
+            for row in unit.conn.execute(chosen).mappings()
+            if (row["api_group"], row["kind"]) in kinds
+        ]
+    return found
+
+
+def heartbeats(unit: Unit) -> dict[str, dt.datetime | None]:
+    """When each member's agent was last heard."""
+    return {
+        row.name: row.heartbeat_at
+        for row in unit.conn.execute(select(clusters.c.name, clusters.c.heartbeat_at))
+    }
+
+
+def put_explanations(unit: Unit, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write why classes of workloads wait, by key."""
+    if not found:
+        return
+    dialect = unit.conn.dialect.name
+    if dialect not in _EXPLAIN:
+        statement = insert(unit.conn, explanations).values(
+            {c.name: bindparam(c.name, type_=c.type) for c in explanations.c}
+        )
+        _EXPLAIN[dialect] = Bulk(
+            statement.on_conflict_do_update(
+                index_elements=["key"],
+                set_={n: statement.excluded[n] for n in ("explanation", "at")},
+            )
+        )
+    _EXPLAIN[dialect].run(
+        unit.conn,
+        [{"key": key, "explanation": value, "at": unit.now} for key, value in found.items()],
+    )
+
+
+def explanation(unit: Unit, key: str) -> tuple[dict[str, Any], dt.datetime] | None:
+    """Why a class waits, and since when it is so; None if nothing was refused."""
+    row = unit.conn.execute(select(explanations).where(explanations.c.key == key)).one_or_none()
+    return None if row is None else (row.explanation, row.at)
+
+
+def _chunks(values: Iterable[str]) -> Iterable[list[str]]:
+    every = list(values)
+    return (every[start : start + CHUNK] for start in range(0, len(every), CHUNK))
