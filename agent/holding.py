@@ -5,6 +5,7 @@ the outcome of the last step.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent import drift, status
 from agent.applier import Outcome
@@ -20,6 +21,7 @@ from agent.plan import (
 )
 from agent.pods import JobPods
 from shared import labels
+from shared.clock import Clock
 from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
 
 # A create without answer may still be carried out by the server for this long.
@@ -52,6 +54,7 @@ class Holding:
     overwritten: dict[str, Drift] = field(default_factory=dict)  # mended, not yet reported
     leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
+    last_look: tuple[Any, ...] = ()
     fights: int = 0
     last_fight: float = 0.0
 
@@ -158,12 +161,16 @@ class Holding:
 
     # --- drift -----------------------------------------------------------------------------------
 
-    def compare(self, now_text: str) -> None:
+    def compare(self, clock: Clock) -> None:
         """Find what has drifted in the live object, and remember since when."""
         work, live = self.work, self.seen.live
         if work is None or work.manifest is None or live is None or is_deleting(live):
-            self._found([], now_text)
+            if self.drifts or self.leave:
+                self._found([], "")
             return
+        if self.is_job and not self._may_have_drifted(live):
+            return
+        now_text = rfc3339(clock)
         self.doubtful = False
         if outdated(work, live) and not self.is_job:
             found = self._against_older(work.manifest, live)
@@ -177,6 +184,23 @@ class Holding:
             found = []
         self._found(found, now_text)
 
+    def _may_have_drifted(self, job: Object) -> bool:
+        """Whether anything that is compared in a Job has changed since the last look.
+
+        Most events of a Job are of its status; the API server counts changes of its spec.
+        """
+        metadata = job["metadata"]
+        look = (
+            id(self.work),
+            metadata.get("generation"),
+            metadata.get("labels"),
+            metadata.get("annotations"),
+        )
+        if look == self.last_look:
+            return False
+        self.last_look = look
+        return True
+
     def _against_older(self, manifest: Object, live: Object) -> list[drift.Difference]:
         """A newer manifest is on its way: drift is measured against the one applied, if known."""
         if self.base is not None and self.base is not manifest:
@@ -185,7 +209,7 @@ class Holding:
                 return held
         return drift.contested(manifest, live, labels.FIELD_MANAGER)
 
-    def settle_doubt(self, dry: Object | None, now_text: str) -> None:
+    def settle_doubt(self, dry: Object | None, clock: Clock) -> None:
         """Keep of the suspected paths those that a forced apply would change."""
         self.doubtful = False
         work, live = self.work, self.seen.live
@@ -197,7 +221,7 @@ class Holding:
             for difference in suspected
             if not drift.same(drift.at(dry, difference.path), difference.member)
         ]
-        self._found(real, now_text)
+        self._found(real, rfc3339(clock))
 
     def _found(self, found: list[drift.Difference], now_text: str) -> None:
         work = self.work
@@ -251,7 +275,7 @@ class Holding:
         if self.is_job:
             job = self._job_status(live, pods)
         drifts = {**self.overwritten, **self.drifts}
-        return Observed.model_construct(
+        return Observed(
             uid=self.uid,
             epoch=work.epoch if work is not None else epoch_of(live or {"metadata": {}}),
             generation=self._generation(decision),
@@ -281,6 +305,11 @@ class Holding:
         if self.seen.live is None or decision.phase in {"Failed", "Waiting"}:
             return wanted
         return generation_of(self.seen.live, wanted)
+
+
+def rfc3339(clock: Clock) -> str:
+    """Now, as it goes over the wire."""
+    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _newer(held: Object, other: Object) -> bool:

@@ -308,9 +308,14 @@ def outdated(work: Work, live: Object) -> bool:
     """Whether the live object was applied from another manifest than the work's."""
     if work.manifest is None:
         return False
-    wanted = work.manifest["metadata"].get("annotations") or {}
+    wanted = work.manifest["metadata"].get("annotations")
+    if not wanted:
+        return False
     held = live["metadata"].get("annotations") or {}
-    return any(wanted.get(key) != held.get(key) for key in (labels.GENERATION, labels.SPEC_HASH))
+    return bool(
+        wanted.get(labels.SPEC_HASH) != held.get(labels.SPEC_HASH)
+        or wanted.get(labels.GENERATION) != held.get(labels.GENERATION)
+    )
 
 
 def stamped(work: Work, hub_id: str) -> Object:

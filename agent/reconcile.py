@@ -38,6 +38,7 @@ log = structlog.get_logger(__name__)
 
 _STEPS_AT_ONCE = 32
 _BURST = 200  # uids decided about before the event loop gets a turn
+_COALESCE_S = 0.01  # after a burst: events of one object that come together cost one decision
 _AUDIT_S = 30.0
 _CRD = "CustomResourceDefinition"
 
@@ -83,7 +84,7 @@ class Reconciler:
             if work.kind == "Namespace":
                 self._namespaces.add(work.name)
             if holding.seen.live is not None:
-                holding.compare(self._now_text())
+                holding.compare(self._clock)
             self._note_wave(holding, pending=work.action == "Apply")
             self.mark(work.uid)
         for uid in removed:
@@ -124,7 +125,7 @@ class Reconciler:
         if not self._is_addressed(holding, obj):
             return
         holding.is_here(obj, self._clock.monotonic())
-        holding.compare(self._now_text())
+        holding.compare(self._clock)
         self.mark(uid)
 
     def object_gone(self, uid: str, obj: Object) -> None:
@@ -184,7 +185,7 @@ class Reconciler:
                     log.exception("decide.failed", uid=uid)
             if self._marked:
                 self._kick.set()
-            await self._clock.sleep(0)
+            await self._clock.sleep(_COALESCE_S)
 
     def _decide(self, uid: str) -> None:
         holding = self.holdings.get(uid)
@@ -276,12 +277,12 @@ class Reconciler:
         if decision.do == "ReadBack":
             return await self._applier.read_back(work, holding.known_uid)
         if live is not None and holding.doubtful:
-            holding.settle_doubt(await self._applier.dry_run(work, live), self._now_text())
+            holding.settle_doubt(await self._applier.dry_run(work, live), self._clock)
         return Outcome()
 
     def _after(self, holding: Holding, decision: Decision, outcome: Outcome) -> None:
         if outcome.live is not None:
-            holding.compare(self._now_text())
+            holding.compare(self._clock)
         if outcome.taken_by:
             self._make_room(outcome.taken_by)
         if outcome.trouble is not None:
@@ -369,6 +370,3 @@ class Reconciler:
             for uid in self._wave_waiters:
                 self.mark(uid)
             self._wave_waiters.clear()
-
-    def _now_text(self) -> str:
-        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -22,7 +22,7 @@ def job_status(job: Object, pods: JobPods | None, *, should_run: bool) -> JobSta
     suspended = bool(spec.get("suspend"))
     if result is None and pods is not None and not suspended:
         reason, message = pods.stuck()
-    return JobStatus.model_construct(
+    return JobStatus(
         suspended=suspended,
         active=status.get("active") or 0,
         ready=status.get("ready") or 0,
