@@ -198,12 +198,12 @@ def check_cluster_queue(content: dict[str, Any], problems: Problems) -> None:
     searching = {fungibility["whenCanBorrow"], fungibility["whenCanPreempt"]}
     if "preference" in fungibility and searching != {"TryNextFlavor"}:
         rule = "needs whenCanBorrow and whenCanPreempt to be TryNextFlavor"
-        problems.add("spec.flavorFungibility.preference", "Contradiction", rule)
+        problems.add("spec.flavorFungibility.preference", "InvalidCombination", rule)
     preemption = spec["preemption"]
     borrowing = preemption.get("borrowWithinCohort", {}).get("policy", "Never")
     if preemption["reclaimWithinCohort"] == "Never" and borrowing != "Never":
         rule = "must be Never where reclaimWithinCohort is Never"
-        problems.add("spec.preemption.borrowWithinCohort.policy", "Contradiction", rule)
+        problems.add("spec.preemption.borrowWithinCohort.policy", "InvalidCombination", rule)
 
 
 def check_local_queue(content: dict[str, Any], problems: Problems) -> None:

@@ -8,6 +8,7 @@ from shared import labels as keys
 from shared.kinds import names
 from shared.kinds.problems import Problems, is_mapping
 from shared.kinds.selectors import check_labels
+from shared.kinds.user_annotations import check_user_annotation
 from shared.quantity import shown
 
 ANNOTATION_BYTES: Final = 256 * 1024
@@ -143,6 +144,8 @@ def read_annotations(
             rule = f"with the prefix {keys.PREFIX}, {_USER_LIST}"
             problems.add(f"{path}[{key}]", "UnknownAnnotation", rule)
         else:
+            if key.startswith(keys.PREFIX):
+                check_user_annotation(key, value, path, problems)
             size += _size(key) + _size(value)
     if size > ANNOTATION_BYTES:
         rule = f"hold {size} bytes; at most {ANNOTATION_BYTES} in total"

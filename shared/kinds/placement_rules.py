@@ -97,7 +97,7 @@ def _check_policy(policy: Mapping[str, Any], problems: Problems) -> None:
     for name, types in _ONLY_FOR.items():
         if policy.get(name) not in (None, []) and placement_type not in types:
             rule = f"must not be set for {placement_type}; it is for {' and '.join(types)}"
-            problems.add(f"spec.policy.{name}", "Contradiction", rule)
+            problems.add(f"spec.policy.{name}", "InvalidCombination", rule)
     if placement_type == "PickN" and "numberOfClusters" not in policy:
         problems.add("spec.policy.numberOfClusters", "Required", "PickN says how many clusters")
     if placement_type == "PickFixed" and "clusterNames" not in policy:
@@ -127,7 +127,7 @@ def _check_affinity(affinity: Mapping[str, Any], placement_type: str, problems: 
     preferred = affinity.get(_PREFERRED) or ()
     if preferred and placement_type == "PickAll":
         rule = "means nothing for PickAll, which takes every cluster"
-        problems.add(f"{base}.{_PREFERRED}", "Contradiction", rule)
+        problems.add(f"{base}.{_PREFERRED}", "InvalidCombination", rule)
     for index, entry in enumerate(preferred):
         field = f"{base}.{_PREFERRED}[{index}].preference"
         if "propertySelector" in entry["preference"]:
@@ -156,7 +156,7 @@ def _check_term(term: Mapping[str, Any], field: str, problems: Problems) -> None
         bounds.setdefault(expression["name"], []).append((expression["operator"], value))
     for name in _impossible(bounds):
         rule = f"no value of {name} can satisfy all of these"
-        problems.add(f"{field}.propertySelector.matchExpressions", "Contradiction", rule)
+        problems.add(f"{field}.propertySelector.matchExpressions", "InvalidCombination", rule)
 
 
 def is_property_name(name: str) -> bool:
@@ -201,22 +201,24 @@ def _check_strategy(strategy: Mapping[str, Any], problems: Problems) -> None:
     rolling = strategy.get("rollingUpdate")
     if rolling is not None and strategy["type"] == "External":
         rule = "must not be set for External, which staged runs drive"
-        problems.add("spec.strategy.rollingUpdate", "Contradiction", rule)
+        problems.add("spec.strategy.rollingUpdate", "InvalidCombination", rule)
     if (
         rolling is not None
         and _is_zero(rolling["maxSurge"])
         and _is_zero(rolling["maxUnavailable"])
     ):
         rule = "must not be 0 where maxUnavailable is 0: nothing could ever move"
-        problems.add("spec.strategy.rollingUpdate.maxSurge", "Contradiction", rule)
+        problems.add("spec.strategy.rollingUpdate.maxSurge", "InvalidCombination", rule)
     applying = strategy["applyStrategy"]
     if "serverSideApplyConfig" in applying and applying["type"] != "ServerSideApply":
         rule = "is for type ServerSideApply"
-        problems.add("spec.strategy.applyStrategy.serverSideApplyConfig", "Contradiction", rule)
+        problems.add(
+            "spec.strategy.applyStrategy.serverSideApplyConfig", "InvalidCombination", rule
+        )
     reporting = strategy.get("reportBackStrategy")
     if reporting is not None and (reporting["type"] == "Mirror") != ("destination" in reporting):
         rule = "is required for type Mirror, and for no other"
-        problems.add("spec.strategy.reportBackStrategy.destination", "Contradiction", rule)
+        problems.add("spec.strategy.reportBackStrategy.destination", "InvalidCombination", rule)
 
 
 def _is_zero(value: int | str) -> bool:

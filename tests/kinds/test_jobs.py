@@ -161,6 +161,30 @@ def test_an_annotation_of_ours_must_be_one_for_users():
     assert kinds.parse(a_job(metadata={"annotations": {"roadstead.dev/retry": "1"}})).name
 
 
+ANNOTATIONS = {
+    "on-cluster-loss": (
+        ["Wait", "RescheduleWhenFenced", "RescheduleAfter(60s)", "RescheduleAfter(1h30m)"],
+        ["RescheduleAfter(0s)", "RescheduleAfter(-5m)", "RescheduleAfter(99999h)",
+         "RescheduleAfter(soon)", "RescheduleAfter()", "never", ""],
+    ),
+    "expected-runtime": (["90s", "1h30m", "2d", "3600"], ["0", "-1s", "soon", "1x", ""]),
+    "clusters": (["east", "east, west"], ["", "east,,west", "East"]),
+    "ignore-drift": (["/spec/replicas", "/a,/b /c", ""], ["spec.replicas"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "values"), ANNOTATIONS.items())
+def test_values_of_our_annotations_are_checked(name, values):
+    """A value that would mean nothing is refused where somebody can mend it."""
+    good, bad = values
+    key = f"roadstead.dev/{name}"
+    for value in good:
+        assert kinds.parse(a_job(metadata={"annotations": {key: value}})).annotations[key] == value
+    for value in bad:
+        job = a_job(metadata={"annotations": {key: value}})
+        assert refused(job) == {f"metadata.annotations[{key}]": "InvalidAnnotation"}, value
+
+
 def test_labels_with_our_prefix_are_reserved_in_the_pod_template_too():
     """Nobody but Roadstead sets labels with its prefix."""
     job = a_job()

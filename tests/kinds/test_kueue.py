@@ -123,9 +123,9 @@ QUEUE_FAULTS = [
     ({"queueingStrategy": "LIFO"}, "spec.queueingStrategy", "UnsupportedValue"),
     ({"cohortName": "No"}, "spec.cohortName", "InvalidName"),
     ({"flavorFungibility": {"preference": "BorrowingOverPreemption"}},
-     "spec.flavorFungibility.preference", "Contradiction"),
+     "spec.flavorFungibility.preference", "InvalidCombination"),
     ({"preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}},
-     "spec.preemption.borrowWithinCohort.policy", "Contradiction"),
+     "spec.preemption.borrowWithinCohort.policy", "InvalidCombination"),
     ({"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}},
      "spec.namespaceSelector.matchExpressions[0].values", "InvalidSelector"),
 ]  # fmt: skip

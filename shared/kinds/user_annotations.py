@@ -1,0 +1,75 @@
+"""Values of the annotations that users may set: what is decided about them so far.
+
+A bad value is refused at the intake, where somebody is there to mend it, and not passed over later.
+`cluster-selector` is read by the hub's own selector rules; `per-object`, `retry` and `rerun` are
+free text until what reads them exists.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from shared import labels as keys
+from shared.kinds import names
+from shared.kinds.problems import Problems
+from shared.quantity import shown
+
+SHORTEST_LOSS_S: Final = 60
+LONGEST_S: Final = 30 * 24 * 3600
+
+_DURATION: Final = re.compile(
+    r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s?)?"
+)
+_AFTER: Final = re.compile(r"RescheduleAfter\((.*)\)")
+
+
+def seconds_of(text: str) -> int | None:
+    """A duration such as `90s`, `1h30m`, `2d` or `3600` (seconds); None where it is none."""
+    match = _DURATION.fullmatch(text) if text else None
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def loss_policy(text: str) -> tuple[str, int | None] | None:
+    """`Wait`, `RescheduleWhenFenced`, or `RescheduleAfter(d)` with its seconds; None for others."""
+    if text in {"Wait", "RescheduleWhenFenced"}:
+        return text, None
+    match = _AFTER.fullmatch(text)
+    seconds = seconds_of(match[1]) if match else None
+    if seconds is None or not SHORTEST_LOSS_S <= seconds <= LONGEST_S:
+        return None
+    return "RescheduleAfter", seconds
+
+
+def check_user_annotation(key: str, value: str, field: str, problems: Problems) -> None:
+    """Note a value that the annotation of this key cannot have."""
+    rule = _RULES.get(key)
+    if rule is not None and not rule[0](value):
+        problems.add(f"{field}[{key}]", "InvalidAnnotation", f"{shown(value)}: {rule[1]}")
+
+
+def _is_runtime(text: str) -> bool:
+    seconds = seconds_of(text)
+    return seconds is not None and 0 < seconds <= LONGEST_S
+
+
+def _are_clusters(text: str) -> bool:
+    listed = [name.strip() for name in text.split(",")]
+    return all(names.is_dns_subdomain(name) for name in listed)
+
+
+def _are_pointers(text: str) -> bool:
+    return all(pointer.startswith("/") for pointer in text.replace(",", " ").split())
+
+
+_RULES: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
+    f"{keys.PREFIX}on-cluster-loss": (
+        lambda text: loss_policy(text) is not None,
+        "must be Wait, RescheduleWhenFenced, or RescheduleAfter(d) with d from 60s to 30d",
+    ),
+    f"{keys.PREFIX}expected-runtime": (_is_runtime, "must be a duration such as 90s or 1h30m"),
+    f"{keys.PREFIX}clusters": (_are_clusters, "must be names of clusters, separated by commas"),
+    f"{keys.PREFIX}ignore-drift": (_are_pointers, "must be JSON pointers such as /spec/replicas"),
+}
