@@ -55,9 +55,13 @@ class JobStrategy(DefaultedStrategy):
         labels = (spec["template"].get("metadata") or {}).get("labels")
         if labels and not meta.get("labels"):
             meta = {**meta, "labels": labels}
+        return {**obj, "metadata": meta}
+
+    def generate(self, obj: Object) -> Object:
+        spec = obj["spec"]
         if not spec.get("manualSelector"):
-            spec = _with_generated_selector(spec, meta)
-        return {**obj, "metadata": meta, "spec": spec, "status": {}}
+            spec = _with_generated_selector(spec, obj["metadata"])
+        return {**obj, "spec": spec, "status": {}}
 
     def validate_create(self, obj: Object) -> Sequence[Cause]:
         return job_faults(obj)
@@ -121,8 +125,7 @@ class PodStrategy(DefaultedStrategy):
     def __init__(self) -> None:
         super().__init__(defaults.pod)
 
-    def prepare_create(self, obj: Object) -> Object:
-        obj = super().prepare_create(obj)
+    def generate(self, obj: Object) -> Object:
         return {**obj, "status": {"phase": "Pending", "qosClass": quality_of(obj["spec"])}}
 
     def prepare_update(self, new: Object, old: Object) -> Object:
@@ -286,8 +289,7 @@ class ServiceStrategy(DefaultedStrategy):
         super().__init__(defaults.service_spec)
         self._next = 10
 
-    def prepare_create(self, obj: Object) -> Object:
-        obj = super().prepare_create(obj)
+    def generate(self, obj: Object) -> Object:
         spec = obj["spec"]
         if not spec.get("clusterIP") and spec["type"] != "ExternalName":
             self._next += 1

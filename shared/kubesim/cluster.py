@@ -22,14 +22,16 @@ from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
 from shared.kubesim.builtin_strategies import built_in_strategies
 from shared.kubesim.calls import User
+from shared.kubesim.crd import CrdController
 from shared.kubesim.fields import FieldChecker
 from shared.kubesim.garbage import GarbageCollector
 from shared.kubesim.hub_admission import HubAdmission
 from shared.kubesim.kubeconfig import kubeconfig
 from shared.kubesim.managed import ManagedFields
-from shared.kubesim.merge_patch import merge
 from shared.kubesim.namespaces import NamespaceController
+from shared.kubesim.node_endpoint import NodeEndpoint
 from shared.kubesim.objects import Event, ObjectStore
+from shared.kubesim.openapi import OpenApi
 from shared.kubesim.patching import Patcher
 from shared.kubesim.pki import Certificates, ensure_certificates, write_private
 from shared.kubesim.pod_endpoints import PodEndpoints
@@ -39,6 +41,7 @@ from shared.kubesim.reviews import Reviews
 from shared.kubesim.scale import ScaleEndpoint
 from shared.kubesim.schemas import Schemas
 from shared.kubesim.server import ApiServer
+from shared.kubesim.strategic import strategic_merge
 from shared.kubesim.watch import WatchHub
 from shared.kubesim.wire import WireCache
 from shared.kubesim.writing import Writer
@@ -126,14 +129,16 @@ class SimCluster:
         if hub:
             admission = HubAdmission(self.store, options.pop("hub_namespaces", None))
             self.store.admissions.append(admission.admit)
+        self.crds = CrdController(self.store, self.schemas)
         self.garbage = GarbageCollector(self.store)
         self.reader = Reader(self.store, self.watch_hub, self.wire)
+        self.reader.selectable_fields = lambda key: self.crds.selectable.get(key, frozenset())
         check_fields = FieldChecker(self.schemas.of)
         applier = Applier(self.store, managed, check_fields)
         self.patcher = Patcher(
             self.store,
             check_fields,
-            lambda resource, obj, patch: merge(obj, patch),
+            lambda resource, obj, patch: strategic_merge(self.schemas.of(resource), obj, patch),
             applier.apply,
         )
         self.writer = Writer(self.store, self.reader, self.patcher, check_fields)
@@ -143,6 +148,7 @@ class SimCluster:
         self.server.check_delete = self.namespaces.check_delete
         self._add_endpoints()
         self.behaviours = attach(self.store, self.clock, self._pools, options, hub=hub)
+        self.server.routes.append(NodeEndpoint(self.behaviours.nodes).answer)
         self._uvicorn: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._address = ("", 0)
@@ -151,6 +157,7 @@ class SimCluster:
 
     async def start(self) -> None:
         """Serve. Returns when requests are answered."""
+        self.crds.bootstrap()
         self.namespaces.bootstrap()
         await self.garbage.start()
         listener = self._bind()
@@ -254,4 +261,5 @@ class SimCluster:
         server.subresources["pods/eviction"] = pods.evict
         server.subresources["serviceaccounts/token"] = reviews.issue_token
         server.subresources["*/scale"] = scale.answer
-        server.routes.append(reviews.answer)
+        openapi = OpenApi(self.registry, self.crds.raw_schema)
+        server.routes += [reviews.answer, openapi.answer]

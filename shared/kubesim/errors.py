@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:
@@ -157,4 +159,6 @@ def quoted(value: object) -> str:
         return "true" if value else "false"
     if value is None:
         return "null"
+    if isinstance(value, dict | list):
+        return orjson.dumps(value).decode()
     return str(value)

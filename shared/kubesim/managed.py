@@ -41,28 +41,6 @@ _NEVER_OWNED: FieldSet = {
         )
     },
 }
-_LABELS: FieldSet = {
-    f"f:{name}": {}
-    for name in (
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
-        "controller-uid",
-        "job-name",
-    )
-}
-# What the server adds to a new object after the writer's fields are counted.
-_GENERATED: dict[str, FieldSet] = {
-    "jobs.batch": {
-        "f:spec": {"f:selector": {}, "f:template": {"f:metadata": {"f:labels": _LABELS}}}
-    },
-    "services": {
-        "f:spec": {
-            f"f:{name}": {} for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-        }
-    },
-    "namespaces": {"f:spec": {}},
-}
-
 SchemaOf = Callable[[Resource], Schema]
 
 
@@ -144,15 +122,10 @@ class ManagedFields:
     def _change(self, resource: Resource, new: Object, old: Object | None) -> typed.Comparison:
         schema = self._schema_of(resource)
         change = typed.compare(schema, old, new)
-        never = _NEVER_OWNED
-        if old is None:
-            never = fieldset.union(never, _GENERATED.get(resource.key)) or never
-            if resource.has_status:
-                never = {**never, "f:status": {}}
         return typed.Comparison(
-            fieldset.without_trees(change.added, never),
-            fieldset.without_trees(change.removed, never),
-            fieldset.without_trees(change.modified, never),
+            fieldset.without_trees(change.added, _NEVER_OWNED),
+            fieldset.without_trees(change.removed, _NEVER_OWNED),
+            fieldset.without_trees(change.modified, _NEVER_OWNED),
         )
 
     def _stamped(self, before: Entry, fields: FieldSet | None) -> Entry:

@@ -15,22 +15,20 @@ class NamespaceStrategy(Strategy):
     """A namespace is born Active, with the finalizer that keeps it until it is empty."""
 
     def prepare_create(self, obj: Object) -> Object:
+        obj, meta = super().prepare_create(obj), obj["metadata"]
+        labels = {
+            **(meta.get("labels") or {}),
+            "kubernetes.io/metadata.name": meta.get("name", ""),
+        }
+        return {**obj, "metadata": {**meta, "labels": labels}}
+
+    def generate(self, obj: Object) -> Object:
         spec = {**(obj.get("spec") or {})}
         finalizers = [*spec.get("finalizers", ())]
         if "kubernetes" not in finalizers:
             finalizers.append("kubernetes")
         spec["finalizers"] = finalizers
-        meta = obj["metadata"]
-        labels = {
-            **(meta.get("labels") or {}),
-            "kubernetes.io/metadata.name": meta.get("name", ""),
-        }
-        return {
-            **obj,
-            "metadata": {**meta, "labels": labels},
-            "spec": spec,
-            "status": {"phase": "Active"},
-        }
+        return {**obj, "spec": spec, "status": {"phase": "Active"}}
 
     def prepare_update(self, new: Object, old: Object) -> Object:
         """The name label follows the name."""

@@ -136,7 +136,9 @@ class ObjectStore:
         obj = self._with_new_metadata(resource, obj)
         strategy = self.strategy(resource)
         obj = strategy.prepare_create(obj)
-        obj = self._admit("CREATE", resource, obj, None)
+        if manager and self.tracker:
+            obj = self.tracker(resource, obj, None, manager, "")
+        obj = self._admit("CREATE", resource, strategy.generate(obj), None)
         namespace, name = metadata.identity(obj)
         if not trusted:
             causes = [*lifecycle.metadata_faults(resource, obj), *strategy.validate_create(obj)]
@@ -144,8 +146,6 @@ class ObjectStore:
                 raise errors.invalid(resource.kind, resource.group, name, causes)
         if self.get(key, namespace, name) is not None:
             raise errors.already_exists(resource.plural, resource.group, name)
-        if manager and self.tracker:
-            obj = self.tracker(resource, obj, None, manager, "")
         if dry_run:
             return obj
         return self._put(key, obj, None)

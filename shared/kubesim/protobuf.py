@@ -18,6 +18,32 @@ from shared.kubesim.schema import Schema
 CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+# Go leaves a plain field's zero value out of JSON; of a pointer it means what it says.
+_POINTERS = frozenset(
+    {
+        "replicas",
+        "parallelism",
+        "completions",
+        "backoffLimit",
+        "backoffLimitPerIndex",
+        "suspend",
+        "ttlSecondsAfterFinished",
+        "activeDeadlineSeconds",
+        "terminationGracePeriodSeconds",
+        "gracePeriodSeconds",
+        "orphanDependents",
+        "progressDeadlineSeconds",
+        "revisionHistoryLimit",
+        "immutable",
+        "optional",
+        "minAvailable",
+        "maxUnavailable",
+        "value",
+        "automountServiceAccountToken",
+        "successfulJobsHistoryLimit",
+        "failedJobsHistoryLimit",
+    }
+)
 _META = "apimachinery.pkg.apis.meta.v1."
 
 
@@ -106,7 +132,7 @@ def _message(name: str, data: bytes, within: Schema | None = None) -> dict[str, 
             result.setdefault(entry, {})[key] = item
         else:
             found = _value(field, value, entry)
-            if found not in (None, "") and not (found == 0 and field.zero):
+            if found or (found == 0 and entry in _POINTERS):
                 result[entry] = found
     return result
 

@@ -22,6 +22,10 @@ class Strategy:
             obj = {field: value for field, value in obj.items() if field != "status"}
         return obj
 
+    def generate(self, obj: Object) -> Object:
+        """Add what the server makes up for a new object; its creator does not own these fields."""
+        return obj
+
     def validate_create(self, obj: Object) -> Sequence[Cause]:
         """Say what is wrong with a new object."""
         return ()
