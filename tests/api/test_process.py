@@ -1,0 +1,71 @@
+"""The hub as a process: it says when it is ready, keeps its token, ends cleanly, runs once per folder."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.api.serving import a_job
+
+pytestmark = pytest.mark.slow
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A hub on `folder`; yields it and its address."""
+    command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("ready "), process.stderr.read()
+        yield process, line.split()[1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def admin(folder: Path, address: str) -> httpx.Client:
+    token = (folder / "admin.token").read_text().strip()
+    return httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"})
+
+
+def test_a_hub_starts_serves_and_ends(tmp_path):
+    """SIGTERM ends it with 0; the token file is private and outlives a restart, as do the jobs."""
+    with running(tmp_path) as (process, address):
+        with admin(tmp_path, address) as http:
+            assert http.post("/v1/jobs", json=a_job()).status_code == 201
+        assert (tmp_path / "admin.token").stat().st_mode & 0o777 == 0o600
+        token = (tmp_path / "admin.token").read_text()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    with running(tmp_path) as (_, address), admin(tmp_path, address) as http:
+        assert (tmp_path / "admin.token").read_text() == token
+        assert [job["name"] for job in http.get("/v1/jobs").json()["items"]] == ["ok"]
+
+
+def test_one_process_per_folder(tmp_path):
+    """A second hub on the same folder says so and ends."""
+    with running(tmp_path):
+        command = [sys.executable, "-m", "hub", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        assert second.returncode != 0
+        assert "another hub is running" in second.stderr
+
+
+def test_an_acknowledged_job_survives_kill_9(tmp_path):
+    """Every job that was answered 201 is there after kill -9."""
+    with running(tmp_path) as (process, address):
+        with admin(tmp_path, address) as http:
+            acknowledged = [
+                http.post("/v1/jobs", json=a_job(f"j{i}")).json()["uid"] for i in range(50)
+            ]
+        process.kill()
+        process.wait()
+    with running(tmp_path) as (_, address), admin(tmp_path, address) as http:
+        kept = {job["uid"] for job in http.get("/v1/jobs?limit=500").json()["items"]}
+        assert kept == set(acknowledged)
