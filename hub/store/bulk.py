@@ -25,6 +25,7 @@ class Bulk:
         self._statement = statement
         self._defaults = defaults or {}
         self._compiled: dict[str, Compiled] = {}
+        self._constants: Row = {}  # values that the statement itself holds
 
     @classmethod
     def insert(cls, table: Table, without: frozenset[str] = frozenset()) -> "Bulk":
@@ -50,7 +51,7 @@ class Bulk:
             _converted(
                 [row[name] for row in rows]
                 if name in rows[0]
-                else [self._defaults.get(name)] * len(rows),
+                else [self._defaults.get(name, self._constants.get(name))] * len(rows),
                 convert,
             )
             for name, convert in parameters
@@ -60,6 +61,9 @@ class Bulk:
     def _of(self, dialect: Dialect) -> Compiled:
         if dialect.name not in self._compiled:
             compiled = self._statement.compile(dialect=dialect)
+            self._constants = {
+                name: value for name, value in compiled.params.items() if value is not None
+            }
             self._compiled[dialect.name] = (
                 str(compiled),
                 [
