@@ -1,0 +1,121 @@
+"""Everything a person asks about one job: where it is, why, its position, the numbers, the decision.
+
+Answered from the row, its events, and, while it waits, from the scheduler's index on the leader or the
+stored explanation of its class elsewhere.
+"""
+
+from typing import Any, Final
+
+from hub.domain.plan import Reason
+from hub.domain.workload import State
+from hub.services.schedule import refusal_view
+from hub.services.schedule_index import ScheduleIndex
+from hub.services.views import stamp
+from hub.store import events, schedule, workloads
+from hub.store.unit import Unit
+from shared.errors import Rejected
+
+TIMELINE: Final = 50  # events shown
+
+Row = dict[str, Any]
+
+_WORDS: Final = {
+    State.HELD: "held by its user or its queue",
+    State.PENDING: "has not been considered yet",
+    State.RESERVED: "quota is charged; admission checks are open",
+    State.PLACED: "placed; its agent has not been told yet",
+    State.OFFERED: "its agent was told; the Job is not in the cluster yet",
+    State.APPLIED: "the Job is in the cluster; no pod has run yet",
+    State.RUNNING: "runs",
+    State.WITHDRAWING: "is being taken back from its cluster",
+    State.SUCCEEDED: "finished",
+    State.FAILED: "failed",
+    State.CANCELLED: "cancelled",
+    State.DEACTIVATED: "deactivated",
+    State.UNKNOWN: "its cluster does not answer: it waits, quota stays charged",
+}
+
+
+def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row:
+    """The whole story of one job. Raises Rejected(NotFound)."""
+    row = workloads.get(unit, uid)
+    if row is None or row["deleted_at"] is not None:
+        raise Rejected("NotFound", f"no job {uid}")
+    told: Row = {
+        "uid": row["uid"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "queue": row["queue"],
+        "clusterQueue": row["cluster_queue"],
+        "priority": row["priority"],
+        "state": row["state"],
+        "reason": row["reason"],
+        "message": row["message"] or _WORDS[State(row["state"])],
+        "cluster": row["cluster"],
+        "epoch": row["epoch"],
+        "placement": row["placement"],
+        "position": None,
+        "waiting": None,
+        "admission": row["admission"],
+        "decision": row["scores"] if row["epoch"] else None,
+        "setAside": row["set_aside"] or {},
+        "timeline": _timeline(unit, uid),
+    }
+    if row["state"] == State.PENDING:
+        told |= _waiting(unit, row, index)
+    return told
+
+
+def _waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
+    """Why a pending job waits: its own reason if it can not be in line, else that of its class."""
+    if index is None:
+        return {}
+    held = index.held_back.get(row["uid"])
+    if held is not None:
+        if row["reason"] and held.reason == Reason.AWAITING_PLACEMENT:
+            return {}  # its placement may have said why it is left out
+        return {"reason": held.reason, "message": held.message}
+    lane = index.waiting.find(row["uid"])
+    if lane is None:
+        return {}
+    found: Row = {"clusterQueue": lane.demand.queue, "position": _position(index, row["uid"])}
+    if lane.refusal is not None:
+        view = refusal_view(lane.refusal)
+    else:
+        stored = schedule.explanation(unit, lane.demand.key)
+        if stored is None:
+            return found
+        view = stored[0]
+    head = workloads.get(unit, view["head"]) if view.get("head") else None
+    message = view["message"]
+    if head is not None:
+        message += f": {head['namespace']}/{head['name']}"
+        message += f" ({head['reason']})" if head["reason"] else ""
+    return {**found, "reason": view["reason"], "message": message, "waiting": view}
+
+
+def _position(index: ScheduleIndex, uid: str) -> Row | None:
+    place = index.position(uid)
+    lane = index.waiting.find(uid)
+    if place is None or lane is None:
+        return None
+    return {
+        "inQueue": place[0],
+        "ofQueue": index.waiting.count(lane.demand.queue),
+        "overall": place[1],
+        "ofOverall": len(index.waiting),
+    }
+
+
+def _timeline(unit: Unit, uid: str) -> list[Row]:
+    """What happened to it, oldest first."""
+    found = events.list_events(unit, uid=uid, limit=TIMELINE, newest_first=True)
+    return [
+        {
+            "at": stamp(each["at"]),
+            "type": each["type"],
+            "reason": each["reason"],
+            "message": each["message"],
+        }
+        for each in reversed(found)
+    ]

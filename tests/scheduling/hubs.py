@@ -1,0 +1,207 @@
+"""A hub with a real store and the scheduler driven by hand: builders for fleets, queues and jobs."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from hub.services import explain, leadership
+from hub.services.apply import apply_documents
+from hub.services.drafts import draft
+from hub.services.hub import Hub
+from hub.services.limits import Limits
+from hub.services.schedule_news import FOLLOWED
+from hub.services.scheduler import Scheduler
+from hub.store import clusters, workloads
+from hub.store.engine import Database
+from hub.store.feed import Subscription
+from hub.store.unit import Unit
+from shared import quantity
+from shared.clock import ManualClock
+from shared.kinds.registry import parse
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+class Running:
+    """A hub, its scheduler, and what a test does to them."""
+
+    def __init__(self, hub: Hub, scheduler: Scheduler, feed: Subscription) -> None:
+        self.hub, self.scheduler, self._feed = hub, scheduler, feed
+        self.clock: ManualClock = hub.clock  # type: ignore[assignment]
+
+    async def apply(self, *manifests: dict[str, Any]) -> list[str]:
+        """Apply manifests as a user would; uids in order."""
+
+        def run(unit: Unit) -> list[str]:
+            drafts = [draft(parse(m), unit.now) for m in manifests]
+            applied = apply_documents(unit, drafts, self.hub.limits.intake)
+            assert all(a.error is None for a in applied), applied
+            return [d.uid for d in drafts]
+
+        return await self.hub.db.write(run)
+
+    async def cluster(self, name: str, *pools: dict[str, Any], **capacity: Any) -> None:
+        """Declare a member and report its pools; or report again."""
+
+        def run(unit: Unit) -> None:
+            if clusters.get(unit, name) is None:
+                clusters.add(unit, _cluster_row(unit, name))
+            report = {"pools_revision": 0, "pools": list(pools), "bound": [], **capacity}
+            clusters.set_capacity(unit, name, orjson.dumps(report))
+
+        await self.hub.db.write(run)
+
+    async def settle(self, turns: int = 50) -> None:
+        """Follow the feed and take turns until nothing changes any more."""
+        for _ in range(turns):
+            change = self._feed.take()
+            keys = change.keys if change else {}
+            if not self.scheduler.loaded:
+                await self.scheduler.load()
+            else:
+                await self.scheduler.follow(keys)
+            more = await self.scheduler.turn()
+            if not more and self._feed.take() is None:
+                return
+        raise AssertionError("the scheduler does not come to rest")
+
+    async def job(self, uid: str) -> dict[str, Any]:
+        row = await self.hub.read(workloads.get, uid)
+        assert row is not None
+        return row
+
+    async def jobs(self, uids: Sequence[str]) -> list[dict[str, Any]]:
+        return list((await self.hub.read(workloads.get_many, uids)).values())
+
+    async def explain(self, uid: str) -> dict[str, Any]:
+        return await self.hub.read(explain.explain_job, uid, self.scheduler.index)
+
+    async def transition(self, name: str, uid: str, **columns: Any) -> None:
+        """Move a job by hand, as an agent's report would."""
+        row = await self.job(uid)
+
+        def run(unit: Unit) -> list[str]:
+            return workloads.transition(
+                unit, name, [{"uid": uid, "epoch": row["epoch"], **columns}]
+            )
+
+        assert await self.hub.db.write(run) == [uid]
+
+
+@contextlib.asynccontextmanager
+async def running(folder: Path, limits: Limits | None = None) -> AsyncIterator[Running]:
+    """A hub over a store in `folder`, that leads."""
+    clock = ManualClock()
+    db = Database.open(f"sqlite:///{folder}/hub.db", clock)
+    hub = Hub(db, clock, limits)
+    term = await hub.write(leadership.seize, "test")
+    feed = hub.subscribe(*FOLLOWED)
+    try:
+        yield Running(hub, Scheduler(hub, lambda: term), feed)
+    finally:
+        feed.close()
+        await db.close()
+
+
+def a_pool(
+    nodes: int = 1, labels: dict[str, str] | None = None, **amounts: str | int
+) -> dict[str, Any]:
+    """Equal empty nodes; `cpu="4"`, `memory="8Gi"`, `gpu=8`."""
+    named = {"nvidia.com/gpu" if n == "gpu" else n: v for n, v in amounts.items()}
+    named.setdefault("pods", 110)
+    exact = [quantity.parse(n, v) for n, v in named.items()]
+    return {
+        "labels": labels or {},
+        "taints": [],
+        "resources": list(named),
+        "nodes": [{"name": f"n{i}", "allocatable": exact, "free": exact} for i in range(nodes)],
+    }
+
+
+def a_job(name: str, namespace: str = "team-a", **given: Any) -> dict[str, Any]:
+    """A Job of one pod with 1 cpu; `requests`, `queue`, `count`, `annotations`, `labels`, `pod`."""
+    labels = dict(given.get("labels") or {})
+    if given.get("queue"):
+        labels["kueue.x-k8s.io/queue-name"] = given["queue"]
+    count = given.get("count", 1)
+    requests = given.get("requests") or {"cpu": "1"}
+    resources = {"requests": requests, "limits": {n: a for n, a in requests.items() if "/" in n}}
+    container = {"name": "main", "image": "busybox:1.36", "resources": resources}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": labels,
+            "annotations": given.get("annotations") or {},
+        },
+        "spec": {
+            "parallelism": count,
+            "completions": count,
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [container],
+                    **(given.get("pod") or {}),
+                }
+            },
+        },
+    }
+
+
+def a_queue(name: str, namespace: str = "team-a", **given: Any) -> list[dict[str, Any]]:
+    """Flavor, ClusterQueue and LocalQueue of one name; `quota` {resource: text}, `spec`, `flavor`."""
+    quota = given.get("quota") or {"cpu": "100"}
+    flavor = f"{name}-flavor"
+    spec = {
+        "namespaceSelector": {},
+        "resourceGroups": [
+            {
+                "coveredResources": list(quota),
+                "flavors": [
+                    {
+                        "name": flavor,
+                        "resources": [
+                            {"name": r, "nominalQuota": text} for r, text in quota.items()
+                        ],
+                    }
+                ],
+            }
+        ],
+        **(given.get("spec") or {}),
+    }
+    return [
+        {
+            "apiVersion": KUEUE,
+            "kind": "ResourceFlavor",
+            "metadata": {"name": flavor},
+            "spec": given.get("flavor") or {},
+        },
+        {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
+        {
+            "apiVersion": KUEUE,
+            "kind": "LocalQueue",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"clusterQueue": name},
+        },
+    ]
+
+
+def _cluster_row(unit: Unit, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "object": f"object-{name}",
+        "cluster_uid": f"uid-{name}",
+        "labels": {},
+        "taints": [],
+        "cordoned": False,
+        "session": "",
+        "session_at": None,
+        "joined_at": unit.now,
+        "heartbeat_at": unit.now,
+        "created_at": unit.now,
+    }
