@@ -143,6 +143,8 @@ def _prepare(
 def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """The options of an epoch, at its first offering (architecture 5)."""
     options = dict(row.options)
+    if row.job_manifest is None:
+        return options  # an object's stand since its placement wrote the row
     placement = placements.get(row.placed_by)
     if placement is not None:
         apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}
@@ -151,8 +153,6 @@ def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]])
             options.setdefault("when_to_take_over", apply["whenToTakeOver"])
         name = f"{placement['kind']}/{placement['name']}"
         options["placed_by"] = name
-    if row.job_manifest is None:
-        return options
     queue = row.queue or ""
     managed = bool(queue) and f"{row.namespace}/{queue}" in ask.queue_managers
     options["suspend"] = managed

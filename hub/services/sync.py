@@ -303,8 +303,8 @@ def _load(unit: Unit) -> tuple[list[works.Desired], dict[str, Any]]:
 
 def _pool_keys(unit: Unit) -> dict[str, Any]:
     """The node label keys that agents group by, as the scheduler last set them."""
-    value: dict[str, Any] = settings.get(unit, "pool_keys") or {"revision": 0, "keys": []}
-    return value
+    stored: dict[str, Any] = settings.get(unit, "pool_keys") or {}
+    return {"revision": stored.get("revision", 0), "keys": stored.get("keys", [])}
 
 
 def _queue_managers(unit: Unit, cluster: str) -> frozenset[str]:

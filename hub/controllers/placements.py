@@ -1,0 +1,158 @@
+"""Keeps placements level: follows the feed, looks again at those concerned, writes their status.
+
+Off the dispatch path: turns are at least 200 ms apart, a placement is looked at once per turn however
+much has changed, and one that fails is tried again without holding up the others.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import structlog
+
+from hub.controllers.loop import Loop
+from hub.domain.fleet import Cluster
+from hub.services import placement_index
+from hub.services.hub import Hub, Unit
+from hub.services.placement_index import PlacementIndex
+from hub.services.placement_status import write_status
+from hub.services.placements import read_fleet, reconcile
+
+EVERY_S: Final = 30.0
+LEAST_S: Final = 0.2
+_TOGETHER: Final = 32  # placements whose transactions share a commit
+_KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+log = structlog.get_logger(__name__)
+
+
+class Placements:
+    """One turn: find who is concerned by what changed, reconcile them."""
+
+    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
+        self._hub = hub
+        self._term = term
+        self._index = PlacementIndex()
+        self._fleet: dict[str, Cluster] = {}
+        self._dirty: set[str] = set()
+        self._loaded = False
+        self._changes = hub.subscribe("objects", "workloads", "clusters", "observed")
+        self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
+
+    async def run(self) -> None:
+        """Follow and work until cancelled."""
+        waking = asyncio.create_task(self._wake())
+        try:
+            await self.loop.run()
+        finally:
+            waking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await waking
+            self._changes.close()
+
+    async def _wake(self) -> None:
+        async for _ in self._hub.subscribe("objects", "workloads", "clusters", "observed"):
+            self.loop.wake()
+
+    async def tick(self) -> float | None:
+        """One turn; wants the next at once while placements are left."""
+        term = self._term()
+        if not term:
+            return None
+        if not self._loaded:
+            await self._load()
+        change = self._changes.take()
+        if change is not None:
+            await self._follow(change.keys)
+        batch = sorted(self._dirty)[: 4 * _TOGETHER]
+        for start in range(0, len(batch), _TOGETHER):
+            few = batch[start : start + _TOGETHER]
+            await asyncio.gather(*(self._one(uid, term) for uid in few))
+        return 0.0 if self._dirty and batch else None
+
+    async def _load(self) -> None:
+        for row in await self._hub.read(placement_index.load_placements):
+            self._index.put(row)
+            self._dirty.add(row["uid"])
+        self._fleet = await self._hub.read(read_fleet)
+        self._loaded = True
+
+    async def _follow(self, keys: Any) -> None:
+        """Note who is concerned by a change."""
+        if touched := keys.get("objects"):
+            await self._follow_objects(touched)
+        if touched := keys.get("clusters"):
+            await self._follow_clusters(touched)
+        if not len(self._index):
+            return
+        touched = keys.get("workloads")
+        if touched and self._index.selects_jobs():
+            traits = await self._hub.read(placement_index.job_traits, touched)
+            self._dirty |= self._index.of_jobs(traits)
+        if touched := keys.get("observed"):
+            self._dirty |= await self._hub.read(placement_index.placements_of_works, touched)
+
+    async def _follow_objects(self, uids: frozenset[str]) -> None:
+        rows, placed = await self._hub.read(placement_index.object_rows, uids)
+        for uid in uids:
+            row = rows.get(uid)
+            if row is None:
+                self._dirty |= placed.get(uid, set())
+                if self._index.drop(uid):  # what it held may be another's now
+                    self._dirty |= {uid} | self._index.unsettled
+            elif row["kind"] in _KINDS:
+                if self._index.put(row):
+                    self._dirty.add(uid)
+            else:
+                self._dirty |= self._index.concerned(
+                    row["api_group"], row["kind"], row["namespace"], row["name"], row["labels"]
+                )
+
+    async def _follow_clusters(self, names: frozenset[str]) -> None:
+        """Placements of every cluster follow the fleet; those that miss one try again."""
+        found = await self._hub.read(read_fleet, names)
+        news = False
+        for name in names:
+            old, new = self._fleet.get(name), found.get(name)
+            if new is None:
+                self._fleet.pop(name, None)
+            else:
+                self._fleet[name] = new
+            news = news or old is None or new is None or _declared(old) != _declared(new)
+        self._dirty |= set(self._index.uids()) if news else self._index.unsettled
+
+    async def _one(self, uid: str, term: int) -> None:
+        """Reconcile one placement; a fault is its own."""
+        self._dirty.discard(uid)
+        try:
+            unsettled = await self._hub.write(_reconcile, uid, dict(self._fleet), term)
+        except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
+            log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
+            self._index.unsettled.add(uid)
+            return
+        if unsettled:
+            self._index.unsettled.add(uid)
+        else:
+            self._index.unsettled.discard(uid)
+
+
+def _reconcile(unit: Unit, uid: str, fleet: dict[str, Cluster], term: int) -> bool:
+    """Bring one placement and its status up to date; True if it would gain from other clusters."""
+    outcome = reconcile(unit, uid, fleet, term)
+    if outcome is None:
+        return False
+    write_status(unit, outcome)
+    return outcome.unfulfilled or bool(outcome.conflicts)
+
+
+def _declared(cluster: Cluster) -> Sequence[Any]:
+    """What decides whether a cluster may be picked, amounts aside."""
+    return (
+        cluster.labels,
+        cluster.taints,
+        cluster.cordoned,
+        cluster.joined,
+        cluster.leaving,
+        cluster.heartbeat_at is not None,
+        cluster.kinds,
+    )

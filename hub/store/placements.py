@@ -1,0 +1,123 @@
+"""Placements' decisions: bindings (one per cluster) and snapshots of what is selected and how."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import delete, insert as plain_insert, select
+
+from hub.store.dialect import CHUNK, insert
+from hub.store.tables import bindings, objects, snapshots, workloads
+from hub.store.unit import Unit
+
+Row = dict[str, Any]
+GROUP = "placement.kubernetes-fleet.io"
+KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
+
+
+def list_all(unit: Unit) -> list[Row]:
+    """Every placement of both kinds, those being deleted too."""
+    query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def bindings_of(unit: Unit, placement: str) -> list[Row]:
+    """The decisions of one placement by cluster."""
+    query = select(bindings).where(bindings.c.placement == placement).order_by(bindings.c.cluster)
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def bind(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert or replace decisions; `bound_at` of one that stands is kept."""
+    for row in rows:
+        statement = insert(unit.conn, bindings).values(**row, bound_at=unit.now)
+        unit.conn.execute(
+            statement.on_conflict_do_update(
+                index_elements=["placement", "cluster"],
+                set_={
+                    column.name: statement.excluded[column.name]
+                    for column in bindings.c
+                    if column.name not in ("placement", "cluster", "bound_at")
+                },
+            )
+        )
+        unit.touch("bindings", row["placement"])
+
+
+def unbind(unit: Unit, placement: str, clusters: Sequence[str]) -> None:
+    """Remove decisions."""
+    if not clusters:
+        return
+    unit.conn.execute(
+        delete(bindings).where(bindings.c.placement == placement, bindings.c.cluster.in_(clusters))
+    )
+    unit.touch("bindings", placement)
+
+
+def latest_snapshot(unit: Unit, placement: str, part: str) -> tuple[int, str] | None:
+    """(index, hash) of the newest revision of `part`: policy or resources."""
+    row = unit.conn.execute(
+        select(snapshots.c.index, snapshots.c.hash)
+        .where(snapshots.c.placement == placement, snapshots.c.part == part)
+        .order_by(snapshots.c.index.desc())
+        .limit(1)
+    ).first()
+    return None if row is None else (int(row[0]), str(row[1]))
+
+
+def add_snapshot(
+    unit: Unit, placement: str, part: str, index: int, hashed: str, content: Any, keep: int
+) -> None:
+    """Add a revision; only the newest `keep` stay."""
+    unit.conn.execute(
+        plain_insert(snapshots).values(
+            placement=placement,
+            part=part,
+            index=index,
+            hash=hashed,
+            content=content,
+            created_at=unit.now,
+        )
+    )
+    unit.conn.execute(
+        delete(snapshots).where(
+            snapshots.c.placement == placement,
+            snapshots.c.part == part,
+            snapshots.c.index <= index - keep,
+        )
+    )
+
+
+def forget(unit: Unit, placement: str) -> None:
+    """Remove everything about a placement that is gone."""
+    unit.conn.execute(delete(bindings).where(bindings.c.placement == placement))
+    unit.conn.execute(delete(snapshots).where(snapshots.c.placement == placement))
+    unit.touch("bindings", placement)
+
+
+def jobs_of(unit: Unit, placement: str, limit: int = 5000) -> list[Row]:
+    """Workloads that this placement chose or is to choose a cluster for, newest first."""
+    query = (
+        select(workloads)
+        .where(workloads.c.placement == placement)
+        .order_by(workloads.c.created_at.desc())
+        .limit(limit)
+    )
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def live_jobs(unit: Unit, namespace: str) -> list[Row]:
+    """Workloads that occupy names in a namespace."""
+    query = select(workloads).where(workloads.c.namespace == namespace, workloads.c.live.is_(True))
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def job_traits(unit: Unit, uids: Sequence[str]) -> list[tuple[str, str, dict[str, str], str]]:
+    """(namespace, name, labels, placement) of workloads by uid."""
+    c = workloads.c
+    found: list[tuple[str, str, dict[str, str], str]] = []
+    for start in range(0, len(uids), CHUNK):
+        query = select(c.namespace, c.name, c.labels, c.placement).where(
+            c.uid.in_(uids[start : start + CHUNK])
+        )
+        found.extend((ns, name, labels, p) for ns, name, labels, p in unit.conn.execute(query))
+    return found
