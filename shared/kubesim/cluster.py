@@ -26,11 +26,13 @@ from shared.kubesim.crd import CrdController
 from shared.kubesim.fields import FieldChecker
 from shared.kubesim.garbage import GarbageCollector
 from shared.kubesim.hub_admission import HubAdmission
+from shared.kubesim.in_memory import InMemory
+from shared.kubesim.journal import Journal
 from shared.kubesim.kubeconfig import kubeconfig
 from shared.kubesim.managed import ManagedFields
 from shared.kubesim.namespaces import NamespaceController
 from shared.kubesim.node_endpoint import NodeEndpoint
-from shared.kubesim.objects import Event, ObjectStore
+from shared.kubesim.objects import ObjectStore
 from shared.kubesim.openapi import OpenApi
 from shared.kubesim.patching import Patcher
 from shared.kubesim.pki import Certificates, ensure_certificates, write_private
@@ -51,31 +53,6 @@ log = structlog.get_logger(__name__)
 ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
 _KEEP_ALIVE_S = 120
 _START_ATTEMPTS = 2_000
-
-
-class InMemory:
-    """Durability of a cluster that keeps nothing: a change counts at once."""
-
-    def __init__(self, hub: WatchHub, store: ObjectStore) -> None:
-        self._hub = hub
-        self._scheduled = False
-        self._store = store
-        store.subscribe(self._note)
-
-    def _note(self, event: Event) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            try:
-                asyncio.get_running_loop().call_soon(self._release)
-            except RuntimeError:  # no loop yet: written while the cluster is being built
-                self._release()
-
-    def _release(self) -> None:
-        self._scheduled = False
-        self._hub.release(self._store.rv)
-
-    async def committed(self, rv: int) -> None:
-        """Everything is as durable as it gets."""
 
 
 class _Server(uvicorn.Server):
@@ -116,6 +93,7 @@ class SimCluster:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._certificates = self._ensure_certificates()
         self._tokens = dict(tokens) if tokens else self._kept_tokens()
+        self._keep_tokens()
         self.registry = built_in_registry()
         self.schemas = Schemas()
         managed = ManagedFields(self.clock, self.schemas.of)
@@ -124,7 +102,8 @@ class SimCluster:
         )
         self.wire = WireCache()
         self.watch_hub = WatchHub(self.store)
-        self.durability = InMemory(self.watch_hub, self.store)
+        self.journal = self._journal()
+        self.durability = self.journal or InMemory(self.watch_hub, self.store)
         self.namespaces = NamespaceController(self.store, self._certificates.ca_pem)
         if hub:
             admission = HubAdmission(self.store, options.pop("hub_namespaces", None))
@@ -157,6 +136,8 @@ class SimCluster:
 
     async def start(self) -> None:
         """Serve. Returns when requests are answered."""
+        if self.journal is not None:
+            self.journal.start()
         self.crds.bootstrap()
         self.namespaces.bootstrap()
         await self.garbage.start()
@@ -192,6 +173,8 @@ class SimCluster:
         if self._uvicorn is not None and self._serving is not None:
             self._uvicorn.should_exit = True
             await asyncio.gather(self._serving, return_exceptions=True)
+        if self.journal is not None:
+            await self.journal.stop()
         if self._temporary is not None:
             self._temporary.cleanup()
 
@@ -212,6 +195,13 @@ class SimCluster:
 
     # --- inside ----------------------------------------------------------------------------------
 
+    def _journal(self) -> Journal | None:
+        if self.data_dir is None:
+            return None
+        journal = Journal(self.data_dir / "objects.db", self.store, self.watch_hub, self.wire)
+        journal.load()
+        return journal
+
     def _ensure_certificates(self) -> Certificates:
         folder = self.data_dir
         if folder is None:
@@ -220,18 +210,25 @@ class SimCluster:
         return ensure_certificates(folder / "pki", self.name, self.clock.now())
 
     def _kept_tokens(self) -> dict[str, User]:
-        path = self.data_dir / "tokens.json" if self.data_dir else None
+        path = self._tokens_path
         if path is not None and path.exists():
             kept = orjson.loads(path.read_bytes())
             return {row["token"]: User(row["user"], tuple(row["groups"])) for row in kept}
-        tokens = {secrets.token_urlsafe(32): ADMIN}
+        return {secrets.token_urlsafe(32): ADMIN}
+
+    @property
+    def _tokens_path(self) -> Path | None:
+        return self.data_dir / "tokens.json" if self.data_dir else None
+
+    def _keep_tokens(self) -> None:
+        """Tokens outlast a restart where objects do."""
+        path = self._tokens_path
         if path is not None:
             rows = [
                 {"token": token, "user": user.name, "groups": list(user.groups)}
-                for token, user in tokens.items()
+                for token, user in self._tokens.items()
             ]
             write_private(path, orjson.dumps(rows))
-        return tokens
 
     def _bind(self) -> socket.socket:
         """A listening socket; a kept cluster comes back on the port that its clients know."""
@@ -255,6 +252,7 @@ class SimCluster:
             self.store,
             self._tokens,
             lambda user, verb, plural, namespace: server.authorize(user, verb, None, namespace),
+            self._keep_tokens,
         )
         server.streams["pods/log"] = pods.log
         server.subresources["pods/binding"] = pods.bind

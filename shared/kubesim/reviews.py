@@ -21,10 +21,12 @@ class Reviews:
         store: ObjectStore,
         tokens: dict[str, User],
         allows: Callable[[User, str, str, str], str],
+        keep_tokens: Callable[[], None],
     ) -> None:
         self._store = store
         self._tokens = tokens
         self._allows = allows
+        self._keep_tokens = keep_tokens
 
     async def answer(self, call: Call) -> Reply | None:
         """The reply to a review, or None if the path is something else."""
@@ -92,6 +94,7 @@ class Reviews:
                 "system:authenticated",
             ),
         )
+        self._keep_tokens()
         status = {"token": token, "expirationTimestamp": _expiry(self._store, spec)}
         return json_reply(
             {
