@@ -124,8 +124,6 @@ class Holding:
         """Take in how a step ended."""
         if outcome.live is not None:
             self.is_here(outcome.live, now)
-            if decision.do in {"Apply", "PatchJob"} and outcome.trouble is None:
-                self.mended()
         elif outcome.absent:
             self.seen.live = None
             self.seen.vanished = False
@@ -254,8 +252,8 @@ class Holding:
             wait = min(_LONGEST_FIGHT_S, 2.0 ** min(self.fights - 2, 6))
             self.seen.not_before = now + wait
 
-    def mended(self) -> None:
-        """Drift was overwritten: what was seen is still reported once."""
+    def mend(self) -> None:
+        """Drift is about to be overwritten: what was seen is still reported once."""
         self.overwritten.update(self.drifts)
 
     def reported(self, entry: Observed) -> bool:

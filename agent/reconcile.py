@@ -235,6 +235,7 @@ class Reconciler:
                 holding.busy = True
                 self._steps.put_nowait((holding, replace(decision, do="Nothing")))
                 return decision
+            holding.mend()
             if not outdated(work, holding.seen.live):
                 holding.fight_back(now)
         holding.busy = True
