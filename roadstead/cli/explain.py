@@ -1,0 +1,96 @@
+"""`roadstead explain`: where a job is, why it waits or went there, and what would change it."""
+
+from typing import Any
+
+import click
+
+from roadstead.cli.output import Column, client, output_option, show_one, table
+
+Json = dict[str, Any]
+_DECIDED = [
+    Column("CLUSTER", lambda c: c["cluster"]),
+    Column("SCORE", lambda c: c.get("score")),
+    Column("CHOSEN", lambda c: "yes" if c.get("selected") else ""),
+    Column("BECAUSE", lambda c: c.get("message") or c.get("reason") or _terms(c)),
+]
+_VERDICTS = [
+    Column("CLUSTER", lambda c: c["cluster"]),
+    Column("RULE", lambda c: c.get("rule") or c.get("reason")),
+    Column("BECAUSE", lambda c: c.get("message") or c.get("reason")),
+]
+
+
+@click.command()
+@click.argument("job")
+@output_option
+@click.pass_context
+def explain(ctx: click.Context, job: str, output: str) -> None:
+    """Say where JOB is and why (its uid, or namespace/name)."""
+    with client(ctx) as hub:
+        show_one(hub.explain(job), output, as_text)
+
+
+def as_text(told: Json) -> str:
+    """The explanation as a page of text."""
+    where = f" on {told['cluster']}" if told["cluster"] else ""
+    reason = f" ({told['reason']})" if told["reason"] else ""
+    lines = [
+        f"{told['namespace']}/{told['name']} is {told['state']}{where}{reason}",
+        f"  {told['message']}",
+    ]
+    lines += _position(told)
+    lines += _waiting(told.get("waiting") or {})
+    lines += _decision(told.get("decision") or {})
+    if told["setAside"]:
+        avoided = ", ".join(f"{name} until {until}" for name, until in told["setAside"].items())
+        lines += ["", f"Clusters set aside: {avoided}"]
+    if told["timeline"]:
+        lines += ["", "What happened"]
+        lines += [
+            f"  {event['at']}  {event['reason']}: {event['message']}" for event in told["timeline"]
+        ]
+    return "\n".join(lines)
+
+
+def _position(told: Json) -> list[str]:
+    position = told.get("position")
+    if not position:
+        return []
+    return [
+        f"  position {position['inQueue']} of {position['ofQueue']} in queue "
+        f"{told['clusterQueue'] or told['queue']}, {position['overall']} of "
+        f"{position['ofOverall']} overall"
+    ]
+
+
+def _waiting(waiting: Json) -> list[str]:
+    lines = []
+    for quota in waiting.get("quota") or []:
+        lines.append(
+            f"  quota: {quota['resource']} of flavor {quota['flavor']}: {quota['asked']} asked, "
+            f"{quota['used']} of {quota['limit']} used, {quota['missing']} more needed"
+        )
+    nearest = waiting.get("nearest")
+    if nearest:
+        lines.append(f"  nearest: {nearest['message']}")
+    if waiting.get("clusters"):
+        lines += ["", "Clusters", *_indented(table(waiting["clusters"], _VERDICTS))]
+    return lines
+
+
+def _decision(decision: Json) -> list[str]:
+    clusters = decision.get("clusters")
+    if not clusters:
+        return []
+    return ["", "Decision", *_indented(table(clusters, _DECIDED))]
+
+
+def _terms(cluster: Json) -> str:
+    return ", ".join(
+        f"{t['name'].rpartition('/')[2]} {t['score']} of {t['weight']}"
+        for t in cluster.get("terms") or []
+    )
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
