@@ -42,14 +42,15 @@ def revision(replica_set: Object) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def replica_set_status(replica_set: Object, active: list[Object]) -> dict[str, Any]:
-    """A ReplicaSet's status, given its pods that are neither ended nor going."""
+def replica_set_status(replica_set: Object, active: list[Object], stopping: int) -> dict[str, Any]:
+    """A ReplicaSet's status, given its pods that are neither ended nor going, and how many go."""
     ready = sum(is_ready(pod) for pod in active)
     status: dict[str, Any] = {"replicas": len(active)}
     if active:
         status["fullyLabeledReplicas"] = len(active)
     if ready:
         status["readyReplicas"] = status["availableReplicas"] = ready
+    status["terminatingReplicas"] = stopping
     status["observedGeneration"] = replica_set["metadata"].get("generation", 1)
     return status
 
@@ -72,7 +73,7 @@ def scaled(
         if have != wanted and not stale and not old_pods_run:
             yield current, wanted
         return
-    surge, unavailable = _allowances(deployment, wanted)
+    surge, unavailable = allowances(deployment, wanted)
     if have > wanted:
         yield current, wanted
     elif have < wanted:
@@ -116,9 +117,10 @@ def deployment_status(
         "unavailableReplicas": max(0, wanted - available, total - available),
     }
     status: dict[str, Any] = {name: count for name, count in counts.items() if count}
+    status["terminatingReplicas"] = sum(_reported(one, "terminatingReplicas") for one in owned)
     status["observedGeneration"] = deployment["metadata"].get("generation", 1)
     before = {c["type"]: c for c in (deployment.get("status") or {}).get("conditions") or ()}
-    _, unavailable = _allowances(deployment, wanted)
+    _, unavailable = allowances(deployment, wanted)
     if _recreates(deployment):
         unavailable = 0
     rows = []
@@ -162,7 +164,7 @@ def _condition(
     }
 
 
-def _allowances(deployment: Object, wanted: int) -> tuple[int, int]:
+def allowances(deployment: Object, wanted: int) -> tuple[int, int]:
     """(maxSurge, maxUnavailable) as counts: surge rounds up, unavailable down, never both zero."""
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     surge = _count(rolling.get("maxSurge", "25%"), wanted, up=True)

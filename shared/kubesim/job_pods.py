@@ -141,7 +141,9 @@ def new_pod(
 ) -> Object:
     """The pod to create: the `ordinal`-th this controller makes for the Job, of `index` if any."""
     name = job["metadata"]["name"]
-    meta = {**template["metadata"], "name": _pod_name(job, index, ordinal)}
+    start = _name_prefix(job, index)
+    seed = f"{job['metadata']['uid']}/{index}/{ordinal}"
+    meta = {**template["metadata"], "generateName": start, "name": start + suffix(seed)}
     if index is None:
         return {**template, "metadata": meta}
     annotations = {**meta.get("annotations", {}), job_indexes.INDEX_KEY: str(index)}
@@ -174,10 +176,10 @@ def suffix(seed: str) -> str:
     return "".join(letters)
 
 
-def _pod_name(job: Object, index: int | None, ordinal: int) -> str:
-    middle = "-" if index is None else f"-{index}-"
-    start: str = job["metadata"]["name"][: _LONGEST_PREFIX - len(middle)]
-    return start + middle + suffix(f"{job['metadata']['uid']}/{index}/{ordinal}")
+def _name_prefix(job: Object, index: int | None) -> str:
+    end = "-" if index is None else f"-{index}-"
+    start: str = job["metadata"]["name"][: _LONGEST_PREFIX - len(end)]
+    return start + end
 
 
 def _owner_reference(job: Object) -> dict[str, Any]:

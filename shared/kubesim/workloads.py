@@ -91,7 +91,8 @@ class Workloads:
         wanted = _given(replica_set["spec"].get("replicas"), 1)
         if "deletionTimestamp" not in replica_set["metadata"]:
             active = self._match(replica_set, active, wanted)
-        status = deployment_status.replica_set_status(replica_set, active)
+        stopping = sum(not _has_ended(pod) and not _is_active(pod) for pod in pods)
+        status = deployment_status.replica_set_status(replica_set, active, stopping)
         live = self._live(uid, REPLICA_SETS)
         if live is not None and live.get("status") != status:
             self._write_status(REPLICA_SETS, live, status)
@@ -124,6 +125,7 @@ class Workloads:
         name = self._next_name(meta)
         made = {
             **(template.get("metadata") or {}),
+            "generateName": f"{meta['name']}-",
             "name": name,
             "namespace": meta["namespace"],
             "ownerReferences": [_owner(owner)],
@@ -151,20 +153,21 @@ class Workloads:
             return
         owned = self._replica_sets_of(uid)
         current = _with_template(owned, deployment)
-        paused = bool(deployment["spec"].get("paused"))
-        if current is None and not paused:
-            current = self._create_replica_set(deployment, owned)
-            owned.append(current)
         old_pods_run = any(
             not _has_ended(pod)
             for one in owned
             if one is not current
             for pod in self._pods_of(one["metadata"]["uid"])
         )
+        if current is None and not deployment["spec"].get("paused"):
+            current = _new_replica_set(deployment, owned)
+            owned.append(current)
         for replica_set, replicas in deployment_status.scaled(
             deployment, current, owned, old_pods_run=old_pods_run
         ):
             self._scale(deployment, replica_set, replicas)
+        if current is not None and not self._exists(current):
+            self._store.create(REPLICA_SETS, current, trusted=True)
         owned = self._replica_sets_of(uid)
         current = _with_template(owned, deployment)
         self._delete_history(deployment, current, owned)
@@ -178,41 +181,13 @@ class Workloads:
             marked = metadata.with_metadata(deployment, annotations=annotations)
             self._write_status(DEPLOYMENTS, marked, status)
 
-    def _create_replica_set(self, deployment: Object, owned: list[Object]) -> Object:
-        meta, spec = deployment["metadata"], deployment["spec"]
-        digest = template_hash(spec["template"])
-        revision = max((deployment_status.revision(one) for one in owned), default=0) + 1
-        template = spec["template"]
-        inner = dict(template.get("metadata") or {})
-        inner["labels"] = {**(inner.get("labels") or {}), HASH_LABEL: digest}
-        selector = dict(spec["selector"])
-        selector["matchLabels"] = {**(selector.get("matchLabels") or {}), HASH_LABEL: digest}
-        replica_set = {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {
-                "name": f"{meta['name']}-{digest}",
-                "namespace": meta["namespace"],
-                "labels": inner["labels"],
-                "annotations": {
-                    REVISION: str(revision),
-                    "deployment.kubernetes.io/desired-replicas": str(spec.get("replicas", 1)),
-                },
-                "ownerReferences": [_owner(deployment)],
-            },
-            "spec": {
-                "replicas": 0,
-                "minReadySeconds": spec.get("minReadySeconds", 0),
-                "selector": selector,
-                "template": {**template, "metadata": inner},
-            },
-        }
-        return self._store.create(REPLICA_SETS, replica_set, trusted=True)
-
     def _scale(self, deployment: Object, replica_set: Object, replicas: int) -> None:
         before = replica_set["spec"].get("replicas", 0)
-        spec = {**replica_set["spec"], "replicas": replicas}
-        self._store.update(REPLICA_SETS, {**replica_set, "spec": spec}, trusted=True)
+        scaled = {**replica_set, "spec": {**replica_set["spec"], "replicas": replicas}}
+        if self._exists(replica_set):
+            self._store.update(REPLICA_SETS, scaled, trusted=True)
+        else:
+            self._store.create(REPLICA_SETS, scaled, trusted=True)
         way = "up" if replicas > before else "down"
         name = replica_set["metadata"]["name"]
         message = f"Scaled {way} replica set {name} from {before} to {replicas}"
@@ -259,6 +234,9 @@ class Workloads:
         found = [self._store.get(*place) for place in places]
         return [obj for obj in found if obj is not None and _is_controlled(obj, uid)]
 
+    def _exists(self, replica_set: Object) -> bool:
+        return self._store.get(REPLICA_SETS, *metadata.identity(replica_set)) is not None
+
     def _pods_of(self, uid: str) -> list[Object]:
         return self._owned(uid, "pods")
 
@@ -285,6 +263,44 @@ def template_hash(template: Object) -> str:
     """A short name for a version of a pod template, in the alphabet of generated names."""
     text = json.dumps(template, sort_keys=True, separators=(",", ":"))
     return suffix(text) + suffix(text + "/2")
+
+
+def _new_replica_set(deployment: Object, owned: list[Object]) -> Object:
+    """The ReplicaSet for the Deployment's present template, of no replicas yet."""
+    meta, spec = deployment["metadata"], deployment["spec"]
+    template = spec["template"]
+    digest = template_hash(template)
+    wanted = _given(spec.get("replicas"), 1)
+    inner = dict(template.get("metadata") or {})
+    inner["labels"] = {**(inner.get("labels") or {}), HASH_LABEL: digest}
+    selector = dict(spec["selector"])
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), HASH_LABEL: digest}
+    made: dict[str, Any] = {
+        "replicas": 0,
+        "selector": selector,
+        "template": {**template, "metadata": inner},
+    }
+    if spec.get("minReadySeconds"):
+        made["minReadySeconds"] = spec["minReadySeconds"]
+    revision = max((deployment_status.revision(one) for one in owned), default=0) + 1
+    surge, _ = deployment_status.allowances(deployment, wanted)
+    annotations = {
+        REVISION: str(revision),
+        "deployment.kubernetes.io/desired-replicas": str(wanted),
+        "deployment.kubernetes.io/max-replicas": str(wanted + surge),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{meta['name']}-{digest}",
+            "namespace": meta["namespace"],
+            "labels": inner["labels"],
+            "annotations": annotations,
+            "ownerReferences": [_owner(deployment)],
+        },
+        "spec": made,
+    }
 
 
 def _with_template(owned: list[Object], deployment: Object) -> Object | None:
