@@ -17,12 +17,14 @@ import structlog
 import uvicorn
 
 from shared.clock import Clock, SystemClock
+from shared.kubesim import errors
 from shared.kubesim.apply import Applier
 from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
 from shared.kubesim.builtin_strategies import built_in_strategies
-from shared.kubesim.calls import User
+from shared.kubesim.calls import Call, Reply, User, json_reply
 from shared.kubesim.crd import CrdController
+from shared.kubesim.faults import Faults
 from shared.kubesim.fields import FieldChecker
 from shared.kubesim.garbage import GarbageCollector
 from shared.kubesim.hub_admission import HubAdmission
@@ -125,9 +127,10 @@ class SimCluster:
             self.store, self.reader, self.writer, self.durability, self._tokens
         )
         self.server.check_delete = self.namespaces.check_delete
-        self._add_endpoints()
+        self.faults = Faults(self.clock, self.watch_hub)
         self.behaviours = attach(self.store, self.clock, self._pools, options, hub=hub)
         self.server.routes.append(NodeEndpoint(self.behaviours.nodes).answer)
+        self._add_endpoints()
         self._uvicorn: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._address = ("", 0)
@@ -260,4 +263,20 @@ class SimCluster:
         server.subresources["serviceaccounts/token"] = reviews.issue_token
         server.subresources["*/scale"] = scale.answer
         openapi = OpenApi(self.registry, self.crds.raw_schema)
-        server.routes += [reviews.answer, openapi.answer]
+        server.routes += [reviews.answer, openapi.answer, self.faults.answer, self._answer_nodes]
+        server.intercept = self.faults
+
+    async def _answer_nodes(self, call: Call) -> Reply | None:
+        """`POST /_sim/nodes/ACTION`, for administrators: add, remove, cordon, lose, find nodes."""
+        parts = call.path.strip("/").split("/")
+        if parts[:2] != ["_sim", "nodes"] or call.method != "POST":
+            return None
+        if "system:masters" not in call.user.groups:
+            raise errors.forbidden("nodes", "", "", "for administrators only")
+        body = call.json()
+        if not isinstance(body, dict):
+            raise errors.bad_request("the body must be an object")
+        action = parts[2] if len(parts) > 2 else str(body.pop("action", "add"))
+        node = self.behaviours.nodes_request(action, body)
+        await self.durability.committed(self.store.rv)
+        return json_reply(node if node is not None else {"status": "Success"})

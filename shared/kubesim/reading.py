@@ -24,6 +24,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 _KEPT_SNAPSHOTS = 64
 _BOOKMARK_EVERY_S = 15.0
 _LONGEST_WATCH_S = 3600.0
+_STALL_STEP_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,10 @@ class Reader:
             now = clock.monotonic()
             if now >= ends_at:
                 break
+            silent_until = self._hub.stalled_until(resource.key)
+            if now < silent_until:
+                await clock.sleep(min(silent_until - now, _STALL_STEP_S))
+                continue
             if bookmarks and now >= bookmark_at:
                 stream.push(self._bookmark(call, resource, max(stream.rv, self._hub.released_rv)))
                 bookmark_at = now + self.bookmark_every_s

@@ -43,9 +43,13 @@ class Intercept(Protocol):
 
     async def before(self, call: Call, verb: str) -> Reply | None: ...
 
-    async def after(self, call: Call, verb: str, reply: Reply) -> Reply | None:
-        """The reply to send; None drops the connection."""
+    async def after(self, call: Call, verb: str, reply: Reply) -> Reply:
+        """The reply to send."""
         ...
+
+
+class ConnectionCut(Exception):
+    """Raised by an intercept to end the connection without a reply."""
 
 
 class ApiServer:
@@ -86,7 +90,12 @@ class ApiServer:
             call.user = self._authenticated(call)
             call.body = await _body(receive)
             return await self._answer(call, receive, send)
+        except ConnectionCut:
+            _cut(send)
+            return None
         except errors.ApiError as error:
+            # A refusal shows what is there, too: it waits like any other reply.
+            await self._durability.committed(self._store.rv)
             return error_reply(error)
         except Exception:
             log.exception("request failed", method=call.method, path=call.path)
@@ -124,7 +133,7 @@ class ApiServer:
             return None
         reply = await self._reply(call, verb)
         if self.intercept is not None:
-            reply = await self.intercept.after(call, verb, reply) or reply
+            reply = await self.intercept.after(call, verb, reply)
         return reply
 
     def _stream(self, call: Call) -> Callable[[Call, Send], Awaitable[None]] | None:
@@ -195,6 +204,13 @@ def verb_of(call: Call) -> str:
     if (call.method == "POST") is bool(call.name) and not call.subresource:
         return "unknown"
     return _WRITE_VERBS.get(call.method, "unknown")
+
+
+def _cut(send: Send) -> None:
+    """Abort the connection. ASGI knows no such thing: it is asked of uvicorn's own object."""
+    transport = getattr(getattr(send, "__self__", None), "transport", None)
+    if transport is not None:
+        transport.abort()
 
 
 async def _body(receive: Receive) -> bytes:

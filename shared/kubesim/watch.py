@@ -108,6 +108,7 @@ class WatchHub:
         self._streams: dict[str, set[Stream]] = {}
         self._closing = False
         self._default_floor = 0
+        self._stalled: dict[str, float] = {}
         self.released_rv = store.rv
         store.subscribe(self._note)
 
@@ -148,6 +149,27 @@ class WatchHub:
 
     def close(self, stream: Stream) -> None:
         self._streams.get(stream.interest.resource_key, set()).discard(stream)
+
+    def cut(self, resource: str = "") -> int:
+        """End the open streams of a resource (plural or key), or all. Returns how many."""
+        ended = 0
+        for key, streams in self._streams.items():
+            if resource in ("", "*", key, key.partition(".")[0]):
+                for stream in streams:
+                    stream.end()
+                ended += len(streams)
+        return ended
+
+    def stall(self, resource: str, until: float) -> None:
+        """Send nothing on the streams of a resource until the clock's monotonic time `until`."""
+        self._stalled[resource or "*"] = until
+
+    def stalled_until(self, key: str) -> float:
+        """When the streams of a resource may send again, in monotonic time; 0 if now."""
+        if not self._stalled:
+            return 0.0
+        names = ("*", key, key.partition(".")[0])
+        return max(self._stalled.get(name, 0.0) for name in names)
 
     def forget_before(self, rv: int) -> None:
         """Drop the history up to `rv` for every resource, as compaction does."""
