@@ -56,26 +56,29 @@ def _position(told: Json) -> list[str]:
     position = told.get("position")
     if not position:
         return []
-    return [
+    text = (
         f"  position {position['inQueue']} of {position['ofQueue']} in queue "
         f"{told['clusterQueue'] or told['queue']}, {position['overall']} of "
         f"{position['ofOverall']} overall"
-    ]
+    )
+    return [text]
 
 
 def _waiting(waiting: Json) -> list[str]:
-    lines = []
-    for quota in waiting.get("quota") or []:
-        lines.append(
-            f"  quota: {quota['resource']} of flavor {quota['flavor']}: {quota['asked']} asked, "
-            f"{quota['used']} of {quota['limit']} used, {quota['missing']} more needed"
-        )
+    lines = [_quota(quota) for quota in waiting.get("quota") or []]
     nearest = waiting.get("nearest")
     if nearest:
         lines.append(f"  nearest: {nearest['message']}")
     if waiting.get("clusters"):
         lines += ["", "Clusters", *_indented(table(waiting["clusters"], _VERDICTS))]
     return lines
+
+
+def _quota(quota: Json) -> str:
+    return (
+        f"  quota: {quota['resource']} of flavor {quota['flavor']}: {quota['asked']} asked, "
+        f"{quota['used']} of {quota['limit']} used, {quota['missing']} more needed"
+    )
 
 
 def _decision(decision: Json) -> list[str]:
