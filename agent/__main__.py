@@ -1,7 +1,6 @@
 """`python -m agent`: one agent as a process. Exit codes: 0 stopped, 1 refused, 3 superseded."""
 
 import asyncio
-import ctypes
 import gc
 import os
 import signal
@@ -13,8 +12,7 @@ from typing import Any
 from agent.config import from_arguments
 from agent.main import EXIT_STOPPED, Agent
 from shared import log
-
-_PR_SET_PDEATHSIG = 1
+from shared.parent import die_with_parent
 
 
 def main() -> int:
@@ -25,7 +23,7 @@ def main() -> int:
         "json" if os.environ.get("ROADSTEAD_LOG_FORMAT") == "json" else "text",
     )
     if with_parent:
-        _die_with_parent()
+        die_with_parent()
     spare_the_collector()
     return _runner()(_run(Agent(settings)))
 
@@ -58,16 +56,6 @@ async def _run(agent: Agent) -> int:
     with suppress(asyncio.CancelledError):
         return await running
     return EXIT_STOPPED
-
-
-def _die_with_parent() -> None:
-    """Have Linux end this process when its parent ends, however that happens."""
-    parent = os.getppid()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    if os.getppid() != parent:  # it ended before we asked
-        sys.exit(0)
 
 
 if __name__ == "__main__":

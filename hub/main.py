@@ -8,7 +8,6 @@ DIR holds `hub.db` and, from the first start on, `admin.token`. One process per 
 import argparse
 import asyncio
 import contextlib
-import ctypes
 import fcntl
 import os
 import signal
@@ -36,9 +35,12 @@ from hub.store.engine import Database
 from hub.web import pages
 from shared import log
 from shared.clock import SystemClock
+from shared.parent import die_with_parent
 
-_PR_SET_PDEATHSIG = 1
 _GRACE_S = 3
+# The loop and the store's threads pass the interpreter to and fro with every request; Python's 5 ms
+# would be the better part of a request's time.
+_SWITCH_S = 0.005
 _logger = structlog.get_logger(__name__)
 Run = Callable[[], Awaitable[None]]
 
@@ -52,9 +54,10 @@ def main() -> None:
     arguments = _arguments()
     log.configure(os.environ.get("ROADSTEAD_LOG_LEVEL", "info"))
     if arguments.die_with_parent:
-        _die_with_parent()
+        die_with_parent()
     try:
         arguments.data.mkdir(parents=True, exist_ok=True)
+        sys.setswitchinterval(_SWITCH_S)
         with _locked(arguments.data / "hub.lock"):
             uvloop.run(_serve(arguments, limits_from(os.environ)))
     except (Misconfigured, ValueError) as error:
@@ -69,15 +72,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--admin-token-file", type=Path, help="default: DATA/admin.token")
     parser.add_argument("--die-with-parent", action="store_true")
     return parser.parse_args()
-
-
-def _die_with_parent() -> None:
-    """Ask Linux to end this process when its parent ends, however that happens."""
-    parent = os.getppid()
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
-        raise Misconfigured("--die-with-parent needs Linux")
-    if os.getppid() != parent:  # it ended before we asked
-        sys.exit(0)
 
 
 async def _serve(arguments: argparse.Namespace, limits: Limits) -> None:

@@ -23,6 +23,8 @@ _PLAIN_KEY: Final = re.compile(r"(?i)(_name|_id|_count|_kind|_s|_at)$")
 _BEARER: Final = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}")
 _CONTENT_KEYS: Final = frozenset({"manifest", "body", "env", "data", "stringData", "binaryData"})
 
+_CHATTY: Final = ("httpx", "httpcore", "uvicorn.access")
+
 Event = MutableMapping[str, Any]
 
 
@@ -59,6 +61,8 @@ def configure(level: str = "info", fmt: Format = "text", stream: TextIO | None =
     root = logging.getLogger()
     root.handlers[:] = [sink]
     root.setLevel(_number(level))
+    for chatty in _CHATTY:  # a line per request is no news
+        logging.getLogger(chatty).setLevel(max(_number(level), logging.WARNING))
 
 
 def redact(logger: object, method: str, event: Event) -> Event:

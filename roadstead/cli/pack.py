@@ -18,9 +18,9 @@ from agent.config import Settings
 from agent.main import Agent
 from shared import log as logging
 from shared.clock import SystemClock
-from shared.kubesim.__main__ import die_with_parent
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.pki import write_private
+from shared.parent import die_with_parent
 
 _RESTART_AFTER_S = 1.0
 _LOOK_EVERY_S = 0.1

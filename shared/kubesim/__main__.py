@@ -2,8 +2,6 @@
 
 import argparse
 import asyncio
-import ctypes
-import os
 import signal
 import sys
 from pathlib import Path
@@ -14,8 +12,7 @@ import yaml
 
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.pki import write_private
-
-_PR_SET_PDEATHSIG = 1
+from shared.parent import die_with_parent
 
 
 def main() -> None:
@@ -24,16 +21,6 @@ def main() -> None:
     if arguments.die_with_parent:
         die_with_parent()
     uvloop.run(_serve(arguments))
-
-
-def die_with_parent() -> None:
-    """Ask Linux to end this process when its parent ends, however that happens."""
-    parent = os.getppid()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    if os.getppid() != parent:  # it ended before we asked
-        sys.exit(0)
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
