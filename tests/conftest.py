@@ -20,6 +20,10 @@ hypothesis.settings.register_profile("ci", deadline=None, max_examples=300, prin
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+# Fixtures that give the cluster which `--kube` names.
+ANY_KUBE = {"any_cluster", "cluster_kubeconfig"}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register what the suite can be told on its command line."""
     parser.addoption(
@@ -39,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "browser": None if shutil.which("chromium") else "no chromium on PATH",
     }
     for item in items:
-        if "any_cluster" in getattr(item, "fixturenames", ()):
+        if ANY_KUBE.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("anykube")
         for marker, reason in lacking.items():
             if reason and item.get_closest_marker(marker):
