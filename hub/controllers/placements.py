@@ -91,18 +91,19 @@ class Placements:
             self._dirty |= self._index.of_jobs(traits)
         if touched := keys.get("observed"):
             self._dirty |= await self._hub.read(placement_index.placements_of_works, touched)
+            self._dirty |= self._index.leaving
 
     async def _follow_objects(self, uids: frozenset[str]) -> None:
         rows, placed = await self._hub.read(placement_index.object_rows, uids)
         for uid in uids:
             row = rows.get(uid)
+            self._dirty |= placed.get(uid, set())
             if row is None:
-                self._dirty |= placed.get(uid, set())
                 if self._index.drop(uid):  # what it held may be another's now
                     self._dirty |= {uid} | self._index.unsettled
             elif row["kind"] in _KINDS:
                 if self._index.put(row):
-                    self._dirty.add(uid)
+                    self._dirty |= {uid} | self._index.unsettled
             else:
                 self._dirty |= self._index.concerned(
                     row["api_group"], row["kind"], row["namespace"], row["name"], row["labels"]

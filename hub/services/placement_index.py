@@ -47,6 +47,11 @@ class PlacementIndex:
         self.unsettled.discard(uid)
         return self._known.pop(uid, None) is not None
 
+    @property
+    def leaving(self) -> set[str]:
+        """Placements that are being deleted: they go when the last of what they placed is gone."""
+        return {uid for uid, known in self._known.items() if known.mark[2]}
+
     def selects_jobs(self) -> bool:
         """Does any placement select Jobs?"""
         return any(known.rules.selects_jobs for known in self._known.values())
@@ -84,15 +89,13 @@ def job_traits(unit: Unit, uids: Iterable[str]) -> list[tuple[str, str, dict[str
 def object_rows(
     unit: Unit, uids: Iterable[str]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, set[str]]]:
-    """Objects by uid, and for those that are gone the placements that had placed them."""
+    """Objects by uid, and the placements that have placed them, whatever they select now."""
     wanted = list(uids)
-    rows = objects.get_many(unit, wanted)
-    gone = [uid for uid in wanted if uid not in rows]
     placed: dict[str, set[str]] = {}
-    for work in works.of_uids(unit, gone):
+    for work in works.of_uids(unit, wanted):
         if work["placed_by"]:
             placed.setdefault(work["uid"], set()).add(work["placed_by"])
-    return rows, placed
+    return objects.get_many(unit, wanted), placed
 
 
 def placements_of_works(unit: Unit, keys: Iterable[str]) -> set[str]:

@@ -374,9 +374,13 @@ def placements_of(unit: Unit, keys: Iterable[str]) -> set[str]:
     pairs = [tuple(each.split("/", 1)) for each in keys]
     found: set[str] = set()
     for start in range(0, len(pairs), CHUNK // 2):
-        query = select(works.c.placed_by.distinct()).where(
-            works.c.placed_by != "",
-            tuple_(works.c.cluster, works.c.uid).in_(pairs[start : start + CHUNK // 2]),
+        query = (
+            select(works.c.placed_by)
+            .where(
+                works.c.placed_by != "",
+                tuple_(works.c.cluster, works.c.uid).in_(pairs[start : start + CHUNK // 2]),
+            )
+            .distinct()
         )
         found.update(unit.conn.execute(query).scalars())
     return found

@@ -88,9 +88,11 @@ class Running:
         manifest["spec"] |= changes
         return await self.write(_submit, manifest)
 
-    async def place(self, uid: str, cluster: str, **options: Any) -> None:
+    async def place(
+        self, uid: str, cluster: str, *, scores: dict[str, Any] | None = None, **options: Any
+    ) -> None:
         """Place a job as the scheduler does."""
-        await self.write(_place, uid, cluster, options)
+        await self.write(_place, uid, cluster, options, scores)
 
     async def placed(self, cluster: str, name: str = "one", **changes: Any) -> str:
         uid = await self.submit(name, **changes)
@@ -280,10 +282,17 @@ def _submit(unit: Unit, manifest: dict[str, Any]) -> str:
     return str(answer["uid"])
 
 
-def _place(unit: Unit, uid: str, cluster: str, options: dict[str, Any]) -> None:
+def _place(
+    unit: Unit,
+    uid: str,
+    cluster: str,
+    options: dict[str, Any],
+    scores: dict[str, Any] | None = None,
+) -> None:
     row = workloads.get(unit, uid)
     assert row is not None
     columns = {"uid": uid, "epoch": row["epoch"], "cluster": cluster, "cluster_queue": "default"}
+    columns["scores"] = scores
     assert workloads.transition(unit, "place", [columns]) == [uid]
     works.upsert(
         unit,

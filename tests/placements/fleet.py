@@ -1,0 +1,108 @@
+"""A hub with placements: members with capacity, the guide's files, and turns of the controller."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hub.controllers.placements import Placements
+from hub.services import leadership
+from hub.services.apply import Applied, apply_documents
+from hub.services.drafts import ORIGIN_REST, draft
+from hub.services.limits import Intake
+from hub.store import objects
+from hub.store.unit import Unit
+from shared.kinds import parse
+from tests.sync.hubs import Agent, Running, seen
+
+GUIDE = Path(__file__).parents[2] / "examples" / "guide"
+FLEET = "placement.kubernetes-fleet.io"
+
+
+def capacity(cpu: int, memory: int) -> dict[str, Any]:
+    """One node with `cpu` cores and `memory` GiB free."""
+    amounts = [cpu * 1000, memory << 30, 110]
+    node = {"name": "node-1", "allocatable": amounts, "free": amounts}
+    pool = {"labels": {}, "resources": ["cpu", "memory", "pods"], "nodes": [node]}
+    return {"pools_revision": 0, "pools": [pool], "bound": [], "node_count": 1}
+
+
+class Fleet:
+    """What a test does to a hub with placements."""
+
+    def __init__(self, hub: Running, controller: Placements) -> None:
+        self.hub, self.controller = hub, controller
+        self.agents: dict[str, Agent] = {}
+
+    @classmethod
+    async def start(cls, hub: Running, *members: str) -> "Fleet":
+        term = await hub.write(leadership.seize, "test")
+        fleet = cls(hub, Placements(hub.hub, lambda: term))
+        for index, name in enumerate(members, start=1):
+            agent = fleet.agents[name] = await hub.join(name)
+            await agent.sync(capacity=capacity(8 * index, 32 * index))
+        return fleet
+
+    async def apply(self, text: str) -> list[Applied]:
+        """Apply documents, as REST does."""
+        documents = [each for each in yaml.safe_load_all(text) if each]
+
+        def all_of_them(unit: Unit) -> list[Applied]:
+            drafts = [draft(parse(each), unit.now, origin=ORIGIN_REST) for each in documents]
+            return apply_documents(unit, drafts, Intake())
+
+        results = await self.hub.write(all_of_them)
+        for result in results:
+            assert result.error is None, result.error
+        await self.turn()
+        return results
+
+    async def turn(self) -> None:
+        """Let the controller follow everything."""
+        for _ in range(6):
+            await asyncio.sleep(0)
+            await self.controller.tick()
+        await self.hub.settled()
+
+    async def sync(self, *names: str, phase: str = "Applied", **said: Any) -> None:
+        """Agents fetch what they should hold, and say that it is so."""
+        for name in names or self.agents:
+            agent = self.agents[name]
+            self.hub.clock.advance(1)
+            await agent.sync()
+            entries = []
+            for work in agent.works.values():
+                if work["kind"] == "Job":
+                    continue
+                given = "Gone" if work["action"] == "Withdraw" else phase
+                entry = seen(work["uid"], given, 0, available=True, **said)
+                entry.generation = work["generation"]
+                entries.append(entry)
+            await agent.sync(*entries)
+        await self.turn()
+
+    async def object(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
+        group = FLEET if kind.endswith("Placement") else _GROUPS.get(kind, "")
+        return await self.hub.hub.read(objects.find, group, kind, namespace, name)
+
+    async def status(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+        row = await self.object(kind, name, namespace)
+        assert row is not None
+        return row["status"] or {}
+
+    def held(self, name: str) -> list[str]:
+        """What an agent holds: Kind/name."""
+        return sorted(
+            f"{work['kind']}/{work['name']}"
+            for work in self.agents[name].works.values()
+            if work["action"] == "Apply"
+        )
+
+
+_GROUPS = {"ClusterQueue": "kueue.x-k8s.io", "LocalQueue": "kueue.x-k8s.io"}
+
+
+def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Type → (status, reason)."""
+    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}

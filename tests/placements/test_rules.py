@@ -1,0 +1,221 @@
+"""Rules of placements: who is picked, what is taken back, what is refused, what drift shows."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.services.objects import delete_object
+from hub.store import workloads
+from tests.placements.fleet import FLEET, Fleet, conditions
+from tests.sync.hubs import running_hub
+
+pytestmark = pytest.mark.anyio
+
+CONFIG = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop, labels: {tier: web}}
+data: {color: blue}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: everywhere, namespace: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, labelSelector: {matchLabels: {tier: web}}}]
+"""
+BEST = """
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: everywhere, namespace: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, name: settings}]
+  policy:
+    placementType: PickN
+    numberOfClusters: 1
+    affinity:
+      clusterAffinity:
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - weight: 100
+          preference:
+            propertySorter: {name: resources.kubernetes-fleet.io/available-cpu, sortOrder: Descending}
+"""
+JOBS = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: one, namespace: shop}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: busybox}]
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: jobs, namespace: shop}
+spec:
+  resourceSelectors: [{group: batch, version: v1, kind: Job, name: one}]
+"""
+
+
+async def test_the_best_cluster_is_picked_with_its_score_and_stays(tmp_path: Path):
+    """Ranking is frozen at the pick: a better cluster later does not unseat it."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(CONFIG.rpartition("---")[0])
+        await fleet.apply(BEST)
+        await fleet.sync()
+        assert (fleet.held("m1"), fleet.held("m2")) == ([], ["ConfigMap/settings"])
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        message = status["placementStatuses"][0]["conditions"][0]["message"]
+        assert "(affinity score: 100, topology spread score: 0)" in message
+        agent = fleet.agents["m3"] = await hub.join("m3")
+        await agent.sync(capacity={"pools_revision": 0, "pools": [], "bound": []})
+        await fleet.turn()
+        await fleet.sync()
+        assert (fleet.held("m2"), fleet.held("m3")) == (["ConfigMap/settings"], [])
+
+
+async def test_a_new_member_is_picked_where_all_are(tmp_path: Path):
+    """PickAll follows the fleet."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+        fleet.agents["m2"] = await hub.join("m2")
+        await fleet.turn()
+        await fleet.sync()
+        assert fleet.held("m2") == ["ConfigMap/settings"]
+
+
+async def test_what_is_no_longer_selected_is_withdrawn(tmp_path: Path):
+    """A label that no longer matches takes the object from every member."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+        await fleet.sync()
+        await fleet.apply(CONFIG.split("---")[1].replace("tier: web", "tier: none"))
+        await fleet.sync()
+        await fleet.sync()
+        assert fleet.agents["m1"].works == {}
+
+
+async def test_a_changed_object_is_sent_anew(tmp_path: Path):
+    """Applied is Unknown until the member has the new generation."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+        await fleet.sync()
+        await fleet.apply(CONFIG.split("---")[1].replace("blue", "green"))
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert conditions(status)["ResourcePlacementApplied"] == ("Unknown", "ApplyPending")
+        assert "ResourcePlacementAvailable" not in conditions(status)
+        assert status["observedResourceIndex"] == "1"
+        await fleet.sync()
+        (work,) = fleet.agents["m1"].works.values()
+        assert work["manifest"]["data"] == {"color": "green"}
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert conditions(status)["ResourcePlacementAvailable"][0] == "True"
+
+
+async def test_drift_is_shown_with_path_and_both_values(tmp_path: Path):
+    """Under Always it is overwritten; the status says what was seen and since when."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+        drift = {
+            "path": "/data/color",
+            "hub": "blue",
+            "member": "red",
+            "first_seen": "2026-05-01T00:00:00Z",
+        }
+        await fleet.sync(drift=[drift], member_generation=3)
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        (drifted,) = status["placementStatuses"][0]["driftedPlacements"]
+        assert drifted["observedDrifts"] == [
+            {"path": "/data/color", "valueInHub": "blue", "valueInMember": "red"}
+        ]
+        assert drifted["firstDriftedObservedTime"] == "2026-05-01T00:00:00Z"
+        assert drifted["targetClusterObservedGeneration"] == 3
+        assert (drifted["kind"], drifted["name"]) == ("ConfigMap", "settings")
+
+
+async def test_what_can_not_be_applied_is_a_failed_placement(tmp_path: Path):
+    """With the member's reason and words."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+        await fleet.sync(phase="Failed", reason="NameConflict", message="owned by helm")
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert conditions(status)["ResourcePlacementApplied"] == ("False", "ApplyFailed")
+        (failed,) = status["placementStatuses"][0]["failedPlacements"]
+        assert failed["condition"]["reason"] == "NameConflict"
+        assert failed["condition"]["message"] == "owned by helm"
+
+
+async def test_the_first_of_two_placements_keeps_the_object(tmp_path: Path):
+    """The second reports failure, and takes over when the first goes."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+        await fleet.sync()
+        await fleet.apply(CONFIG.rpartition("---")[2].replace("everywhere", "second"))
+        status = await fleet.status("ResourcePlacement", "second", "shop")
+        (failed,) = status["placementStatuses"][0]["failedPlacements"]
+        assert failed["condition"]["reason"] == "PlacedByAnother"
+        await deleted(fleet, "everywhere")
+        await fleet.sync()
+        await fleet.sync()
+        status = await fleet.status("ResourcePlacement", "second", "shop")
+        assert conditions(status)["ResourcePlacementAvailable"][0] == "True"
+        assert await fleet.object("ResourcePlacement", "everywhere", "shop") is None
+
+
+async def test_a_deleted_placement_goes_when_what_it_placed_is_gone(tmp_path: Path):
+    """Until the member confirms, it is being deleted."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+        await fleet.sync()
+        await deleted(fleet, "everywhere")
+        assert await fleet.object("ResourcePlacement", "everywhere", "shop") is not None
+        await fleet.sync()
+        await fleet.sync()
+        assert await fleet.object("ResourcePlacement", "everywhere", "shop") is None
+        assert fleet.agents["m1"].works == {}
+
+
+async def test_a_job_by_name_needs_one_cluster(tmp_path: Path):
+    """PickAll of a Job is refused, and the Job is left alone."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(JOBS)
+        status = await fleet.status("ResourcePlacement", "jobs", "shop")
+        assert conditions(status) == {
+            "ResourcePlacementScheduled": ("False", "JobNeedsOneCluster")
+        }
+        found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
+        assert found[("shop", "one")]["placement"] == ""
+
+
+async def test_fixed_clusters_are_kept_and_said_to_be_not_yet_supported(tmp_path: Path):
+    """PickFixed is accepted; its status says that nothing follows yet."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG.rpartition("---")[0])
+        policy = "  policy: {placementType: PickFixed, clusterNames: [m1]}\n"
+        await fleet.apply(CONFIG.rpartition("---")[2] + policy)
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert conditions(status) == {"ResourcePlacementScheduled": ("False", "NotYetSupported")}
+
+
+async def deleted(fleet: Fleet, name: str) -> None:
+    def delete(unit):
+        return delete_object(
+            unit, FLEET, "ResourcePlacement", "shop", name, origin="rest", principal="admin"
+        )
+
+    await fleet.hub.write(delete)
+    await fleet.turn()
