@@ -26,6 +26,8 @@ from hub.api.app import create_app
 from hub.config import limits_from
 from hub.controllers.heartbeats import Heartbeats
 from hub.controllers.lease import Lease
+from hub.controllers.placements import Placements
+from hub.controllers.scheduling import SchedulingController
 from hub.services import identity
 from hub.services.hub import Hub
 from hub.services.limits import Limits
@@ -98,7 +100,17 @@ async def _composed(
         )
         app = create_app(hub, (agents.router, pages.router))
         app.state.agent_sync = sync
-        yield app, [lease.run, sync.run, Heartbeats(hub, sync, lease.term).run]
+        scheduling = SchedulingController(hub, lease.term)
+        yield (
+            app,
+            [
+                lease.run,
+                sync.run,
+                scheduling.run,
+                Heartbeats(hub, sync, lease.term).run,
+                Placements(hub, lease.term).run,
+            ],
+        )
     finally:
         await db.close()
 
