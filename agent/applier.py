@@ -273,7 +273,9 @@ def refused(refusal: errors.KubeError) -> Trouble:
         return Trouble("Throttled", refusal.message)
     if isinstance(refusal, errors.Unavailable | errors.Unauthorized):
         return Trouble("Unavailable", refusal.message)
-    return Trouble("ApplyFailed", refusal.message, final=isinstance(refusal, errors.Invalid))
+    if isinstance(refusal, errors.Invalid):
+        return Trouble("Invalid", refusal.message, final=True)
+    return Trouble("ApplyFailed", refusal.message)
 
 
 def _missing(missing: errors.NotFound) -> Trouble:

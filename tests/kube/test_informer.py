@@ -1,0 +1,194 @@
+"""An informer's cache stays level whatever the stream does: nothing is lost in a gap (R-16)."""
+
+import asyncio
+
+import pytest
+
+from shared.kube.client import KubeClient
+from shared.kube.informer import Informer, as_is
+from tests.kube.stub import running, status
+
+pytestmark = pytest.mark.anyio
+
+
+class Following:
+    """An informer on the stub, and what it told."""
+
+    def __init__(self, stub, client, **options):
+        self.stub = stub
+        self.told = []
+        self.informer = Informer(
+            client,
+            "v1",
+            "ConfigMap",
+            transform=as_is,
+            on_event=lambda event, old, new: self.told.append((event, name_of(new or old))),
+            **options,
+        )
+        self.task = asyncio.create_task(self.informer.run())
+
+    async def until(self, holds):
+        async with asyncio.timeout(10):
+            while True:
+                if holds():
+                    return
+                await asyncio.sleep(0.01)
+
+    async def level(self):
+        """Wait until the cache is what the server holds."""
+        await self.until(lambda: self.values() == self.truth())
+
+    def values(self):
+        return {key[1]: obj["data"]["value"] for key, obj in self.informer.cache.items()}
+
+    def truth(self):
+        return {name: obj["data"]["value"] for name, obj in self.stub.objects.items()}
+
+
+def name_of(obj):
+    return obj["metadata"]["name"]
+
+
+@pytest.fixture
+async def following(tmp_path):
+    async with (
+        running(tmp_path) as (stub, kubeconfig),
+        await KubeClient.connect(kubeconfig) as client,
+    ):
+        made = []
+
+        def follow(**options):
+            made.append(Following(stub, client, **options))
+            return made[-1]
+
+        follow.stub = stub
+        yield follow
+        for each in made:
+            each.task.cancel()
+        await asyncio.gather(*(each.task for each in made), return_exceptions=True)
+
+
+async def test_it_lists_and_then_follows(following):
+    """What is there is told as ADDED, then every change once."""
+    following.stub.put("a")
+    one = following()
+    await one.informer.synced.wait()
+    following.stub.put("b")
+    following.stub.put("a", "2")
+    following.stub.delete("b")
+    await one.until(lambda: len(one.told) == 4)
+    assert one.told == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+    assert one.informer.relists == 1
+
+
+async def test_a_long_list_comes_in_pages(following):
+    """All pages are read before the cache counts as complete."""
+    for number in range(1201):
+        following.stub.put(f"c{number:04}")
+    one = following()
+    await one.informer.synced.wait()
+    assert len(one.informer.cache) == 1201
+
+
+async def test_deletions_in_a_gap_are_found(following):
+    """After 410 the informer lists again and tells what vanished meanwhile, and nothing twice."""
+    for name in ("a", "b", "c"):
+        following.stub.put(name)
+    one = following()
+    await one.level()
+    following.stub.silent = True
+    following.stub.delete("b")
+    following.stub.put("c", "2")
+    following.stub.compact()
+    following.stub.silent = False
+    following.stub.cut()
+    await one.level()
+    assert one.told[3:] in (
+        [("MODIFIED", "c"), ("DELETED", "b")],
+        [("DELETED", "b"), ("MODIFIED", "c")],
+    )
+
+
+async def test_an_object_made_anew_in_a_gap_is_a_deletion_and_an_addition(following):
+    """The same name with another uid is another object."""
+    following.stub.put("a")
+    one = following()
+    await one.level()
+    following.stub.silent = True
+    following.stub.delete("a")
+    following.stub.put("a", "new")
+    following.stub.compact()
+    following.stub.silent = False
+    following.stub.cut()
+    await one.level()
+    assert one.told[1:] == [("DELETED", "a"), ("ADDED", "a")]
+
+
+async def test_a_broken_stream_is_resumed_where_it_broke(following):
+    """A cut connection costs no relist and loses no event."""
+    following.stub.put("a")
+    one = following()
+    await one.level()
+    for number in range(3):
+        following.stub.cut()
+        following.stub.put("a", str(number))
+        await one.level()
+    assert one.informer.relists == 1
+
+
+async def test_a_silent_stream_is_left(following):
+    """A watch without event or bookmark for too long is opened anew."""
+    following.stub.put("a")
+    one = following(stall_s=0.2)
+    await one.level()
+    following.stub.silent = True
+    following.stub.put("a", "2")
+    before = following.stub.watches
+    await one.until(lambda: following.stub.watches > before)
+    following.stub.silent = False
+    following.stub.put("b")
+    await one.level()
+
+
+async def test_errors_of_the_server_are_waited_out(following):
+    """500, 503 and 429 while listing delay the cache and do not end it."""
+    following.stub.put("a")
+    following.stub.faults = [
+        lambda request: status(500, "InternalError"),
+        lambda request: status(503, "ServiceUnavailable"),
+        lambda request: status(429, "TooManyRequests", headers={"Retry-After": "0"}),
+    ]
+    one = following()
+    await one.level()
+
+
+async def test_a_kind_that_is_not_served_is_an_empty_cache_until_it_is(following):
+    """Its absence counts as synced; once it is served (and the informer woken) it is read."""
+    following.stub.served = False
+    one = following()
+    await one.informer.synced.wait()
+    assert one.informer.served is False
+    following.stub.served = True
+    following.stub.put("a")
+    one.informer.wake()
+    await one.level()
+    assert one.informer.served is True
+
+
+async def test_a_poison_object_loses_itself_alone(following):
+    """A transform or callback that raises does not stop the others."""
+
+    def picky(obj, previous):
+        if obj["data"]["value"] == "bad":
+            raise ValueError("poison")
+        return obj
+
+    following.stub.put("a", "bad")
+    following.stub.put("b")
+    one = following()
+    one.informer._transform = picky
+    await one.informer.synced.wait()
+    following.stub.put("c", "bad")
+    following.stub.put("d")
+    await one.until(lambda: ("team", "d") in one.informer.cache)
+    assert set(one.values()) == {"b", "d"}
