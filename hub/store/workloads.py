@@ -178,7 +178,7 @@ def _standing(unit: Unit, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
             select(c.uid, c.epoch, c.state, c.kind, c.namespace, c.name, c.cluster)
             .where(c.uid.in_(chunk))
             .with_for_update()
-        )
+        ).all()
         for uid, epoch, state, kind, namespace, name, cluster in rows:
             found[uid] = {
                 "epoch": epoch,
