@@ -55,7 +55,7 @@ _EXPLAIN: dict[str, Bulk] = {}  # by dialect
 
 def considered(unit: Unit) -> Iterable[Standing]:
     """Every workload that waits or is charged."""
-    rows = unit.conn.execute(select(*_COLUMNS).where(_c.state.in_(_CONSIDERED)))
+    rows = unit.conn.execute(select(*_COLUMNS).where(_c.state.in_(_CONSIDERED))).all()
     return map(Standing._make, rows)
 
 
@@ -64,7 +64,7 @@ def standing(unit: Unit, uids: Iterable[str]) -> list[Standing]:
     return [
         Standing._make(row)
         for chunk in _chunks(uids)
-        for row in unit.conn.execute(select(*_COLUMNS).where(_c.uid.in_(chunk)))
+        for row in unit.conn.execute(select(*_COLUMNS).where(_c.uid.in_(chunk))).all()
     ]
 
 

@@ -22,12 +22,10 @@ from hub.domain.plan import Miss, Reason, Score, Verdict
 from hub.domain.policy import Preferred, Required
 from hub.domain.room import NodeAsk, Room
 
-_ALL_LISTED: Final = (
-    32  # fleets up to this size: a decision lists the best seven others, else three
-)
-_OTHERS_OF_FEW: Final = 7
-_OTHERS_OF_MANY: Final = 3
-_NEVER: Final = np.iinfo(np.int64).min
+# Others that a decision lists: a placement's status shows many, a queue's own in a small fleet all;
+# in a large fleet the runner-up tells enough and costs next to nothing.
+_OF_PLACEMENT: Final = 19
+_OF_SMALL_FLEET: Final = 7
 
 
 class Choice(NamedTuple):
@@ -42,15 +40,21 @@ class Choice(NamedTuple):
 class Bid:
     """Equal workloads looking for clusters: their ranking, their fitting, and who may not."""
 
-    __slots__ = ("_fitting", "_names", "_ranking", "_rejected")
+    __slots__ = ("_fitting", "_listed", "_names", "_ranking", "_rejected")
 
     def __init__(
-        self, room: Room, ranking: Ranking, fitting: Fitting, rejected: tuple[Verdict, ...]
+        self,
+        names: Sequence[str],
+        ranking: Ranking,
+        fitting: Fitting,
+        rejected: tuple[Verdict, ...],
+        listed: int,
     ) -> None:
-        self._names = room.layout.names
+        self._names = names
         self._ranking = ranking
         self._fitting = fitting
         self._rejected = rejected
+        self._listed = listed  # how many others a decision shows
 
     def place(self) -> Choice | None:
         """Take room in the best cluster; None, with nothing taken, where none can hold it."""
@@ -61,13 +65,12 @@ class Bid:
         chosen = ranking.listed(at)
         competing = fitting.competing
         shown: list[Score] = []
-        if len(competing) <= _ALL_LISTED:
-            order = np.argsort(-competing, kind="stable").tolist()
-            shown = [ranking.listed(a) for a in order[: fitting.count] if a != at]
-            shown = shown[:_OTHERS_OF_FEW]
-        elif fitting.count > 1:
+        if self._listed == 1 and fitting.count > 1:
             competing[at] = CLOSED
             shown = [ranking.listed(int(competing.argmax()))]
+        elif fitting.count > 1:
+            order = np.argsort(-competing, kind="stable")[: min(fitting.count, self._listed + 1)]
+            shown = [ranking.listed(a) for a in order.tolist() if a != at][: self._listed]
         others = fitting.count - 1 - len(shown)
         return Choice(self._names[at], (chosen, *shown), self._rejected, others)
 
@@ -108,7 +111,10 @@ class Desk:
     def bid(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> "Bid":
         """What places workloads of this demand under these flavors."""
         rejected = self._sieve(demand.constraints)[0].rejected[: misses.VERDICTS]
-        return Bid(self._room, self._ranking(demand), self._fitting(demand, asks), rejected)
+        small = len(self._clusters) <= _OF_SMALL_FLEET + 1
+        others = _OF_PLACEMENT if demand.placement else _OF_SMALL_FLEET if small else 1
+        ranking, fitting = self._ranking(demand), self._fitting(demand, asks)
+        return Bid(self._room.layout.names, ranking, fitting, rejected, others)
 
     def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
         """Why no cluster holds it, and which came nearest."""
