@@ -42,7 +42,7 @@ from shared.parent import die_with_parent
 _GRACE_S = 3
 # The loop and the store's threads pass the interpreter to and fro with every request; Python's 5 ms
 # would be the better part of a request's time.
-_SWITCH_S = 0.005
+_SWITCH_S = 0.0005
 _logger = structlog.get_logger(__name__)
 Run = Callable[[], Awaitable[None]]
 

@@ -5,7 +5,6 @@ reading, else when the limit is passed), encodings, and Accept headers it can no
 escapes from below into a problem, without a traceback on the wire.
 """
 
-import uuid
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.api.errors import problem, refused
 from hub.services.hub import StoreUnavailable
+from hub.services.ids import request_id as new_request_id
 from hub.services.limits import Api
 from shared.errors import Rejected
 
@@ -34,7 +34,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = uuid.uuid4().hex
+        request_id = new_request_id()
         scope.setdefault("state", {})["request_id"] = request_id
         started = False
 

@@ -227,12 +227,3 @@ def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
         ],
     )
     workloads.add(unit, [row for _, row in accepted])
-    for _, row in accepted:
-        unit.event(
-            uid=row["uid"],
-            kind="Job",
-            namespace=row["namespace"],
-            name=row["name"],
-            reason="Submitted",
-            message=row["message"] or f"waits in queue {row['queue']}",
-        )

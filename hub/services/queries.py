@@ -88,8 +88,10 @@ def get_job_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any]:
 
 def job_events(unit: Unit, uid: str, limit: int) -> dict[str, Any]:
     """The newest `limit` events of a job, oldest first. Raises Rejected: NotFound."""
-    find_job(unit, uid)
+    job = find_job(unit, uid)
     rows = events.list_events(unit, uid=uid, limit=limit, newest_first=True)
+    if len(rows) < limit:
+        rows.append(_submitted(job))
     return {"items": [views.event(row) for row in reversed(rows)]}
 
 
@@ -113,6 +115,21 @@ def list_events(
     return {
         "items": [views.event(row) for row in reversed(rows)],
         "continue": pager.token([rows[-1]["id"]]) if more else "",
+    }
+
+
+def _submitted(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The first event of every job. It says what the job's row says, so it is not stored beside it."""
+    return {
+        "id": 0,
+        "at": job["created_at"],
+        "uid": job["uid"],
+        "kind": job["kind"],
+        "namespace": job["namespace"],
+        "name": job["name"],
+        "type": "Normal",
+        "reason": "Submitted",
+        "message": f"from {job['origin']}, to queue {job['queue'] or '(none)'}",
     }
 
 

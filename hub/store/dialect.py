@@ -9,6 +9,9 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool, StaticPool
 
 BUSY_TIMEOUT_S = 30
+# Pages of 4 KiB in the log before they are moved into the file: 32 MiB, so that a burst of commits
+# pays for few moves.
+CHECKPOINT_PAGES = 8192
 # Bound parameters of one statement: SQLite's limit is 32,766, PostgreSQL's 65,535.
 CHUNK = 900
 
@@ -57,6 +60,7 @@ def _engine(
         for pragma in (
             "PRAGMA journal_mode=WAL",
             f"PRAGMA journal_size_limit={64 << 20}",
+            f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}",
             "PRAGMA temp_store=MEMORY",
             f"PRAGMA cache_size=-{64 << 10}",
             *pragmas,

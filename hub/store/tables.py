@@ -24,6 +24,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData(
@@ -222,7 +223,12 @@ workloads = Table(
     UniqueConstraint("namespace", "name", "live"),
     Index("ix_workloads_state", "state"),
     Index("ix_workloads_created_at", "created_at", "uid"),
-    Index("ix_workloads_finished_at", "finished_at"),
+    Index(
+        "ix_workloads_finished_at",
+        "finished_at",
+        sqlite_where=text("finished_at IS NOT NULL"),
+        postgresql_where=text("finished_at IS NOT NULL"),
+    ),
 )
 # Why equal jobs of one queue wait: per class, written when it changes.
 explanations = Table(
