@@ -58,7 +58,7 @@ class JobPod:
         # The node's last write may end the pod and take the finalizer off at once: see `pods`.
         ended_now = before is not None and before.uncounted and before.phase not in TERMINAL
         self.uncounted: bool = self.held or (ended_now and self.phase in TERMINAL)
-        self.ready = _is_ready(status)
+        self.ready = self.phase == "Running" and _is_ready(status)
         self.index = job_indexes.of_annotations(annotations)
         self.failures = _count(annotations.get(INDEX_FAILURES))
         self.ignored_failures = _count(annotations.get(INDEX_IGNORED_FAILURES))
@@ -212,10 +212,10 @@ def _with_variable(container: Mapping[str, Any], variable: dict[str, Any]) -> di
 
 
 def _is_ready(status: Mapping[str, Any]) -> bool:
-    return any(
-        condition.get("type") == "Ready" and condition.get("status") == "True"
-        for condition in status.get("conditions") or ()
-    )
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "Ready":
+            return bool(condition.get("status") == "True")
+    return False
 
 
 def _count(text: Any) -> int:

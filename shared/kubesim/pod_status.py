@@ -11,8 +11,29 @@ from typing import Any
 from shared.kubesim.strategies import Object
 
 Status = dict[str, Any]
-_STAGES = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-KILLED = 137  # SIGKILL: 128 + 9
+Row = tuple[str, str, str, str]  # a condition's type, status, reason and message
+
+_UNSTARTED: Row = ("PodReadyToStartContainers", "False", "", "")
+_INITIALIZED: Row = ("Initialized", "True", "", "")
+_SCHEDULED: Row = ("PodScheduled", "True", "", "")
+_RUNNING: tuple[Row, ...] = (
+    ("PodReadyToStartContainers", "True", "", ""),
+    _INITIALIZED,
+    ("Ready", "True", "", ""),
+    ("ContainersReady", "True", "", ""),
+)
+_SUCCEEDED: tuple[Row, ...] = (
+    _UNSTARTED,
+    ("Initialized", "True", "PodCompleted", ""),
+    ("Ready", "False", "PodCompleted", ""),
+    ("ContainersReady", "False", "PodCompleted", ""),
+)
+_FAILED: tuple[Row, ...] = (
+    _UNSTARTED,
+    _INITIALIZED,
+    ("Ready", "False", "PodFailed", ""),
+    ("ContainersReady", "False", "PodFailed", ""),
+)
 
 
 def accepted(pod: Object, host_ip: str, stamp: str) -> Object:
@@ -31,13 +52,8 @@ def accepted(pod: Object, host_ip: str, stamp: str) -> Object:
     if not begun:
         waiting = {"waiting": {"reason": "PodInitializing"}}
         status["initContainerStatuses"] = [_container(c, waiting) for c in spec["initContainers"]]
-    names = [c["name"] for c in spec["containers"]]
-    why = ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
-    _set(status, "PodReadyToStartContainers", "False", stamp)
-    _set(status, "Initialized", "True", stamp)
-    _set(status, "Ready", "False", stamp, *why)
-    _set(status, "ContainersReady", "False", stamp, *why)
-    _set(status, "PodScheduled", "True", stamp)
+    rows = (_UNSTARTED, _INITIALIZED, *_not_ready(spec), _SCHEDULED)
+    _set(status, rows, stamp)
     return {**pod, "status": status}
 
 
@@ -53,7 +69,7 @@ def unschedulable(pod: Object, reason: str, message: str, stamp: str) -> Object 
     if present and present.get("reason") == reason and present.get("message") == message:
         return None
     status.setdefault("phase", "Pending")
-    _set(status, "PodScheduled", "False", stamp, reason, message)
+    _set(status, [("PodScheduled", "False", reason, message)], stamp)
     return {**pod, "status": status}
 
 
@@ -73,8 +89,7 @@ def running(pod: Object, stamp: str) -> Object:
         status["initContainerStatuses"] = [
             _initialised(c, stamp, pod["metadata"]["uid"]) for c in pod["spec"]["initContainers"]
         ]
-    for stage in _STAGES[:4]:
-        _set(status, stage, "True", stamp)
+    _set(status, _RUNNING, stamp)
     return {**pod, "status": status}
 
 
@@ -115,10 +130,7 @@ def crashed(pod: Object, code: int, wait_s: float, stamp: str) -> Object:
             }
         )
     status["containerStatuses"] = statuses
-    names = " ".join(c["name"] for c in statuses)
-    why = ("ContainersNotReady", f"containers with unready status: [{names}]")
-    _set(status, "Ready", "False", stamp, *why)
-    _set(status, "ContainersReady", "False", stamp, *why)
+    _set(status, _not_ready(pod["spec"]), stamp)
     return {**pod, "status": status}
 
 
@@ -148,18 +160,14 @@ def ended(pod: Object, code: int, stamp: str, *, reason: str = "", message: str 
             }
             for container in status["containerStatuses"]
         ]
-    why = "PodCompleted" if code == 0 else "PodFailed"
-    _set(status, "PodReadyToStartContainers", "False", stamp)
-    _set(status, "Initialized", "True", stamp, why if code == 0 else "")
-    _set(status, "Ready", "False", stamp, why)
-    _set(status, "ContainersReady", "False", stamp, why)
+    _set(status, _SUCCEEDED if code == 0 else _FAILED, stamp)
     return {**pod, "status": status}
 
 
 def disrupted(pod: Object, reason: str, message: str, stamp: str) -> Object:
     """The pod with the condition DisruptionTarget."""
     status: Status = dict(pod.get("status") or {})
-    _set(status, "DisruptionTarget", "True", stamp, reason, message)
+    _set(status, [("DisruptionTarget", "True", reason, message)], stamp)
     return {**pod, "status": status}
 
 
@@ -183,20 +191,6 @@ def pod_ip(pod: Object) -> str:
     """An address in 10.0.0.0/8 that stays the same for the pod's life."""
     digest = hashlib.blake2s(pod["metadata"]["uid"].encode(), digest_size=3).digest()
     return f"10.{64 + digest[0] % 64}.{digest[1]}.{1 + digest[2] % 254}"
-
-
-def qos_class(spec: Mapping[str, Any]) -> str:
-    """Guaranteed, Burstable or BestEffort, by the containers' cpu and memory."""
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    resources = [container.get("resources") or {} for container in containers]
-    if not any(r.get("requests") or r.get("limits") for r in resources):
-        return "BestEffort"
-    for entry in resources:
-        limits = entry.get("limits") or {}
-        requests = {**limits, **(entry.get("requests") or {})}
-        if any(limits.get(n) is None or requests[n] != limits[n] for n in ("cpu", "memory")):
-            return "Burstable"
-    return "Guaranteed"
 
 
 def _container(
@@ -246,30 +240,30 @@ def _terminated(container: Mapping[str, Any], code: int, stamp: str) -> dict[str
     return made
 
 
-def _set(
-    status: Status, kind: str, value: str, stamp: str, reason: str = "", message: str = ""
-) -> None:
-    """Set a condition in a status that this module owns; its list is copied first."""
-    present = _condition(status, kind)
-    since = stamp
-    if present is not None and present.get("status") == value:
-        since = present.get("lastTransitionTime", stamp)
-    condition: dict[str, Any] = {
-        "type": kind,
-        "status": value,
-        "lastProbeTime": None,
-        "lastTransitionTime": since,
-    }
-    if reason:
-        condition["reason"] = reason
-    if message:
-        condition["message"] = message
-    conditions: list[dict[str, Any]] = list(status.get("conditions") or ())
-    if present is None:
-        conditions.append(condition)
-    else:
-        conditions[conditions.index(present)] = condition
-    status["conditions"] = conditions
+def _set(status: Status, rows: Sequence[Row], stamp: str) -> None:
+    """Set conditions in a status that this module owns: those there keep their place and since when."""
+    found = {condition["type"]: condition for condition in status.get("conditions") or ()}
+    for kind, value, reason, message in rows:
+        present = found.get(kind)
+        kept = present is not None and present.get("status") == value
+        condition: dict[str, Any] = {
+            "type": kind,
+            "status": value,
+            "lastProbeTime": None,
+            "lastTransitionTime": present["lastTransitionTime"] if present and kept else stamp,
+        }
+        if reason:
+            condition["reason"] = reason
+        if message:
+            condition["message"] = message
+        found[kind] = condition
+    status["conditions"] = list(found.values())
+
+
+def _not_ready(spec: Mapping[str, Any]) -> tuple[Row, Row]:
+    names = " ".join(container["name"] for container in spec["containers"])
+    why = ("False", "ContainersNotReady", f"containers with unready status: [{names}]")
+    return ("Ready", *why), ("ContainersReady", *why)
 
 
 def _condition(status: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
