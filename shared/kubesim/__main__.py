@@ -12,6 +12,7 @@ import yaml
 
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.pki import write_private
+from shared.kubesim.process import calm_collector
 from shared.parent import die_with_parent
 
 
@@ -38,6 +39,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     await cluster.start()
+    calm_collector()
     if arguments.kubeconfig:
         write_private(arguments.kubeconfig, cluster.kubeconfig_text().encode())
     sys.stdout.write(f"ready {cluster.url}\n")

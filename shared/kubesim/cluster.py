@@ -17,12 +17,11 @@ import structlog
 import uvicorn
 
 from shared.clock import Clock, SystemClock
-from shared.kubesim import errors
 from shared.kubesim.apply import Applier
 from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
 from shared.kubesim.builtin_strategies import built_in_strategies
-from shared.kubesim.calls import Call, Reply, User, json_reply
+from shared.kubesim.calls import User
 from shared.kubesim.crd import CrdController
 from shared.kubesim.faults import Faults
 from shared.kubesim.fields import FieldChecker
@@ -150,6 +149,8 @@ class SimCluster:
             ssl_certfile=str(self._certificates.certificate),
             ssl_keyfile=str(self._certificates.key),
             http="httptools",
+            ws="none",
+            proxy_headers=False,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -262,21 +263,7 @@ class SimCluster:
         server.subresources["pods/eviction"] = pods.evict
         server.subresources["serviceaccounts/token"] = reviews.issue_token
         server.subresources["*/scale"] = scale.answer
+        nodes = NodeEndpoint(self.behaviours.nodes)
         openapi = OpenApi(self.registry, self.crds.raw_schema)
-        server.routes += [reviews.answer, openapi.answer, self.faults.answer, self._answer_nodes]
+        server.routes += [reviews.answer, openapi.answer, self.faults.answer, nodes.answer]
         server.intercept = self.faults
-
-    async def _answer_nodes(self, call: Call) -> Reply | None:
-        """`POST /_sim/nodes/ACTION`, for administrators: add, remove, cordon, lose, find nodes."""
-        parts = call.path.strip("/").split("/")
-        if parts[:2] != ["_sim", "nodes"] or call.method != "POST":
-            return None
-        if "system:masters" not in call.user.groups:
-            raise errors.forbidden("nodes", "", "", "for administrators only")
-        body = call.json()
-        if not isinstance(body, dict):
-            raise errors.bad_request("the body must be an object")
-        action = parts[2] if len(parts) > 2 else str(body.pop("action", "add"))
-        node = self.behaviours.nodes_request(action, body)
-        await self.durability.committed(self.store.rv)
-        return json_reply(node if node is not None else {"status": "Success"})

@@ -1,17 +1,18 @@
 """What outlasts a restart: objects and watch history in SQLite, written by group commit.
 
-Changes are applied in memory in order and handed to one writer thread, which commits everything that
-waits in one transaction (WAL, synchronous=FULL). Replies and watch events leave only after it
-(`committed`, `WatchHub.release`), so a kill -9 loses no acknowledged write and no watcher has seen a
-write that vanishes. Writes are prefixes: what is on disk is always a state that memory went through.
+Changes are applied in memory in order; everything that waits is committed in one transaction (WAL,
+synchronous=FULL). Replies and watch events leave only after it (`committed`, `WatchHub.release`), so
+a kill -9 loses no acknowledged write and no watcher has seen a write that vanishes. Writes are
+prefixes: what is on disk is always a state that memory went through.
+
+Rows are inserted in the event loop: a thread would fight the loop for the interpreter lock at every
+row. The commit, which waits for the disk, moves to a thread of its own where the disk is slow.
 """
 
 import asyncio
 import sqlite3
-import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import orjson
@@ -28,6 +29,7 @@ log = structlog.get_logger(__name__)
 KEPT_CHANGES = 50_000
 _PRUNE_EVERY = 5_000
 _RETRY_S = 0.2
+_SLOW_COMMIT_S = 0.001
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
     key TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL,
@@ -52,26 +54,30 @@ class Journal:
         self._hub = hub
         self._wire = wire
         self._pending: list[Row] = []
-        self._changed = threading.Condition()
-        self._closing = False
-        self._thread: threading.Thread | None = None
+        self._committing = False
+        self._scheduled = False
+        self._commit_s = 0.0  # how long a commit takes, smoothed
+        self._since_pruned = 0
+        self._database: sqlite3.Connection | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kubesim-journal")
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.durable_rv = 0
 
     def load(self) -> None:
         """Fill the store and the watch history with what was kept, then follow the store."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._connection() as database:
-            database.executescript(_SCHEMA)
-            objects = [
-                (str(key), orjson.loads(body))
-                for key, body in database.execute("SELECT key, body FROM objects")
-            ]
-            rows = database.execute(
-                "SELECT rv, type, key, body FROM changes ORDER BY rv"
-            ).fetchall()
-            floor = database.execute("SELECT rv FROM floor").fetchone()
+        database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.executescript(_SCHEMA)
+        self._database = database
+        objects = [
+            (str(key), orjson.loads(body))
+            for key, body in database.execute("SELECT key, body FROM objects")
+        ]
+        rows = database.execute("SELECT rv, type, key, body FROM changes ORDER BY rv").fetchall()
+        floor = database.execute("SELECT rv FROM floor").fetchone()
         events = _events(rows)
         rv = events[-1].rv if events else 0
         self._store.restore(objects, rv)
@@ -82,19 +88,15 @@ class Journal:
     def start(self) -> None:
         """Begin to write; needs a running event loop."""
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(
-            target=self._write_all, name="kubesim-journal", daemon=True
-        )
-        self._thread.start()
+        self._schedule()
 
     async def stop(self) -> None:
         """Write what is left and close."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
-            self._thread = None
+        await self.committed(self._pending[-1][0] if self._pending else self.durable_rv)
+        self._thread.shutdown()
+        if self._database is not None:
+            self._database.close()
+            self._database = None
 
     async def committed(self, rv: int) -> None:
         """Return once every change up to `rv` is on disk."""
@@ -104,68 +106,75 @@ class Journal:
         self._waiting.append((rv, future))
         await future
 
-    # --- in the event loop -----------------------------------------------------------------------
+    # --- inside ----------------------------------------------------------------------------------
 
     def _note(self, event: Event) -> None:
         namespace, name = metadata.identity(event.object)
         body = self._wire.of(event.object)
-        with self._changed:
-            self._pending.append((event.rv, event.type, event.resource_key, namespace, name, body))
-            self._changed.notify()
+        self._pending.append((event.rv, event.type, event.resource_key, namespace, name, body))
+        self._schedule()
 
-    def _settle(self, rv: int) -> None:
-        """Everything up to `rv` is on disk: tell watchers and those who wait."""
-        self.durable_rv = rv
+    def _schedule(self) -> None:
+        """Write after what is ready in this turn of the loop, so that it shares one commit."""
+        if self._loop is not None and self._pending and not (self._scheduled or self._committing):
+            self._scheduled = True
+            self._loop.call_soon(self._write_group)
+
+    def _write_group(self) -> None:
+        assert self._loop is not None
+        self._scheduled = False
+        rows, self._pending = self._pending, []
+        slow = self._commit_s >= _SLOW_COMMIT_S
+        try:
+            self._insert(rows)
+            if not slow:
+                self._commit()
+        except sqlite3.Error as fault:
+            self._failed(rows, fault)
+            return
+        if not slow:
+            self._settle(rows)
+            return
+        self._committing = True
+        done = self._loop.run_in_executor(self._thread, self._commit)
+        done.add_done_callback(lambda future: self._committed(rows, future))
+
+    def _committed(self, rows: list[Row], future: asyncio.Future[None]) -> None:
+        self._committing = False
+        fault = future.exception()
+        if fault is None:
+            self._settle(rows)
+        else:
+            self._failed(rows, fault)
+
+    def _failed(self, rows: list[Row], fault: BaseException) -> None:
+        """A failing disk is tried again, and nobody is told meanwhile."""
+        assert self._loop is not None
+        log.error(
+            "journal_write_failed", path=str(self._path), changes=len(rows), error=str(fault)
+        )
+        database = self._open_database()
+        if database.in_transaction:
+            database.rollback()
+        self._pending = [*rows, *self._pending]
+        self._scheduled = True
+        self._loop.call_later(_RETRY_S, self._write_group)
+
+    def _settle(self, rows: list[Row]) -> None:
+        """The group is on disk: tell watchers and those who wait."""
+        rv = self.durable_rv = rows[-1][0]
         self._hub.release(rv)
         # Waiters ask for the newest version there is, so they stand in order.
         while self._waiting and self._waiting[0][0] <= rv:
             _, future = self._waiting.popleft()
             if not future.done():
                 future.set_result(None)
+        self._schedule()
 
-    # --- in the writer thread --------------------------------------------------------------------
-
-    def _write_all(self) -> None:
-        with self._connection() as database:
-            since_pruned = 0
-            while True:
-                rows = self._next_rows()
-                if not rows:
-                    return
-                self._commit(database, rows)
-                since_pruned += len(rows)
-                if since_pruned >= _PRUNE_EVERY:
-                    since_pruned = 0
-                    self._prune(database, rows[-1][0] - KEPT_CHANGES)
-
-    def _next_rows(self) -> list[Row]:
-        with self._changed:
-            while not self._pending and not self._closing:
-                self._changed.wait()
-            rows, self._pending = self._pending, []
-            return rows
-
-    def _commit(self, database: sqlite3.Connection, rows: list[Row]) -> None:
-        """Write one group; a failing disk is tried again, and nobody is told meanwhile."""
-        while True:
-            try:
-                self._write(database, rows)
-                break
-            except sqlite3.Error:
-                log.exception("journal_write_failed", path=str(self._path), changes=len(rows))
-                if database.in_transaction:
-                    database.rollback()
-                with self._changed:
-                    if self._closing:
-                        return
-                    self._changed.wait(_RETRY_S)
-        assert self._loop is not None
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._settle, rows[-1][0])
-
-    def _write(self, database: sqlite3.Connection, rows: list[Row]) -> None:
+    def _insert(self, rows: list[Row]) -> None:
+        database = self._open_database()
         # Of several versions of an object in one group only the last needs to reach `objects`.
-        last = {(row[2], row[3], row[4]): row for row in rows}
+        last = {row[2:5]: row for row in rows}
         kept = [(*place, row[5]) for place, row in last.items() if row[1] != "DELETED"]
         gone = [place for place, row in last.items() if row[1] == "DELETED"]
         database.execute("BEGIN IMMEDIATE")
@@ -177,31 +186,26 @@ class Journal:
         database.executemany(
             "DELETE FROM objects WHERE key = ? AND namespace = ? AND name = ?", gone
         )
-        database.execute("COMMIT")
+        self._since_pruned += len(rows)
+        if self._since_pruned >= _PRUNE_EVERY:
+            self._since_pruned = 0
+            self._prune(database, rows[-1][0] - KEPT_CHANGES)
 
     def _prune(self, database: sqlite3.Connection, rv: int) -> None:
-        """Forget changes up to `rv`; a watch from before gets 410 after a restart."""
-        if rv <= 0:
-            return
-        try:
-            database.execute("BEGIN IMMEDIATE")
+        """Forget changes up to `rv`: a watch from before gets 410 after a restart."""
+        if rv > 0:
             database.execute("DELETE FROM changes WHERE rv <= ?", (rv,))
             database.execute("INSERT OR REPLACE INTO floor VALUES (1, ?)", (rv,))
-            database.execute("COMMIT")
-        except sqlite3.Error:
-            log.exception("journal_prune_failed", path=str(self._path))
-            if database.in_transaction:
-                database.rollback()
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        database = sqlite3.connect(self._path, isolation_level=None)
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")
-            yield database
-        finally:
-            database.close()
+    def _commit(self) -> None:
+        started = self._store.clock.monotonic()
+        self._open_database().execute("COMMIT")
+        took = self._store.clock.monotonic() - started
+        self._commit_s += (took - self._commit_s) / 8
+
+    def _open_database(self) -> sqlite3.Connection:
+        assert self._database is not None, "load comes first, nothing follows stop"
+        return self._database
 
 
 def _events(rows: list[tuple[int, EventType, str, bytes]]) -> list[Event]:

@@ -53,13 +53,16 @@ class Entry:
     api_version: str
     subresource: str = ""
     time: str = ""
-    fields: FieldSet | None = field(default=None)
+    fields: FieldSet | None = None
+    source: dict[str, Any] | None = field(default=None, compare=False)  # the row it was read from
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
         return (self.manager, self.operation, self.api_version, self.subresource)
 
     def row(self) -> dict[str, Any]:
+        if self.source is not None:
+            return self.source
         row = {
             "manager": self.manager,
             "operation": self.operation,
@@ -87,6 +90,7 @@ def read_entries(obj: Object) -> list[Entry]:
                     row.get("subresource", ""),
                     row.get("time", ""),
                     fields,
+                    row,
                 )
             )
     return entries
@@ -121,6 +125,9 @@ class ManagedFields:
 
     def _change(self, resource: Resource, new: Object, old: Object | None) -> typed.Comparison:
         schema = self._schema_of(resource)
+        if old is None:
+            created = typed.created_set(schema, new)
+            return typed.Comparison(fieldset.without_trees(created, _NEVER_OWNED), None, None)
         change = typed.compare(schema, old, new)
         return typed.Comparison(
             fieldset.without_trees(change.added, _NEVER_OWNED),
@@ -131,7 +138,7 @@ class ManagedFields:
     def _stamped(self, before: Entry, fields: FieldSet | None) -> Entry:
         if fields == before.fields:
             return before
-        return replace(before, fields=fields, time=metadata.stamp(self._clock.now()))
+        return replace(before, fields=fields, source=None, time=metadata.stamp(self._clock.now()))
 
     def applied(
         self,
@@ -204,7 +211,9 @@ def _without(entries: Iterable[Entry], taken: FieldSet | None) -> list[Entry]:
     left = []
     for entry in entries:
         fields = fieldset.difference(entry.fields, taken)
-        left.append(entry if fields == entry.fields else replace(entry, fields=fields))
+        left.append(
+            entry if fields == entry.fields else replace(entry, fields=fields, source=None)
+        )
     return left
 
 

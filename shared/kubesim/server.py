@@ -92,6 +92,8 @@ class ApiServer:
             return await self._answer(call, receive, send)
         except ConnectionCut:
             _cut(send)
+            await self._store.clock.sleep(0)  # uvicorn learns of it in the next turn
+            await self._store.clock.sleep(0)
             return None
         except errors.ApiError as error:
             # A refusal shows what is there, too: it waits like any other reply.
@@ -143,18 +145,22 @@ class ApiServer:
 
     async def _reply(self, call: Call, verb: str) -> Reply:
         if call.resource is None:
-            return await self._elsewhere(call)
-        special = self.subresources.get(f"{call.resource.key}/{call.subresource}")
-        special = special or self.subresources.get(f"*/{call.subresource}")
-        if call.subresource and special:
-            reply = await special(call)
-        elif call.subresource in ("", "status", "finalize"):
-            reply = self._plain(call, verb)
+            reply = await self._elsewhere(call)
         else:
-            raise errors.no_such_path()
+            reply = await self._of_resource(call, verb)
         # Also reads wait: nobody may see a write that a crash could take back.
         await self._durability.committed(self._store.rv)
         return reply
+
+    async def _of_resource(self, call: Call, verb: str) -> Reply:
+        assert call.resource is not None
+        special = self.subresources.get(f"{call.resource.key}/{call.subresource}")
+        special = special or self.subresources.get(f"*/{call.subresource}")
+        if call.subresource and special:
+            return await special(call)
+        if call.subresource in ("", "status", "finalize"):
+            return self._plain(call, verb)
+        raise errors.no_such_path()
 
     async def _elsewhere(self, call: Call) -> Reply:
         for route in self.routes:

@@ -12,6 +12,7 @@ from shared.kubesim.fieldset import SELF, FieldSet
 from shared.kubesim.schema import ANY, Schema
 
 _ABSENT = object()
+_LEAF: FieldSet = {}  # shared: sets are not changed once made
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,35 @@ def _key_defaults(schema: Schema) -> dict[str, Any]:
 
 
 def compare(schema: Schema, old: Any, new: Any) -> Comparison:
-    """What an updater that wrote `new` over `old` (None: nothing) has changed."""
+    """What an updater that wrote `new` over `old` has changed."""
     walk = _Compare()
-    walk.visit(schema, {} if old is None else old, new, (), creating=old is None)
+    walk.visit(schema, old, new, ())
     return Comparison(walk.added, walk.removed, walk.modified)
+
+
+def created_set(schema: Schema, value: dict[str, Any]) -> FieldSet:
+    """What the creator of an object owns: all of it.
+
+    Structs and lists that Go always has (`Schema.zero`) were there before, as their zero value: of
+    them only what is inside is owned. On the path of every create, hence without `Comparison`.
+    """
+    children: FieldSet = {}
+    for name, item in value.items():
+        kind = type(item)
+        if kind is not dict and kind is not list:
+            children["f:" + name] = _LEAF
+            continue
+        field = schema.field(name) or ANY
+        if not field.zero or not item or is_leaf(field, item):
+            children["f:" + name] = _whole(field, item)
+        elif kind is dict:
+            children["f:" + name] = created_set(field, item)
+        else:
+            inner = field.element or ANY
+            children["f:" + name] = {
+                element: _whole(inner, one) for element, one in elements(field, item).items()
+            }
+    return children
 
 
 class _Compare:
@@ -95,55 +121,31 @@ class _Compare:
         self.removed: FieldSet | None = None
         self.modified: FieldSet | None = None
 
-    def visit(
-        self, schema: Schema, old: Any, new: Any, path: tuple[str, ...], *, creating: bool = False
-    ) -> None:
+    def visit(self, schema: Schema, old: Any, new: Any, path: tuple[str, ...]) -> None:
         if old is new:
             return
         if old is _ABSENT:
             self.added = _with(self.added, path, _whole(schema, new))
-            return
-        if new is _ABSENT:
+        elif new is _ABSENT:
             self.removed = _with(self.removed, path, _whole(schema, old))
-            return
-        both_dicts = isinstance(old, dict) and isinstance(new, dict)
-        both_lists = isinstance(old, list) and isinstance(new, list)
-        value = new if new is not None else old
-        if creating and old is None and isinstance(new, list) and not is_leaf(schema, new):
-            old, both_lists = [], True
-        if is_leaf(schema, value) or not (both_dicts or both_lists):
+        elif type(old) is not type(new) or is_leaf(schema, new):
             if old != new:
                 self.modified = _with(self.modified, path, {})
-            return
-        if both_lists:
+        elif isinstance(new, list):
             self._lists(schema, old, new, path)
         else:
-            self._dicts(schema, old, new, path, creating=creating)
+            self._dicts(schema, old, new, path)
 
     def _dicts(
-        self,
-        schema: Schema,
-        old: dict[str, Any],
-        new: dict[str, Any],
-        path: tuple[str, ...],
-        *,
-        creating: bool,
+        self, schema: Schema, old: dict[str, Any], new: dict[str, Any], path: tuple[str, ...]
     ) -> None:
         for name, value in new.items():
-            field = schema.field(name) or ANY
             before = old.get(name, _ABSENT)
-            zero = creating and before is _ABSENT and field.zero
-            if zero:
-                # In Go the field is there with its zero value; only what differs is added.
-                if field.type == "object" and not field.atomic:
-                    before = {}
-                elif field.type == "list" and field.list_type != "atomic":
-                    before = None
-            self.visit(field, before, value, (*path, f"f:{name}"), creating=zero)
+            if before is not value:
+                self.visit(schema.field(name) or ANY, before, value, (*path, f"f:{name}"))
         for name, value in old.items():
             if name not in new:
-                field = schema.field(name) or ANY
-                self.visit(field, value, _ABSENT, (*path, f"f:{name}"))
+                self.visit(schema.field(name) or ANY, value, _ABSENT, (*path, f"f:{name}"))
 
     def _lists(
         self, schema: Schema, old: list[Any], new: list[Any], path: tuple[str, ...]
@@ -159,16 +161,20 @@ class _Compare:
 
 def _whole(schema: Schema, value: Any) -> FieldSet:
     """The set of a subtree that appeared or went: every node is a member."""
-    if is_leaf(schema, value) or not value:
-        return {}
-    children: FieldSet = {}
+    if not value or is_leaf(schema, value):
+        return _LEAF
+    node: FieldSet = {SELF: _LEAF}
     if isinstance(value, list):
+        inner = schema.element or ANY
         for element, item in elements(schema, value).items():
-            children[element] = _whole(schema.element or ANY, item)
-    else:
-        for name, item in value.items():
-            children[f"f:{name}"] = _whole(schema.field(name) or ANY, item)
-    return {SELF: {}, **children} if children else {}
+            node[element] = _whole(inner, item)
+        return node
+    for name, item in value.items():
+        if isinstance(item, dict | list):
+            node["f:" + name] = _whole(schema.field(name) or ANY, item)
+        else:
+            node["f:" + name] = _LEAF
+    return node
 
 
 def _with(root: FieldSet | None, path: tuple[str, ...], node: FieldSet) -> FieldSet:
