@@ -101,6 +101,7 @@ async def _composed(
         app = create_app(hub, (agents.router, pages.router))
         app.state.agent_sync = sync
         scheduling = SchedulingController(hub, lease.term)
+        app.state.schedule_index = lambda: scheduling.scheduler.index
         yield (
             app,
             [

@@ -1,6 +1,8 @@
 """`/v1/jobs`: submit one, list, look at, cancel, delete."""
 
+import contextlib
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
@@ -19,7 +21,9 @@ from hub.domain.selectors import parse_selector
 from hub.domain.workload import State
 from hub.services import cancel, queries
 from hub.services.drafts import draft
+from hub.services.explain import explain_job
 from hub.services.hub import Hub
+from hub.services.schedule_index import ScheduleIndex
 from hub.services.submissions import Reply, Submission, submit
 from shared.errors import Rejected
 from shared.kinds.registry import parse_job
@@ -28,6 +32,8 @@ from shared.manifests import read_document
 router = new_router()
 _FILTERS = ("namespace", "queue", "state", "cluster", "name")
 _PRECONDITIONS = {"preconditions": dict}
+_LOOKS = 3
+FindIndex = Callable[[], ScheduleIndex | None]
 
 
 @router.post("/v1/jobs", status_code=201)
@@ -104,6 +110,20 @@ async def job_events(request: Request, uid: str) -> Response:
     return Json(await hub_of(request).read(queries.job_events, uid, limit))
 
 
+@router.get("/v1/jobs/{uid}/explain")
+@allow(ADMINISTRATOR, VIEWER)
+async def explain(request: Request, uid: str) -> Response:
+    """Where a job is and why: position, the rule that holds it in numbers, verdict per cluster."""
+    hub = hub_of(request)
+    find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
+    for _ in range(_LOOKS):
+        # The index moves on in the loop while a reader's thread looks at it: if the line changed
+        # under its eyes, it looks again.
+        with contextlib.suppress(RuntimeError, IndexError):
+            return Json(await hub.read(explain_job, uid, find_index()))
+    return Json(await hub.read(explain_job, uid, None))
+
+
 @router.post("/v1/jobs/{uid}/cancel")
 @allow(ADMINISTRATOR)
 async def cancel_job(request: Request, uid: str) -> Response:
@@ -132,3 +152,7 @@ async def _delete(request: Request, hub: Hub, uid: str) -> Response:
     body = await read_object(request, _PRECONDITIONS)
     expected = str(body.get("preconditions", {}).get("uid") or "")
     return Json(await hub.write(cancel.delete_job, uid, caller(request).name, expected))
+
+
+def _no_index() -> None:
+    """Explanations of a hub without scheduler come from the store alone."""
