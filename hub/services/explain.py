@@ -59,7 +59,7 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "admission": row["admission"],
         "decision": row["scores"] if row["epoch"] else None,
         "setAside": row["set_aside"] or {},
-        "timeline": _timeline(unit, uid),
+        "timeline": _timeline(unit, row),
     }
     if row["state"] == State.PENDING:
         told |= _waiting(unit, row, index)
@@ -107,10 +107,16 @@ def _position(index: ScheduleIndex, uid: str) -> Row | None:
     }
 
 
-def _timeline(unit: Unit, uid: str) -> list[Row]:
-    """What happened to it, oldest first."""
-    found = events.list_events(unit, uid=uid, limit=TIMELINE, newest_first=True)
-    return [
+def _timeline(unit: Unit, row: Row) -> list[Row]:
+    """What happened to it, oldest first; its submission stands in its row, not among the events."""
+    submitted = {
+        "at": stamp(row["created_at"]),
+        "type": "Normal",
+        "reason": "Submitted",
+        "message": f"waits in queue {row['queue']}" if row["queue"] else "waits for a queue",
+    }
+    found = events.list_events(unit, uid=row["uid"], limit=TIMELINE, newest_first=True)
+    told = [
         {
             "at": stamp(each["at"]),
             "type": each["type"],
@@ -119,3 +125,4 @@ def _timeline(unit: Unit, uid: str) -> list[Row]:
         }
         for each in reversed(found)
     ]
+    return told if any(t["reason"] == "Submitted" for t in told) else [submitted, *told]

@@ -79,6 +79,10 @@ class Running:
     async def explain(self, uid: str) -> dict[str, Any]:
         return await self.hub.read(explain.explain_job, uid, self.scheduler.index)
 
+    async def change(self, uid: str, **columns: Any) -> None:
+        """Set columns of a job, as another service would."""
+        await self.hub.db.write(lambda unit: workloads.change(unit, [{"uid": uid, **columns}]))
+
     async def transition(self, name: str, uid: str, **columns: Any) -> None:
         """Move a job by hand, as an agent's report would."""
         row = await self.job(uid)
@@ -204,4 +208,26 @@ def _cluster_row(unit: Unit, name: str) -> dict[str, Any]:
         "joined_at": unit.now,
         "heartbeat_at": unit.now,
         "created_at": unit.now,
+    }
+
+
+def a_placement(
+    name: str,
+    group: str,
+    kind: str,
+    selected: str,
+    namespace: str = "",
+    policy: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A placement of one object by name; cluster-scoped without namespace."""
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    selector = {"group": group, "version": "v1", "kind": kind, "name": selected}
+    return {
+        "apiVersion": "placement.kubernetes-fleet.io/v1",
+        "kind": "ResourcePlacement" if namespace else "ClusterResourcePlacement",
+        "metadata": metadata,
+        "spec": {
+            "resourceSelectors": [selector],
+            "policy": policy or {"placementType": "PickAll"},
+        },
     }

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.store import works
-from tests.scheduling.hubs import a_job, a_pool, a_queue, running
+from hub.services import leadership
+from hub.store import settings, works
+from hub.store.errors import StaleTerm
+from tests.scheduling.hubs import a_job, a_placement, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
 
@@ -47,11 +49,11 @@ async def test_quota_is_enforced_and_explained(tmp_path: Path) -> None:
         await hub.apply(*a_queue("gold", quota={"cpu": "2"}))
         uids = await hub.apply(*(a_job(f"job-{n}", queue="gold") for n in range(3)))
         await hub.settle()
-        states = [job["state"] for job in await hub.jobs(uids)]
-        assert Counter(states) == {"Placed": 2, "Pending": 1}
-        last = await hub.job(uids[2])
+        jobs = await hub.jobs(uids)
+        assert Counter(job["state"] for job in jobs) == {"Placed": 2, "Pending": 1}
+        (last,) = [job for job in jobs if job["state"] == "Pending"]
         assert last["reason"] == "WaitingForQuota"
-        told = await hub.explain(uids[2])
+        told = await hub.explain(last["uid"])
         assert told["waiting"]["quota"] == [
             {
                 "flavor": "gold-flavor",
@@ -63,10 +65,11 @@ async def test_quota_is_enforced_and_explained(tmp_path: Path) -> None:
             }
         ]
         assert told["position"] == {"inQueue": 1, "ofQueue": 1, "overall": 1, "ofOverall": 1}
-        await hub.transition("offer", uids[0])
-        await hub.transition("succeed", uids[0])
+        first = next(job["uid"] for job in jobs if job["state"] == "Placed")
+        await hub.transition("offer", first)
+        await hub.transition("succeed", first)
         await hub.settle()
-        assert (await hub.job(uids[2]))["state"] == "Placed"
+        assert (await hub.job(last["uid"]))["state"] == "Placed"
 
 
 async def test_a_job_too_large_for_every_cluster_names_the_nearest_miss(tmp_path: Path) -> None:
@@ -85,3 +88,176 @@ async def test_a_job_too_large_for_every_cluster_names_the_nearest_miss(tmp_path
         await hub.cluster("gpu-1", a_pool(cpu="64", gpu=8))
         await hub.settle()
         assert (await hub.job(uid))["state"] == "Placed"
+
+
+async def test_a_job_whose_queue_is_placed_waits_for_a_placement(tmp_path: Path) -> None:
+    """AwaitingPlacement until a placement selects the Job; then its policy decides."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        await hub.cluster("b", a_pool(cpu="64"))
+        await hub.apply(*a_queue("gold"))
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        placed_queue = a_placement("queues", "kueue.x-k8s.io", "ClusterQueue", "gold")
+        await hub.apply(placed_queue)
+        await hub.settle()
+        assert (await hub.job(uid))["reason"] == "AwaitingPlacement"
+        policy = {
+            "placementType": "PickN",
+            "numberOfClusters": 1,
+            "affinity": {
+                "clusterAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {
+                            "weight": 40,
+                            "preference": {
+                                "propertySorter": {
+                                    "name": "resources.kubernetes-fleet.io/available-cpu",
+                                    "sortOrder": "Ascending",
+                                }
+                            },
+                        }
+                    ]
+                }
+            },
+        }
+        (placement,) = await hub.apply(
+            a_placement("job", "batch", "Job", "one", namespace="team-a", policy=policy)
+        )
+        await hub.change(uid, placement=placement)
+        await hub.settle()
+        job = await hub.job(uid)
+        assert (job["state"], job["cluster"]) == ("Placed", "a")
+        assert job["scores"]["profile"] == "placement"
+        assert job["scores"]["clusters"][0]["score"] == 40
+
+
+async def test_a_missing_queue_is_named_and_found_when_it_comes(tmp_path: Path) -> None:
+    """QueueNotFound waits; creating the LocalQueue lets the job through."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        await hub.settle()
+        assert (await hub.job(uid))["reason"] == "QueueNotFound"
+        await hub.apply(*a_queue("gold"))
+        await hub.settle()
+        assert (await hub.job(uid))["state"] == "Placed"
+
+
+async def test_a_stopped_queue_holds_its_jobs(tmp_path: Path) -> None:
+    """stopPolicy Hold: QueueStopped, until it is lifted."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        await hub.apply(*a_queue("gold", spec={"stopPolicy": "Hold"}))
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        await hub.settle()
+        assert (await hub.job(uid))["reason"] == "QueueStopped"
+        await hub.apply(*a_queue("gold"))
+        await hub.settle()
+        assert (await hub.job(uid))["state"] == "Placed"
+
+
+async def test_flavor_labels_are_asked_of_agents_and_injected(tmp_path: Path) -> None:
+    """The hub tells agents to group nodes by a flavor's keys; reports before that do not count."""
+    async with running(tmp_path) as hub:
+        labels = {"gpu-type": "a100"}
+        await hub.cluster("a", a_pool(cpu="4", labels=labels))
+        await hub.apply(*a_queue("gold", flavor={"nodeLabels": labels}))
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        await hub.settle()
+        keys = await hub.hub.read(settings.get, "pool_keys")
+        assert (keys["revision"], keys["keys"]) == (1, ["gpu-type"])
+        assert (await hub.job(uid))["reason"] == "NoClusterFits"
+        await hub.cluster("a", a_pool(cpu="4", labels=labels), pools_revision=1)
+        await hub.settle()
+        assert (await hub.job(uid))["state"] == "Placed"
+        (work,) = await hub.hub.read(works.of_uids, [uid])
+        assert work["options"] == {"node_selector": labels}
+
+
+async def test_a_poison_job_is_set_aside_and_the_others_go_on(tmp_path: Path) -> None:
+    """A shape that can not be read and a selector that can not be parsed stop nobody else."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        bad, good = await hub.apply(a_job("bad"), a_job("good"))
+        await hub.change(bad, shape="no-such-shape")
+        await hub.settle()
+        assert (await hub.job(bad))["reason"] == "Unreadable"
+        assert (await hub.job(good))["state"] == "Placed"
+
+
+async def test_a_poison_report_stops_no_other_cluster(tmp_path: Path) -> None:
+    """A capacity that can not be read counts as none."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("bad", {"labels": {}, "resources": ["cpu"], "nodes": [{"name": "n"}]})
+        await hub.cluster("good", a_pool(cpu="4"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        assert (await hub.job(uid))["cluster"] == "good"
+
+
+async def test_a_restart_finds_everything_as_it_was(tmp_path: Path) -> None:
+    """The index of a new process holds the same charges, promises and lines as the old one's."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        await hub.apply(*a_queue("gold", quota={"cpu": "3"}))
+        await hub.apply(*(a_job(f"job-{n}", queue="gold") for n in range(5)))
+        await hub.settle()
+        index = hub.scheduler.index
+        await hub.scheduler.load()
+        fresh = hub.scheduler.index
+        fresh.members.refresh(lambda best, left: None)
+        assert fresh.ledger.usage("gold") == index.ledger.usage("gold")
+        assert fresh.members.room.left.tolist() == index.members.room.left.tolist()
+        assert len(fresh.waiting) == len(index.waiting) == 2
+
+
+async def test_a_plan_of_a_former_leader_is_not_written(tmp_path: Path) -> None:
+    """Once another leads, the transaction fails and nothing is placed."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.hub.write(leadership.seize, "another")
+        with pytest.raises(StaleTerm):
+            await hub.settle()
+        assert (await hub.job(uid))["state"] == "Pending"
+
+
+async def test_what_changed_meanwhile_is_left_out_of_a_plan(tmp_path: Path) -> None:
+    """A job cancelled between decision and commit stays cancelled; the others are placed."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        one, two = await hub.apply(a_job("one"), a_job("two"))
+        await hub.scheduler.load()
+        await hub.transition("cancel", one)
+        await hub.scheduler.turn()
+        assert (await hub.job(one))["state"] == "Cancelled"
+        assert (await hub.job(two))["state"] == "Placed"
+        await hub.settle()
+        assert hub.scheduler.index.ledger.usage("default")["default", "cpu"] == 1000
+
+
+async def test_explain_tells_the_whole_story(tmp_path: Path) -> None:
+    """State, decision with scores, and a timeline from the events."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        told = await hub.explain(uid)
+        assert (told["state"], told["cluster"], told["position"]) == ("Placed", "a", None)
+        assert told["decision"]["clusters"][0]["message"].endswith("picked by scheduling policy")
+        assert [each["reason"] for each in told["timeline"]] == ["Submitted", "Placed"]
+
+
+async def test_strict_fifo_names_the_head(tmp_path: Path) -> None:
+    """Who waits behind a head is told its name and why it waits."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        await hub.apply(*a_queue("gold", spec={"queueingStrategy": "StrictFIFO"}))
+        await hub.apply(a_job("big", queue="gold", requests={"cpu": "8"}))
+        hub.clock.advance(1)
+        (uid,) = await hub.apply(a_job("small", queue="gold"))
+        await hub.settle()
+        told = await hub.explain(uid)
+        assert told["reason"] == "BehindHead"
+        assert "team-a/big (NoClusterFits)" in told["message"]
+        assert told["position"]["inQueue"] == 2
