@@ -17,6 +17,7 @@ import structlog
 from shared.clock import Clock
 
 GRID_MS = 20
+MOST_PER_PASS = 250  # keys that one behaviour visits before others, and requests, have their turn
 _EARLY_S = 0.001  # a sleep may end a hair before its deadline
 _RETRY_S = 2.0
 
@@ -115,7 +116,7 @@ class WorkList(Generic[K]):
         """Look at `key` at `when`, in seconds since 1970."""
         self._agenda.at(when, self, key)
 
-    def each(self, visit: Callable[[K], None], now: float, limit: int = 1000) -> None:
+    def each(self, visit: Callable[[K], None], now: float, limit: int = MOST_PER_PASS) -> None:
         """Visit up to `limit` keys. One that cannot be dealt with is logged and comes again later."""
         for key in self._take(limit):
             try:

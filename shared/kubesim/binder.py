@@ -22,7 +22,7 @@ from shared.kubesim.strategies import Object
 from shared.resources import PodSet, pod_set_of
 
 _SOURCE = "default-scheduler"
-_MOST_BINDS_PER_PASS = 500
+_MOST_BINDS_PER_PASS = 250
 _RETELL_S = 5.0
 _MOST_EVENTS_PER_TELLING = 20
 
@@ -97,7 +97,7 @@ class Binder:
 
     def run(self, now: float) -> None:
         """Bind what fits; say why the rest does not."""
-        self._new.each(self._receive, now, limit=5000)
+        self._new.each(self._receive, now, limit=1000)
         heads = [
             (line.places[0], number, shape)
             for number, (shape, line) in enumerate(self._lines.items())

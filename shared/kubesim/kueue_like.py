@@ -108,7 +108,7 @@ class QueueManager:
     def run(self, now: float) -> None:
         """Take new Jobs in line, then admit what fits."""
         self._kinds.each(lambda _: self._reread(), now)
-        self._new.each(self._look_at, now, limit=5000)
+        self._new.each(self._look_at, now, limit=1000)
         self._full.each(self._admit_from, now)
 
     # --- queues ------------------------------------------------------------------------------------
