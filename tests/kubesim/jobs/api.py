@@ -71,6 +71,35 @@ class Api:
         items = self._ask("GET", self._pods, params=selector)["items"]
         return sorted(items, key=lambda pod: pod["metadata"]["name"])
 
+    def create_deployment(self, name: str, replicas: int, image: str = "nginx:1") -> Object:
+        labels = {"app": name}
+        template = {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "main", "image": image}]},
+        }
+        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+        body = {"metadata": {"name": name}, "spec": spec}
+        return self._ask("POST", self._apps("deployments"), json=body)
+
+    def deployment(self, name: str) -> Object | None:
+        return self._get(f"{self._apps('deployments')}/{name}")
+
+    def patch_deployment(self, name: str, **spec: Any) -> Object:
+        path = f"{self._apps('deployments')}/{name}"
+        return self._ask("PATCH", path, json={"spec": spec}, headers=_MERGE)
+
+    def delete_deployment(self, name: str) -> None:
+        self._ask("DELETE", f"{self._apps('deployments')}/{name}")
+
+    def replica_sets(self) -> list[Object]:
+        """By revision."""
+        items = self._ask("GET", self._apps("replicasets"))["items"]
+        key = "deployment.kubernetes.io/revision"
+        return sorted(items, key=lambda one: int(one["metadata"]["annotations"][key]))
+
+    def pods_of_app(self, name: str) -> list[Object]:
+        return self._ask("GET", self._pods, params={"labelSelector": f"app={name}"})["items"]
+
     def reasons(self, name: str) -> set[str]:
         """The reasons of the Events about an object."""
         listed = self._ask("GET", f"/api/v1/namespaces/{self.namespace}/events")["items"]
@@ -102,6 +131,9 @@ class Api:
             ),
             f"{count} pods of {name} run",
         )
+
+    def _apps(self, plural: str) -> str:
+        return f"/apis/apps/v1/namespaces/{self.namespace}/{plural}"
 
     def _get(self, path: str) -> Object | None:
         answer = self._http.get(path)
