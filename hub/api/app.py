@@ -44,6 +44,7 @@ def create_app(hub: Hub, more: Sequence[APIRouter] = ()) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # a redirect would be built from what the client says of itself
     )
     app.state.hub = hub
     for router in (*ROUTERS, _description(app), *more):

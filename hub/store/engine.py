@@ -76,6 +76,8 @@ class Database:
 
     async def read(self, fn: Callable[[Unit], T]) -> T:
         """Run `fn` over one consistent snapshot; it can not write. Raises StoreUnavailable."""
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._read, fn)
 
