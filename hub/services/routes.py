@@ -64,25 +64,36 @@ class Routes:
         self._labels: dict[str, Mapping[str, str]] = {}  # of namespaces
         self._placements: dict[str, _Placement] = {}  # by uid
         self._known: dict[str, tuple[str, str, str]] = {}  # uid → kind, namespace, name
+        self._content: dict[str, tuple[Any, Any]] = {}  # uid → labels and spec as last read
         self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
         self.unreadable: dict[str, str] = {}  # uid → fault
 
-    def put(self, row: Row) -> None:
-        """An object was added or changed; one that is being deleted counts as gone."""
+    def put(self, row: Row) -> bool:
+        """An object was added or changed; False if nothing that scheduling reads did.
+
+        One that is being deleted counts as gone.
+        """
         uid, kind = row["uid"], row["kind"]
-        self.drop(uid)
         if row["deleted_at"] is not None:
-            return
+            return self.drop(uid)
+        content = (row["labels"], row["spec"])
+        if self._content.get(uid) == content:
+            return False
+        self.drop(uid)
+        self._content[uid] = content
         try:
             self._read(kind, row)
         except Exception as fault:  # noqa: BLE001 - one unusable object must not stop the others
             self.unreadable[uid] = f"{type(fault).__name__}: {fault}"[:500]
-            return
+            return True
         self._known[uid] = (kind, row["namespace"], row["name"])
         self._select()
+        return True
 
-    def drop(self, uid: str) -> None:
-        """An object is gone."""
+    def drop(self, uid: str) -> bool:
+        """An object is gone; False if it was not known."""
+        if self._content.pop(uid, None) is None:
+            return False
         self.unreadable.pop(uid, None)
         kind, namespace, name = self._known.pop(uid, ("", "", ""))
         match kind:
@@ -97,6 +108,7 @@ class Routes:
             case "ClusterResourcePlacement" | "ResourcePlacement":
                 self._placements.pop(uid, None)
                 self._select()
+        return True
 
     def _read(self, kind: str, row: Row) -> None:
         name, spec, labels = row["name"], row["spec"] or {}, row["labels"] or {}

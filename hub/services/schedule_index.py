@@ -5,7 +5,7 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster, cluster_from_rows, with_state_of
 from hub.domain.plan import Plan, Reason, Refusal
 from hub.domain.queueing import Entry
-from hub.domain.quota import EVERYTHING
+from hub.domain.quota import EVERYTHING, ClusterQueue
 from hub.domain.selectors import LabelSelector
 from hub.domain.snapshot import Snapshot
 from hub.domain.waiting import Waiting
@@ -61,9 +61,9 @@ class ScheduleIndex:
         self.ledger = self._charges.ledger
         self.members = self._charges.members
 
-    def known_shapes(self) -> frozenset[str]:
+    def known_shapes(self) -> Collection[str]:
         """Shapes that need not be read again."""
-        return frozenset(self._shapes)
+        return self._shapes.keys()
 
     def _released(self, queue: str) -> None:
         self.waiting.wake_for_quota(queue, self.ledger)
@@ -82,38 +82,46 @@ class ScheduleIndex:
             self._forget(uid)
         for row in news.workloads:
             self._apply_workload(row)
+        if len(self._shapes) > _MOST_DEMANDS:
+            self._shapes.clear()  # read again as they are met
         return affected
 
     def _apply_rules(self, news: News) -> Affected:
         if not news.rules and not news.rules_gone:
             return Affected()
-        before, queues = self.routes.targets(), dict(self.routes.queues)
+        routes = self.routes
         looked_at = news.rules_gone | {row["uid"] for row in news.rules}
-        policies = {uid: self.routes.policy(uid) for uid in looked_at}
-        for uid in news.rules_gone - {row["uid"] for row in news.rules}:
-            self.routes.drop(uid)
-        for row in news.rules:
-            self.routes.put(row)
-        for name in queues.keys() - self.routes.queues.keys():
-            self.ledger.drop(name)
-        for name, queue in self.routes.queues.items():
-            if queues.get(name) is not queue:
-                self.ledger.put(queue)
-                self.waiting.wake_queue(name)
-        if any(row["kind"] == "ResourceFlavor" for row in news.rules) or news.rules_gone:
+        before = {} if news.whole else routes.targets()
+        policies = {uid: routes.policy(uid) for uid in looked_at}
+        flavors, queues = dict(routes.flavors), dict(routes.queues)
+        gone = news.rules_gone - {row["uid"] for row in news.rules}
+        changed = [routes.drop(uid) for uid in gone] + [routes.put(row) for row in news.rules]
+        if not any(changed):
+            return Affected()
+        self._follow_queues(queues)
+        if flavors != routes.flavors:
             self.waiting.wake()
-        self.needed_keys.update(k for f in self.routes.flavors.values() for k, _ in f.labels)
+            self.needed_keys.update(k for f in routes.flavors.values() for k, _ in f.labels)
         if news.whole:
             return Affected()
-        after = self.routes.targets()
+        after = routes.targets()
         return Affected(
             queues=frozenset(
                 key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
             ),
             placements=frozenset(
-                uid for uid, was in policies.items() if was != self.routes.policy(uid)
+                uid for uid, was in policies.items() if was != routes.policy(uid)
             ),
         )
+
+    def _follow_queues(self, before: Mapping[str, ClusterQueue]) -> None:
+        """Bring limits up to date, and look again at who waits in queues that changed."""
+        for name in before.keys() - self.routes.queues.keys():
+            self.ledger.drop(name)
+        for name, queue in self.routes.queues.items():
+            if before.get(name) is not queue:
+                self.ledger.put(queue)
+                self.waiting.wake_queue(name)
 
     def _apply_clusters(self, news: News) -> None:
         for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
@@ -269,6 +277,9 @@ class ScheduleIndex:
     def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
         """Park what a plan refused, and queue what rows should say; refusals to be stored anew, by key."""
         stored = {}
+        if len(self.tellings) > 2 * _MOST_DEMANDS:
+            alive = {lane.demand.key for lane in self.waiting.every_lane()}
+            self.tellings.trim(alive)
         for lane in self.waiting.park(plan.refusals):
             if lane.refusal is not None and self.tellings.lane(lane, lane.refusal, now):
                 stored[lane.demand.key] = lane.refusal

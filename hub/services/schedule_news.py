@@ -56,10 +56,14 @@ def read_all(unit: Unit) -> News:
 
 
 def read_news(
-    unit: Unit, keys: Mapping[str, Collection[str]], known_shapes: Collection[str]
+    unit: Unit,
+    keys: Mapping[str, Collection[str]],
+    known_shapes: Collection[str],
+    *,
+    heartbeats: bool = True,
 ) -> News:
     """What a change touched, and when each agent was last heard (which enters no feed)."""
-    news = News(heartbeats=schedule.heartbeats(unit))
+    news = News(heartbeats=schedule.heartbeats(unit) if heartbeats else {})
     if pool_keys.SETTING in keys.get("settings", ()):
         news.keys = pool_keys.load(unit)
     if uids := keys.get("objects"):

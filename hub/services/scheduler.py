@@ -26,6 +26,7 @@ _log = structlog.get_logger()
 # Rows told why they wait in one transaction: few beside placements, more when there are none.
 TOLD_BESIDE: Final = 200
 TOLD_IDLE: Final = 2000
+HEARTBEATS_EVERY_S: Final = 1.0
 
 
 class Scheduler:
@@ -40,6 +41,7 @@ class Scheduler:
         self.loaded = False  # set False after a fault: what was decided may or may not be written
         self.placed_total = 0
         self._notes: tuple[str, ...] = ()
+        self._heard_at = -HEARTBEATS_EVERY_S
 
     async def load(self) -> None:
         """Read everything anew."""
@@ -51,7 +53,13 @@ class Scheduler:
     async def follow(self, keys: Mapping[str, frozenset[str]]) -> None:
         """Read again what was touched, and whose way into a queue that changed."""
         known = self.index.known_shapes()
-        news = await self._hub.read(schedule_news.read_news, keys, known)
+        now = self._hub.clock.monotonic()
+        heartbeats = now - self._heard_at >= HEARTBEATS_EVERY_S
+        if heartbeats:
+            self._heard_at = now
+        elif not keys:
+            return
+        news = await self._hub.read(schedule_news.read_news, keys, known, heartbeats=heartbeats)
         affected = self.index.apply(news)
         if affected:
             known = self.index.known_shapes()

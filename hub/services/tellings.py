@@ -6,7 +6,7 @@ would cost more than scheduling does. Explanations, kept per class, are never la
 
 import datetime as dt
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, NamedTuple
 
 from hub.domain.plan import Refusal
@@ -80,6 +80,10 @@ class Tellings:
     def __bool__(self) -> bool:
         return bool(self._rows or self._lanes)
 
-    def trim(self, alive: Callable[[str], bool]) -> None:
+    def __len__(self) -> int:
+        """Classes remembered."""
+        return len(self._told)
+
+    def trim(self, alive: Collection[str]) -> None:
         """Forget what was told of classes that nobody waits in."""
-        self._told = {key: told for key, told in self._told.items() if alive(key)}
+        self._told = {key: told for key, told in self._told.items() if key in alive}

@@ -135,7 +135,7 @@ def heartbeats(unit: Unit) -> dict[str, dt.datetime | None]:
     """When each member's agent was last heard."""
     return {
         row.name: row.heartbeat_at
-        for row in unit.conn.execute(select(clusters.c.name, clusters.c.heartbeat_at))
+        for row in unit.conn.execute(select(clusters.c.name, clusters.c.heartbeat_at)).all()
     }
 
 
