@@ -128,7 +128,6 @@ class SimCluster:
         self.server.check_delete = self.namespaces.check_delete
         self.faults = Faults(self.clock, self.watch_hub)
         self.behaviours = attach(self.store, self.clock, self._pools, options, hub=hub)
-        self.server.routes.append(NodeEndpoint(self.behaviours.nodes).answer)
         self._add_endpoints()
         self._uvicorn: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
