@@ -16,7 +16,8 @@ BENCH ?= dispatch
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-real check format bench lock realkube clean
+.PHONY: help setup demo test test-slow test-real check check-format check-lint check-types check-imports \
+	check-yaml format bench lock realkube clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,11 +46,21 @@ test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fle
 test-real: $(READY) realkube  ## Run what Kubernetes must agree with on a real control plane (needs Go)
 	$(BIN)/python -m pytest --kube=real -m "realkube or anykube" $(TEST_ARGS)
 
-check: $(READY)  ## Format, lint, types and import contracts
+check: check-format check-lint check-types check-imports check-yaml  ## Format, lint, types and import contracts
+
+check-format: $(READY)
 	$(BIN)/ruff format --check $(SOURCES)
+
+check-lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)
+
+check-types: $(READY)
 	$(BIN)/mypy
+
+check-imports: $(READY)
 	$(BIN)/lint-imports --no-cache
+
+check-yaml: $(READY)
 	$(BIN)/yamllint --strict .
 
 format: $(READY)  ## Rewrite the sources in the house format
