@@ -39,6 +39,7 @@ class _Writes:
     moves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
+    drifts: list[dict[str, str]] = field(default_factory=list)  # events
 
 
 def take_reports(unit: Unit, reports: Sequence[Report]) -> list[list[Refused]]:
@@ -61,6 +62,8 @@ def take_reports(unit: Unit, reports: Sequence[Report]) -> list[list[Refused]]:
             works.remove(unit, keys)
         else:
             works.act(unit, action, keys)
+    for event in writes.drifts:
+        unit.event(**event)
     purge_deleted(unit, writes.deleted)
     clusters.beat(unit, dict.fromkeys(beats, unit.now))
     return refused
@@ -107,6 +110,7 @@ def _gather(
 ) -> None:
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work))
+        writes.drifts += _new_drifts(cluster, entry, work)
     if verdict.transition:
         move = {**verdict.columns, "uid": work.uid, "epoch": work.epoch}
         writes.moves.setdefault(verdict.transition, []).append(move)
@@ -116,6 +120,26 @@ def _gather(
         writes.counts.append({**verdict.counts, "uid": work.uid, "epoch": work.epoch})
     if verdict.action and verdict.action != work.action:
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
+
+
+def _new_drifts(cluster: str, entry: Observed, work: Standing) -> list[dict[str, str]]:
+    """An event for each path that has drifted since the last report: overwritten drift is history."""
+    known = {(each["path"], each["first_seen"]) for each in work.drift or ()}
+    return [
+        {
+            "uid": work.uid,
+            "kind": work.kind,
+            "namespace": work.namespace,
+            "name": work.name,
+            "type": "Warning",
+            "reason": "Drifted",
+            "message": plain(
+                f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"
+            ),
+        }
+        for each in entry.drift
+        if (each.path, each.first_seen) not in known
+    ]
 
 
 def _row(cluster: str, entry: Observed, work: Standing) -> dict[str, Any]:

@@ -305,6 +305,13 @@ class ServiceStrategy(DefaultedStrategy):
         return {**new, "spec": {**kept, **new["spec"]}}
 
 
+class NodeStrategy(Strategy):
+    """Nodes are created with their status: that is how a kubelet registers."""
+
+    def prepare_create(self, obj: Object) -> Object:
+        return obj
+
+
 class PriorityClassStrategy(PlainStrategy):
     def prepare_create(self, obj: Object) -> Object:
         return {"preemptionPolicy": "PreemptLowerPriority", "value": 0, **obj}
@@ -317,6 +324,7 @@ def built_in_strategies() -> dict[str, Strategy]:
     """By resource key. Kinds that are missing have no rules of their own."""
     return {
         "namespaces": NamespaceStrategy(),
+        "nodes": NodeStrategy(),
         "pods": PodStrategy(),
         "services": ServiceStrategy(),
         "secrets": SecretStrategy(),

@@ -54,12 +54,15 @@ class RunningFleet:
             env={**os.environ, "ROADSTEAD_DATA": str(self.folder)},
         )
 
-    def kubectl(self, *arguments: str, cluster: str = "hub") -> subprocess.CompletedProcess:
+    def kubectl(
+        self, *arguments: str, cluster: str = "hub", stdin: str | None = None
+    ) -> subprocess.CompletedProcess:
         """Run kubectl against the hub cluster or a member."""
         return subprocess.run(
             ["kubectl", f"--kubeconfig={self.kubeconfig(cluster)}", *arguments],
             capture_output=True,
             text=True,
+            input=stdin,
             check=False,
             timeout=120,
             cwd=REPOSITORY,
@@ -119,6 +122,7 @@ def running_fleet(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        process.stdout.close()
 
 
 def until(condition: Callable[[], object], within_s: float, what: str) -> object:
@@ -138,9 +142,9 @@ def a_pool(count: int = 4, *, name: str = "main", labels: dict | None = None, **
     return {"name": name, "count": count, "labels": labels or {}, "allocatable": allocatable}
 
 
-def equal_members(count: int, **pool) -> list[dict]:
+def equal_members(count: int, *, nodes: int = 4, **pool) -> list[dict]:
     """`count` equal members m1, m2, …"""
-    return [{"name": f"m{i}", "pools": [a_pool(**pool)]} for i in range(1, count + 1)]
+    return [{"name": f"m{i}", "pools": [a_pool(nodes, **pool)]} for i in range(1, count + 1)]
 
 
 def a_job(name: str, *, namespace: str = "team-a", run_s: float = 1, indexes: int = 1, **request):
