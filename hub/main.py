@@ -34,6 +34,7 @@ from hub.services.limits import Limits
 from hub.services.sync import AgentSync
 from hub.services.tokens import ADMINISTRATOR
 from hub.store.engine import Database
+from hub.store.errors import StoreError
 from hub.web import pages
 from shared import log
 from shared.clock import SystemClock
@@ -62,7 +63,7 @@ def main() -> None:
         sys.setswitchinterval(_SWITCH_S)
         with _locked(arguments.data / "hub.lock"):
             uvloop.run(_serve(arguments, limits_from(os.environ)))
-    except (Misconfigured, ValueError) as error:
+    except (Misconfigured, StoreError, ValueError) as error:
         sys.exit(f"hub: {error}")
 
 

@@ -17,7 +17,7 @@ from hub.store import changes
 from hub.store.dialect import reader_engine, writer_engine
 from hub.store.errors import StoreUnavailable
 from hub.store.feed import Change, Subscription
-from hub.store.tables import metadata
+from hub.store.schema import migrate
 from hub.store.unit import Unit
 from hub.store.writer import Call, Settled, Writer
 from shared.clock import Clock
@@ -34,7 +34,7 @@ class Database:
         self._clock = clock
         self._write_engine = writer_engine(url)
         with self._write_engine.begin() as conn:
-            metadata.create_all(conn)
+            migrate(conn)
             self.revision = changes.last_revision(Unit(conn, clock.now()))
         self._read_engine = reader_engine(url, READERS)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
@@ -46,7 +46,10 @@ class Database:
 
     @classmethod
     def open(cls, url: str, clock: Clock) -> Self:
-        """Open `sqlite:///PATH`, creating the file and its tables if there are none."""
+        """Open `sqlite:///PATH`: a new file, or one of this or an earlier release.
+
+        Raises UnknownSchema for any other.
+        """
         path = make_url(url).database
         if path and path != ":memory:":
             Path(path).parent.mkdir(parents=True, exist_ok=True)

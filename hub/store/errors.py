@@ -1,6 +1,7 @@
 """What can go wrong between a transaction and its caller, besides a refusal of the input.
 
 StoreError
+├── UnknownSchema      the database is of a newer release, or not the hub's (hub.store.schema)
 ├── StoreUnavailable   the database could not answer or commit: nothing was acknowledged (503)
 └── StaleTerm          a controller wrote under a term of leadership that has ended: it must stop
 """

@@ -14,10 +14,10 @@ Row = dict[str, Any]
 def add_principal(
     unit: Unit,
     *,
-    id: str,
+    id: str,  # noqa: A002 - the column
     role: str,
     name: str,
-    cluster: str = "",  # noqa: A002 - the column
+    cluster: str = "",
 ) -> None:
     """Insert a principal: (role, name) is unique."""
     unit.conn.execute(

@@ -45,6 +45,7 @@ _FREED: Final[Mapping[str, Any]] = {
     "admission": None,
     "withdraw_to": "",
     "placed_at": None,
+    "finished_at": None,
     "applied_at": None,
     "active": 0,
     "ready": 0,

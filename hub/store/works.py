@@ -356,6 +356,13 @@ def jobs_on(unit: Unit, clusters: Iterable[str], states: Sequence[str]) -> list[
     ]
 
 
+def live_jobs_of(unit: Unit, origin: str) -> dict[str, tuple[str, str]]:
+    """Workloads of one origin that hold their names: uid → (namespace, name)."""
+    c = workloads.c
+    query = select(c.uid, c.namespace, c.name).where(c.origin == origin, c.live.is_(True))
+    return {uid: (namespace, name) for uid, namespace, name in unit.conn.execute(query)}
+
+
 def jobs_placed_before(
     unit: Unit, instant: dt.datetime, states: Sequence[str]
 ) -> list[dict[str, Any]]:

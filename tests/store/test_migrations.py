@@ -1,0 +1,75 @@
+"""The schema: new databases, upgraded ones and the tables in the code are the same."""
+
+import pytest
+from alembic import command
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, text
+
+from hub.store import schema
+from hub.store.dialect import writer_engine
+from hub.store.tables import metadata
+
+
+@pytest.fixture
+def conn(tmp_path):
+    engine = writer_engine(f"sqlite:///{tmp_path}/hub.db")
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
+def _described(connection):
+    """Every table's SQL, its whitespace and quotes aside."""
+    rows = connection.execute(text("SELECT type, name, sql FROM sqlite_master WHERE sql NOT NULL"))
+    return {
+        (kind, name): "".join(sql.replace('"', "").split())
+        for kind, name, sql in rows
+        if "alembic" not in name
+    }
+
+
+def test_a_new_database_is_at_the_newest_revision(conn):
+    """What `migrate` writes down is what the scripts end in."""
+    schema.migrate(conn)
+    scripts = ScriptDirectory.from_config(schema.configuration(conn))
+    assert scripts.get_current_head() == schema.HEAD
+    command.check(schema.configuration(conn))
+
+
+def test_going_through_the_revisions_gives_the_same_tables(tmp_path, conn):
+    """Upgrading from nothing equals creating at once."""
+    schema.migrate(conn)
+    other = writer_engine(f"sqlite:///{tmp_path}/other.db")
+    with other.begin() as upgraded:
+        command.upgrade(schema.configuration(upgraded), "head")
+        command.check(schema.configuration(upgraded))
+        assert set(_described(upgraded)) == set(_described(conn))
+        for table in metadata.sorted_tables:
+            assert {c["name"] for c in inspect(upgraded).get_columns(table.name)} == set(
+                table.columns.keys()
+            )
+    other.dispose()
+
+
+def test_every_revision_can_be_undone(conn):
+    """Down to nothing and up again."""
+    command.upgrade(schema.configuration(conn), "head")
+    command.downgrade(schema.configuration(conn), "base")
+    assert set(inspect(conn).get_table_names()) <= {"alembic_version"}
+    command.upgrade(schema.configuration(conn), "head")
+    command.check(schema.configuration(conn))
+
+
+def test_a_newer_database_is_not_touched(conn):
+    """A revision this release does not know stops it."""
+    schema.migrate(conn)
+    conn.execute(text("UPDATE alembic_version SET version_num = '2999_01_01_future'"))
+    with pytest.raises(schema.UnknownSchema, match="2999"):
+        schema.migrate(conn)
+
+
+def test_a_foreign_database_is_not_touched(conn):
+    """Tables of something else stop it."""
+    conn.execute(text("CREATE TABLE mine (a INTEGER)"))
+    with pytest.raises(schema.UnknownSchema):
+        schema.migrate(conn)
