@@ -134,6 +134,9 @@ class ObjectStore:
         """
         resource = self.registry.get(key)
         obj = self._with_new_metadata(resource, obj)
+        if not obj["metadata"].get("name"):
+            cause = errors.required("metadata.name", "name or generateName is required")
+            raise errors.invalid(resource.kind, resource.group, "", [cause])
         strategy = self.strategy(resource)
         obj = strategy.prepare_create(obj)
         if manager and self.tracker:
