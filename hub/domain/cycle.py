@@ -10,11 +10,12 @@ from hub.domain import flavors, queueing
 from hub.domain.flavors import Unassigned
 from hub.domain.placement.desk import Bid, Choice, Desk
 from hub.domain.plan import Assignment, Placement, Plan, Reason, Refusal
-from hub.domain.queueing import Head, Line
+from hub.domain.queueing import Entry, Head, Line
 from hub.domain.quota import Ledger
 from hub.domain.snapshot import Profile, Snapshot
 
 _ASK_EVERY = 32  # heads between two looks at whether there is time left
+_RUN = 64  # equal workloads taken together where no other queue's turn comes between
 
 
 def schedule(snapshot: Snapshot, now: dt.datetime, profile: Profile) -> Plan:
@@ -25,7 +26,7 @@ def schedule(snapshot: Snapshot, now: dt.datetime, profile: Profile) -> Plan:
             if not cycle.may_go_on():
                 return cycle.plan(unfinished=True)
             try:
-                cycle.consider(head)
+                cycle.consider(head, alone=len(heads) == 1)
             except Exception as fault:  # noqa: BLE001 - one unusable workload must not stop the others
                 cycle.set_aside(head, fault)
         if profile.one_round:
@@ -54,9 +55,11 @@ class _Cycle:
         self._considered += 1
         return self._considered % _ASK_EVERY != 0 or self._profile.may_go_on(placed)
 
-    def consider(self, head: Head) -> None:
-        """Steps 2 to 6 for one head; equal workloads keep the flavors of the last one while they last."""
+    def consider(self, head: Head, *, alone: bool) -> None:
+        """Steps 2 to 6 for one head, and for its equals behind it where no other turn comes between."""
         demand, queue = head.demand, head.line.queue.name
+        left = self._profile.max_placements - len(self._placements)
+        run = head.line.run(min(_RUN, left) if alone and not self._profile.one_round else 1)
         offer = self._offers.get(demand.key)
         while True:
             if offer is None:
@@ -65,14 +68,18 @@ class _Cycle:
                     return self._refuse(head, assigned)
                 offer = (assigned, self._desk.bid(demand, assigned.asks))
                 self._offers[demand.key] = offer
-            assignment, bid = offer
-            if self._ledger.take(queue, assignment.charge):
-                choice = (
-                    bid.place()
-                )  # 3. the best of the clusters that hold it; 4. its room is taken
-                if choice is not None:
-                    return self._place(head, assignment, choice)  # 6. the decision and its reasons
-                self._ledger.release(queue, assignment.charge)
+            assignment, bid = offer  # equal workloads keep the flavors of the last while they last
+            charged = self._ledger.take(queue, assignment.charge, len(run))
+            placed = 0
+            while placed < charged and (
+                choice := bid.place()
+            ):  # 3. best cluster; 4. its room taken
+                self._place(head, run[placed], assignment, choice)  # 6. the decision, its reasons
+                placed += 1
+            if placed < charged:
+                self._ledger.release(queue, assignment.charge, charged - placed)
+            if placed:
+                return head.line.advance(placed)
             offer = None  # quota or clusters of these flavors have run out
 
     def _assign(self, head: Head) -> Assignment | Unassigned:
@@ -85,16 +92,15 @@ class _Cycle:
             lambda asks: self._desk.can_hold(demand, asks),
         )
 
-    def _place(self, head: Head, assignment: Assignment, choice: Choice) -> None:
+    def _place(self, head: Head, entry: Entry, assignment: Assignment, choice: Choice) -> None:
         cluster, scores, rejected, others = choice
-        entry, demand = head.entry, head.demand
+        demand = head.demand
         self._placements.append(
             Placement(
                 entry.uid, entry.epoch, cluster, demand.key, demand.queue, demand.placement,
                 assignment, scores, rejected, others,
             )
         )  # fmt: skip
-        head.line.advance()
 
     def _refuse(self, head: Head, why: Unassigned) -> None:
         demand = head.demand

@@ -5,6 +5,7 @@ only in what follows a head that does not fit: the one blocks its line, the othe
 that are equal to it with it.
 """
 
+import bisect
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -62,12 +63,23 @@ class Line:
         priority, queued_at, uid, _, _ = self._heap[0]
         return priority, queued_at, uid
 
-    def advance(self) -> None:
-        """The head was placed: the next of its equals takes its place in the order."""
+    def run(self, limit: int) -> Sequence[Entry]:
+        """The head and those of its equals that follow at once, before anybody else's turn."""
+        _, _, _, number, position = self._heap[0]
+        entries = self._lanes[number].entries
+        end = min(len(entries), position + limit)
+        if limit > 1 and len(self._heap) > 1:
+            priority, queued_at, uid, _, _ = min(self._heap[1:3])
+            if -priority == self._lanes[number].demand.priority:
+                end = bisect.bisect_left(entries, (queued_at, uid), position, end)
+        return entries[position : max(end, position + 1)]
+
+    def advance(self, placed: int = 1) -> None:
+        """The head, or a run of `placed`, was placed: the next of its equals takes its place."""
         _, _, _, number, position = self._heap[0]
         lane = self._lanes[number]
-        if position + 1 < len(lane.entries):
-            heapq.heapreplace(self._heap, _place(number, lane, position + 1))
+        if position + placed < len(lane.entries):
+            heapq.heapreplace(self._heap, _place(number, lane, position + placed))
         else:
             heapq.heappop(self._heap)
         self.head = self._first()

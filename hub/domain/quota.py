@@ -143,30 +143,31 @@ class Ledger:
         """May the queue take all of this now?"""
         return all(amount <= self.available(queue, of) for of, amount in amounts.items())
 
-    def take(self, queue: str, amounts: Usage) -> bool:
-        """Charge all of it if all of it fits: `fits`, then `charge`."""
-        used, limits = self._used.setdefault(queue, {}), self._queues[queue].quotas
-        totals = {}
+    def take(self, queue: str, amounts: Usage, most: int = 1) -> int:
+        """Charge `amounts` as often as it fits, at most `most` times; how often that was."""
+        used, quotas = self._used.setdefault(queue, {}), self._queues[queue].quotas
+        times = most
         for of, amount in amounts.items():
-            total = used.get(of, 0) + amount
-            quota = limits.get(of)
-            if quota is None or total > quota.nominal:
-                return False
-            totals[of] = total
-        used.update(totals)
-        return True
+            quota = quotas.get(of)
+            free = (quota.nominal if quota else 0) - used.get(of, 0)
+            if free < amount * times:
+                times = max(0, free // amount)
+        if times:
+            for of, amount in amounts.items():
+                used[of] = used.get(of, 0) + amount * times  # below a limit: no overflow
+        return times
 
-    def charge(self, queue: str, amounts: Usage) -> None:
+    def charge(self, queue: str, amounts: Usage, times: int = 1) -> None:
         """Add to what is charged."""
         used = self._used.setdefault(queue, {})
         for of, amount in amounts.items():
-            used[of] = quantity.add(used.get(of, 0), amount)
+            used[of] = quantity.add(used.get(of, 0), amount * times)
 
-    def release(self, queue: str, amounts: Usage) -> None:
+    def release(self, queue: str, amounts: Usage, times: int = 1) -> None:
         """Take back what was charged."""
         used = self._used.setdefault(queue, {})
         for of, amount in amounts.items():
-            used[of] = quantity.sub(used.get(of, 0), amount)
+            used[of] = quantity.sub(used.get(of, 0), amount * times)
             if not used[of]:
                 del used[of]
 

@@ -6,8 +6,9 @@ scheduler does by default: so what is left shows the fragmentation that unreport
 Clusters stand in descending order of name: the first of equals is the larger name (placement 3.3).
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -51,6 +52,8 @@ class Need:
     amounts: tuple[int, ...]
     nodes: BoolArray | None = None
     missing: tuple[str, ...] = ()  # requested resources that no node reports
+    # By cluster: pods that each of its nodes could hold, as of a stamp of the room (see `Room.take`).
+    held: dict[int, tuple[int, IntArray]] = field(default_factory=dict)
 
 
 class Layout:
@@ -135,13 +138,15 @@ class Layout:
 class Room:
     """What is left on every node and in every cluster; shrinks as `take` is called."""
 
-    __slots__ = ("free", "layout", "left", "touched")
+    __slots__ = ("_stamps", "free", "layout", "left", "touched")
+    _stamp = itertools.count(1)
 
     def __init__(self, layout: Layout, free: IntArray, left: IntArray) -> None:
         self.layout = layout
         self.free = free  # resources × nodes
         self.left = left  # resources × clusters: what is free less everything promised
         self.touched: list[int] = []  # clusters taken from, in order, with repetition
+        self._stamps: dict[int, int] = {}  # by cluster: of its last change, unique among all rooms
 
     @classmethod
     def of(cls, layout: Layout, clusters: Mapping[str, Cluster]) -> Self:
@@ -163,6 +168,7 @@ class Room:
         at = layout.position[cluster.name]
         node = layout.bounds[at]
         pods = layout.row[PODS]
+        self._stamps[at] = next(self._stamp)
         for pool in cluster.pools:
             end = node + len(pool.nodes)
             self.free[:, node:end] = 0
@@ -209,11 +215,16 @@ class Room:
         low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
         if high - low == 1:
             return self._take_one_node(need, count, at, low)
-        slots = self._slots(need, low, high)
+        if high == low:
+            return False
+        stamp, slots = need.held.get(at, (0, None))
+        if slots is None or stamp != self._stamps.get(at):
+            slots = self._slots(need, low, high)
         if count == 1:
-            node = int(slots.argmax()) if high > low else 0
-            if high == low or slots[node] < 1:
+            node = int(slots.argmax())
+            if slots.item(node) < 1:
                 return False
+            slots[node] -= 1  # exactly: the pods are equal
             node += low
             for row, amount in zip(need.rows, need.amounts, strict=True):
                 self.free[row, node] -= amount
@@ -221,9 +232,25 @@ class Room:
             if int(slots.sum()) < count:
                 return False
             taken = _spread(slots, count)
+            slots -= taken
             for row, amount in zip(need.rows, need.amounts, strict=True):
                 self.free[row, low:high] -= taken * amount
         self._charge(need, count, at)
+        need.held[at] = (self._stamps[at], slots)
+        return True
+
+    def take_all(self, needs: Sequence[tuple[Need, int]], at: int) -> bool:
+        """Put pods of several kinds in cluster `at`, in order: all of them or none."""
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        free, left = self.free[:, low:high].copy(), self.left[:, at].copy()
+        touched = len(self.touched)
+        for need, count in needs:
+            if not self.take(need, count, at):
+                self.free[:, low:high] = free
+                self.left[:, at] = left
+                self._stamps[at] = next(self._stamp)
+                del self.touched[touched:]
+                return False
         return True
 
     def promise(self, need: Need, count: int, at: int) -> int:
@@ -259,6 +286,7 @@ class Room:
     def _charge(self, need: Need, count: int, at: int) -> None:
         for row, amount in zip(need.rows, need.amounts, strict=True):
             self.left[row, at] -= min(_BOUND, amount * count)
+        self._stamps[at] = next(self._stamp)
         self.touched.append(at)
 
     def _slots(self, need: Need, low: int, high: int) -> IntArray:

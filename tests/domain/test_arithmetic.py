@@ -1,6 +1,7 @@
 """KubeFleet's affinity score, by the worked examples of its arithmetic (P1 … P15)."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from tests.domain.build import NOW, a_cluster
 
 P = "example.com/value"
 
-EXAMPLES = {
+EXAMPLES: dict[str, Any] = {
     "P1": ({"a": 10, "b": 20, "c": 100}, [(100, False)], {"a": 0, "b": 11, "c": 100}, "cba"),
     "P2": ({"a": 10, "b": 20, "c": 100}, [(100, True)], {"a": 100, "b": 89, "c": 0}, "abc"),
     "P3": ({"v": 20, "s": 10, "j": 5}, [(100, False)], {"v": 100, "s": 33, "j": 0}, "vsj"),

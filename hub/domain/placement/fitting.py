@@ -72,21 +72,7 @@ class Fitting:
         if len(self._needs) == 1:
             need, count = self._needs[0]
             return self._room.take(need, count, at)
-        return any(take_all(self._room, order, at) for order in self._orders)
-
-
-def take_all(room: Room, needs: Sequence[PodSetNeed], at: int) -> bool:
-    """Take room for several pod sets in cluster `at`, in order: all of them or none."""
-    low, high = room.layout.bounds[at], room.layout.bounds[at + 1]
-    free, left = room.free[:, low:high].copy(), room.left[:, at].copy()
-    touched = len(room.touched)
-    for need, count in needs:
-        if not room.take(need, count, at):
-            room.free[:, low:high] = free
-            room.left[:, at] = left
-            del room.touched[touched:]
-            return False
-    return True
+        return any(self._room.take_all(order, at) for order in self._orders)
 
 
 def _orders(needs: tuple[PodSetNeed, ...]) -> tuple[tuple[PodSetNeed, ...], ...]:
