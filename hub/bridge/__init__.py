@@ -1,1 +1,7 @@
-"""Hub-cluster objects to the same intake as REST, and status back: list, watch, diff; never trusts a partial list."""
+"""The hub cluster: what is applied there with kubectl reaches the hub here, and its state goes back.
+
+`mirror` turns objects into the same intake as REST, `deletion` takes back what is deleted, `writeback`
+brings statuses up to date (`job_status`, `object_status`: pure), `tellings` writes Events, `standing`
+knows whether this is still the hub cluster that the hub belongs to, `crds` installs our definitions,
+and `bridge` puts them together. Architecture, section 4; agents reference, section 6.
+"""

@@ -20,7 +20,7 @@ NAMESPACE: Final = ("", "Namespace")
 CLUSTER_SCOPED: Final = "ClusterResourcePlacement"
 _NS_ONLY, _NS_CHOSEN = "NamespaceOnly", "NamespaceWithResourceSelectors"
 # Never placed: what controllers make, what belongs to one cluster, and the hub's own kinds.
-_SKIPPED: Final = frozenset(
+SKIPPED: Final = frozenset(
     {
         ("", "Pod"),
         ("", "Node"),
@@ -68,7 +68,7 @@ class Rules:
         self, group: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]
     ) -> bool:
         """Could this resource be selected? Never False where it is; used to tell who must look."""
-        if (group, kind) in _SKIPPED:
+        if (group, kind) in SKIPPED:
             return False
         if self.namespace:
             return namespace == self.namespace and any(
@@ -124,6 +124,20 @@ def read_rules(kind: str, namespace: str, spec: Mapping[str, Any]) -> Rules:
     return Rules("" if kind == CLUSTER_SCOPED else namespace, rules)
 
 
+def needed_kinds(spec: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], bool]:
+    """(group, version, kind) that a placement names, and whether it takes whole namespaces."""
+    named = {
+        (each.get("group") or "", each.get("version") or "v1", each.get("kind") or "")
+        for each in spec.get("resourceSelectors") or ()
+    }
+    whole = any(
+        (each.get("group") or "", each.get("kind")) == NAMESPACE
+        and each.get("selectionScope") not in (_NS_ONLY, _NS_CHOSEN)
+        for each in spec.get("resourceSelectors") or ()
+    )
+    return named, whole
+
+
 def select(unit: Unit, rules: Rules) -> Selection:
     """What the placement selects now."""
     found = Selection()
@@ -163,7 +177,7 @@ def resource_of(row: Mapping[str, Any]) -> Resource:
 
 
 def _objects(unit: Unit, rule: Rule, namespace: str) -> Iterable[Row]:
-    if (rule.group, rule.kind) in _SKIPPED:
+    if (rule.group, rule.kind) in SKIPPED:
         return []
     names = [rule.name] if rule.name else None
     rows = objects.list_kind(unit, rule.group, rule.kind, names=names)
@@ -179,7 +193,7 @@ def _objects(unit: Unit, rule: Rule, namespace: str) -> Iterable[Row]:
 
 def _whole_namespace(unit: Unit, namespace: str, found: Selection) -> None:
     for row in objects.list_namespace(unit, namespace, limit=100_000):
-        if (row["api_group"], row["kind"]) not in _SKIPPED and _may_be_placed(row):
+        if (row["api_group"], row["kind"]) not in SKIPPED and _may_be_placed(row):
             found.objects[row["uid"]] = row
     for row in placements.live_jobs(unit, namespace):
         found.jobs[row["uid"]] = row

@@ -1,0 +1,235 @@
+"""The bridge as a whole: connects, checks, installs, follows both sides until it is cancelled.
+
+Whatever the hub cluster does (restarts, 410, 429, 5xx, other certificates), the bridge tries again; it
+stops acting only where acting could destroy something, and says so.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import structlog
+
+from hub.bridge.crds import install_crds
+from hub.bridge.deletion import Deletions
+from hub.bridge.kinds import ALWAYS, JOB, PLACEMENT, STATIC, Mirrored
+from hub.bridge.mirror import Mirror
+from hub.bridge.sources import Sources
+from hub.bridge.standing import Standing
+from hub.bridge.tellings import Tellings
+from hub.bridge.writeback import Writeback
+from hub.services import mirrored, placement_index
+from hub.services.hub import Hub
+from hub.services.placement_index import PlacementIndex
+from hub.services.selecting import SKIPPED, needed_kinds
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.retry import backoff
+
+CHECK_S: Final = 60.0  # how often the hub cluster's identity is looked at
+RETRY_S: Final = 30.0  # how often what was refused is tried again
+MIRROR_LEAST_S: Final = 0.05
+WRITE_LEAST_S: Final = 0.5
+_FEED: Final = ("workloads", "objects", "clusters", "works", "events")
+_PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+log = structlog.get_logger(__name__)
+
+Tick = Callable[[], Awaitable[float | None]]
+
+
+class Looped(Protocol):
+    """What `hub.controllers.loop.Loop` is to the bridge."""
+
+    def wake(self) -> None: ...
+
+    async def run(self) -> None: ...
+
+
+class MakeLoop(Protocol):
+    """Makes a loop: its name, what a turn does, the longest and the least seconds between turns."""
+
+    def __call__(self, name: str, tick: Tick, every_s: float, least_s: float) -> Looped: ...
+
+
+class Bridge:
+    """`kubeconfig` is the hub cluster's; `term` the leadership under which the bridge writes."""
+
+    def __init__(
+        self, hub: Hub, term: Callable[[], int], kubeconfig: Path | str, make_loop: MakeLoop
+    ) -> None:
+        self._hub = hub
+        self._term = term
+        self._kubeconfig = kubeconfig
+        self._make_loop = make_loop
+        self.standing = Standing(hub)
+
+    async def run(self) -> None:
+        """Bridge until cancelled."""
+        failures = 0
+        ended = False
+        while not ended:
+            try:
+                async with await KubeClient.connect(
+                    self._kubeconfig, clock=self._hub.clock
+                ) as client:
+                    await self.standing.check(client)
+                    await install_crds(client, self._hub.clock)
+                    failures = 0
+                    crossing = _Crossing(
+                        self._hub, self._term, client, self.standing, self._make_loop
+                    )
+                    await crossing.run()
+                    ended = True
+            except Exception as failure:  # noqa: BLE001 - the hub goes on without its hub cluster
+                failures += 1
+                log.warning("bridge.retry", error=f"{failure!r}"[:500], times=failures)
+                await self._hub.clock.sleep(backoff(failures))
+
+
+class _Crossing:
+    """One connection's parts and loops."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        term: Callable[[], int],
+        client: KubeClient,
+        standing: Standing,
+        make_loop: MakeLoop,
+    ) -> None:
+        self._hub = hub
+        self._term = term
+        self._client = client
+        self._standing = standing
+        self._inward = make_loop("bridge-in", self._take, 5.0, MIRROR_LEAST_S)
+        self._outward = make_loop("bridge-out", self._give, 5.0, WRITE_LEAST_S)
+        self._index = PlacementIndex()
+        self._sources = Sources(client, hub.clock, self._inward.wake)
+        self._mirror = Mirror(hub, client, self._sources, self._index, self._look_at)
+        self._deletions = Deletions(hub, client, self._sources, self._mirror, standing)
+        self._tellings = Tellings(hub, client, self._sources)
+        self._writeback = Writeback(hub, client, self._sources, self._mirror, self._tellings)
+        self._checked_at = self._retried_at = hub.clock.monotonic()
+
+    async def run(self) -> None:
+        changes = self._hub.subscribe(*_FEED)
+        try:
+            for kind in ALWAYS:
+                await self._sources.add(kind)
+            await self._sources.synced()
+            rows = await self._hub.read(placement_index.load_placements)
+            await self._learn_placements(rows)
+            for kind in ALWAYS:
+                for place in self._sources.all_of(kind.group, kind.kind):
+                    found = self._sources.get(place)
+                    if found is not None:
+                        self._writeback.note(found[1]["metadata"]["uid"])
+            await asyncio.gather(self._inward.run(), self._outward.run(), self._follow(changes))
+        finally:
+            changes.close()
+            await self._sources.close()
+
+    # --- turns --------------------------------------------------------------------------------------
+
+    async def _take(self) -> float | None:
+        """From the hub cluster into the hub."""
+        term = self._term()
+        if not term:
+            return None
+        await self._check()
+        if self._standing.stopped:
+            return None
+        for source in self._sources:
+            await self._look_at_list(source, term)
+        if self._standing.stopped:
+            return None
+        await self._mirror.turn(term, self._hub.limits.intake)
+        await self._deletions.turn(term)
+        return None
+
+    async def _look_at_list(self, source: Any, term: int) -> None:
+        """Hold a new complete list against its predecessors, and the first against the store."""
+        informer = source.informer
+        if not informer.synced.is_set() or informer.served is not True:
+            return
+        if informer.relists != source.relists:
+            source.relists = informer.relists
+            name = f"{informer.api_version}/{informer.kind}"
+            await self._standing.note_version(name, informer.resource_version)
+        if not source.compared and not self._standing.stopped:
+            source.compared = True
+            await self._deletions.compare(source, term)
+
+    async def _check(self) -> None:
+        now = self._hub.clock.monotonic()
+        if now - self._checked_at >= CHECK_S:
+            self._checked_at = now
+            with contextlib.suppress(errors.KubeError):  # it will answer another time
+                await self._standing.check(self._client)
+        if now - self._retried_at >= RETRY_S:
+            self._retried_at = now
+            self._mirror.retry_refused()
+
+    async def _give(self) -> float | None:
+        """From the hub to the hub cluster."""
+        if self._term() and not self._standing.stopped:
+            await self._writeback.turn()
+            await self._tellings.turn()
+        return None
+
+    def _look_at(self, uid: str) -> None:
+        self._writeback.note(uid)
+        self._outward.wake()
+
+    # --- the hub's side -------------------------------------------------------------------------
+
+    async def _follow(self, changes: Any) -> None:
+        async for change in changes:
+            for kind, keys in change.keys.items():
+                if kind in ("workloads", "objects", "clusters"):
+                    self._writeback.follow(kind, keys)
+            if touched := change.keys.get("objects"):
+                await self._follow_placements(touched)
+            if self._mirror.leaving:
+                self._inward.wake()
+            self._outward.wake()
+
+    async def _follow_placements(self, uids: Iterable[str]) -> None:
+        rows = await self._hub.read(mirrored.object_facts, list(uids))
+        for uid in uids:
+            if uid not in rows:
+                self._index.drop(uid)
+        await self._learn_placements([row for row in rows.values() if row["kind"] in _PLACEMENTS])
+
+    async def _learn_placements(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Follow the kinds that placements select, and look at their objects again."""
+        fresh = [row for row in rows if row["api_group"] == PLACEMENT and self._index.put(row)]
+        if not fresh:
+            return
+        for group, version, kind in await self._kinds_of(fresh):
+            if (group, kind) not in STATIC | SKIPPED:
+                await self._sources.add(Mirrored(group, kind, (version,)))
+        for source in self._sources:
+            if (source.kind.group, source.kind.kind) not in STATIC or source.kind == JOB:
+                self._sources.look_again(source.kind.group, source.kind.kind)
+
+    async def _kinds_of(self, rows: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
+        """(group, version, kind) that placements select; of whole namespaces all that are served."""
+        found: set[tuple[str, str, str]] = set()
+        whole = False
+        for row in rows:
+            named, everything = needed_kinds(row["spec"] or {})
+            found |= named
+            whole = whole or everything
+        if not whole:
+            return found
+        known = {(group, kind) for group, _, kind in found}
+        for endpoint in (await self._client.server_resources()).values():
+            group, _, version = endpoint.api_version.rpartition("/")
+            followable = endpoint.namespaced and {"list", "watch"} <= endpoint.verbs
+            if followable and (group, endpoint.kind) not in known:
+                known.add((group, endpoint.kind))
+                found.add((group, version, endpoint.kind))
+        return found

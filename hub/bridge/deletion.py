@@ -1,0 +1,185 @@
+"""Deletions on the hub cluster: what they caused is taken back before our finalizer goes.
+
+Objects with our finalizer tell of their deletion themselves; if one is absent without having said so,
+the bridge stops and asks. Plain objects are deleted when the watch says so; when only a complete list
+lacks them, not more than a fifth may vanish at once.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import structlog
+
+from hub.bridge.kinds import JOB, NAMESPACE
+from hub.bridge.mirror import Mirror, Refusal, finalizer_patch
+from hub.bridge.sources import Absence, Place, Source, Sources
+from hub.bridge.standing import Standing
+from hub.services import mirrored
+from hub.services.hub import Hub
+from shared import labels
+from shared.errors import Rejected
+from shared.failpoints import failpoint
+from shared.kube import errors
+from shared.kube.client import KubeClient, Object
+
+# Fewer than this may always vanish: a fifth of a handful is nothing.
+FEW: Final = 3
+_PATCHES: Final = 16
+log = structlog.get_logger(__name__)
+
+
+class Deletions:
+    """Carries deletions out, and notices those that happened while nobody watched."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        client: KubeClient,
+        sources: Sources,
+        mirror: Mirror,
+        standing: Standing,
+    ) -> None:
+        self._hub = hub
+        self._client = client
+        self._sources = sources
+        self._mirror = mirror
+        self._standing = standing
+        self._released: set[str] = set()  # uids whose finalizer we took off
+
+    async def turn(self, term: int) -> None:
+        """Take back what is being deleted, and conclude from what is absent."""
+        absent, self._sources.absent = self._sources.absent, []
+        await self._conclude(absent, term)
+        if not self._standing.stopped:
+            await self._let_go(term)
+
+    async def compare(self, source: Source, term: int) -> None:
+        """After the first complete list of a kind: what the hub has of it and the list lacks."""
+        if source.kind == NAMESPACE:
+            return  # they come from anywhere, and go by the watch's word alone
+        kind = source.kind
+        known = await self._hub.read(mirrored.uids_of_kind, kind.group, kind.kind)
+        present = {obj["metadata"]["uid"] for obj in source.informer.cache.values()}
+        missing = [uid for uid in known if uid not in present]
+        if not missing:
+            return
+        if kind.finalized:
+            await self._ask(kind.kind, known[missing[0]], len(missing))
+        elif await self._is_plausible(kind.kind, len(missing), len(known)):
+            await self._delete(missing, term)
+
+    async def _conclude(self, absent: Sequence[Absence], term: int) -> None:
+        certain: list[Absence] = []
+        listed: dict[str, list[Absence]] = {}
+        for each in absent:
+            metadata = each.last["metadata"]
+            uid = metadata["uid"]
+            self._mirror.forget(uid)
+            if uid in self._released:
+                self._released.discard(uid)
+            elif each.certain or metadata.get("deletionTimestamp"):
+                certain.append(each)
+            elif not self._is_served(each):
+                continue  # its whole API is away: that is no deletion
+            elif each.kind.finalized and labels.FINALIZER in (metadata.get("finalizers") or ()):
+                where = (metadata.get("namespace") or "", metadata["name"])
+                await self._ask(each.kind.kind, where, 1)
+            else:
+                listed.setdefault(each.kind.kind, []).append(each)
+        for kind, some in listed.items():
+            source = self._sources.source(some[0].kind.group, kind)
+            left = len(source.informer.cache) if source is not None else 0
+            if await self._is_plausible(kind, len(some), left + len(some)):
+                certain += some
+        await self._delete([e.last["metadata"]["uid"] for e in certain if e.kind != JOB], term)
+        jobs = [e.last["metadata"]["uid"] for e in certain if e.kind == JOB]
+        if jobs:
+            await self._hub.write(mirrored.led, term, mirrored.delete_jobs, jobs)
+
+    def _is_served(self, absence: Absence) -> bool:
+        source = self._sources.source(absence.kind.group, absence.kind.kind)
+        return source is not None and source.informer.served is True
+
+    async def _delete(self, uids: Iterable[str], term: int) -> None:
+        """Objects that are gone on the hub cluster go in the hub."""
+        for uid in uids:
+            try:
+                await self._hub.write(mirrored.led, term, mirrored.delete_object, uid)
+            except Rejected as refusal:
+                log.warning("deletion.refused", uid=uid, code=refusal.code, detail=refusal.detail)
+
+    async def _ask(self, kind: str, where: tuple[str, str], count: int) -> None:
+        name = "/".join(part for part in where if part)
+        text = (
+            f"{count} {kind} (first {name}) are absent without having been deleted: was the hub "
+            "cluster restored, or our finalizer taken off?"
+        )
+        await self._standing.stop("AbsentWithoutDeletion", text)
+
+    async def _is_plausible(self, kind: str, missing: int, known: int) -> bool:
+        if missing <= FEW or missing * 5 <= known:
+            return True
+        text = f"{missing} of {known} {kind} would vanish at once: more than a fifth"
+        await self._standing.stop("TooManyDeletions", text)
+        return False
+
+    # --- objects that are being deleted ---------------------------------------------------------
+
+    async def _let_go(self, term: int) -> None:
+        """Take back what leaving objects caused; remove our finalizer where nothing is left."""
+        jobs: list[tuple[Place, Source, Object]] = []
+        done: list[tuple[Place, Source, Object]] = []
+        for place in sorted(self._mirror.leaving):
+            found = self._sources.get(place)
+            if found is None or not found[1]["metadata"].get("deletionTimestamp"):
+                self._mirror.leaving.discard(place)
+                continue
+            source, obj = found
+            if labels.FINALIZER not in (obj["metadata"].get("finalizers") or ()):
+                self._mirror.leaving.discard(place)
+            elif source.kind == JOB:
+                jobs.append((place, source, obj))
+            elif await self._is_taken_back(obj, term):
+                done.append((place, source, obj))
+        if jobs:
+            uids = [obj["metadata"]["uid"] for _, _, obj in jobs]
+            gone = await self._hub.write(mirrored.led, term, mirrored.delete_jobs, uids)
+            done += [one for one in jobs if one[2]["metadata"]["uid"] in gone]
+        failpoint("H23")
+        gate = asyncio.Semaphore(_PATCHES)
+        await asyncio.gather(*(self._release(gate, *one) for one in done))
+
+    async def _is_taken_back(self, obj: Object, term: int) -> bool:
+        uid = obj["metadata"]["uid"]
+        try:
+            done = await self._hub.write(mirrored.led, term, mirrored.delete_object, uid)
+        except Rejected as refusal:
+            self._mirror.refusals[uid] = Refusal(refusal.code, refusal.detail)
+            self._mirror.tell(uid)
+            return False
+        return bool(done)
+
+    async def _release(
+        self, gate: asyncio.Semaphore, place: Place, source: Source, obj: Object
+    ) -> None:
+        metadata = obj["metadata"]
+        rest = [each for each in metadata["finalizers"] if each != labels.FINALIZER]
+        async with gate:
+            try:
+                self._released.add(metadata["uid"])
+                await self._client.merge_patch(
+                    source.informer.api_version,
+                    source.kind.kind,
+                    metadata.get("namespace") or "",
+                    metadata["name"],
+                    finalizer_patch(obj, rest),
+                    field_manager=labels.BRIDGE_FIELD_MANAGER,
+                )
+            except errors.NotFound:
+                pass
+            except errors.KubeError as refusal:
+                self._released.discard(metadata["uid"])
+                log.info("finalizer.stays", name=metadata["name"], error=str(refusal))
+                return
+        self._mirror.leaving.discard(place)

@@ -1,0 +1,111 @@
+"""The status of a hub Job, within the API server's rules for Jobs with managedBy. Pure.
+
+startTime is that of the first epoch and never moves, counters never fall, a terminal write carries
+times, counts and both conditions at once (Kubernetes 1.36, pkg/apis/batch/validation; architecture 4).
+A managed Job whose status says that it has ended is never written again.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hub.domain.workload import QUEUED, TERMINAL, State
+from shared.conditions import Condition, is_true, remove, rfc3339, set_condition
+
+Status = dict[str, Any]
+_COMPLETED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
+_WAITING: Final = frozenset({*QUEUED, State.RESERVED})
+
+
+def is_finished(status: Mapping[str, Any] | None) -> bool:
+    """Does a Job's status say that it has ended?"""
+    conditions = (status or {}).get("conditions")
+    return is_true(conditions, "Complete") or is_true(conditions, "Failed")
+
+
+def job_status(
+    spec: Mapping[str, Any],
+    live: Mapping[str, Any] | None,
+    row: Mapping[str, Any],
+    observed: Mapping[str, Any] | None,
+    now: dt.datetime,
+) -> Status | None:
+    """What the status should be, given the Job's `spec`, its `live` status, its workload `row` and what
+    the member last said (`observed`, an agent_v1.JobStatus); None where `live` must stay as it is.
+    """
+    live = live or {}
+    if is_finished(live):
+        return None
+    state = State(row["state"])
+    status: Status = {
+        "active": row["active"] if state not in TERMINAL else 0,
+        "succeeded": max(row["succeeded"], live.get("succeeded") or 0),
+        "failed": max(row["failed"], live.get("failed") or 0),
+    }
+    status["ready"] = min(row["ready"], status["active"])
+    status["terminating"] = 0 if state in TERMINAL else (observed or {}).get("terminating") or 0
+    started = live.get("startTime") or _stamp(row["started_at"])
+    if started or state in TERMINAL:
+        status["startTime"] = started or rfc3339(row["placed_at"] or row["created_at"])
+    _indexes(status, spec, observed)
+    if state in TERMINAL:
+        _end(status, state, live.get("conditions"), row, observed, now)
+    else:
+        status["conditions"] = _suspension(live.get("conditions"), state, row, now)
+    return status
+
+
+def differs(wanted: Status, live: Mapping[str, Any] | None) -> bool:
+    """Is there anything to write? A count that is absent is zero."""
+    live = live or {}
+    return any((live.get(name) or None) != (value or None) for name, value in wanted.items())
+
+
+def _suspension(
+    conditions: list[Condition] | None, state: State, row: Mapping[str, Any], now: dt.datetime
+) -> list[Condition]:
+    """Suspended says whether the Job waits, and why."""
+    if state in _WAITING:
+        reason, message = row["reason"] or "Queued", row["message"] or "waits in its queue"
+        return set_condition(conditions, "Suspended", "True", reason, message, now)
+    where = f"{state.value} in {row['cluster']}"
+    if row["reason"]:
+        where = f"{where}: {row['reason']}: {row['message']}"
+    return set_condition(conditions, "Suspended", "False", "JobResumed", where, now)
+
+
+def _end(
+    status: Status,
+    state: State,
+    conditions: list[Condition] | None,
+    row: Mapping[str, Any],
+    observed: Mapping[str, Any] | None,
+    now: dt.datetime,
+) -> None:
+    ended = rfc3339(row["finished_at"] or now)
+    if state is State.SUCCEEDED:
+        reason, message = _COMPLETED
+        kinds = ("SuccessCriteriaMet", "Complete")
+        completed = (observed or {}).get("completion_time") or ended
+        status["completionTime"] = max(str(completed), status["startTime"])
+    else:
+        reason = row["reason"] or state.value
+        message = row["message"] or f"the job was {state.value.lower()}"
+        kinds = ("FailureTarget", "Failed")
+    made = remove(conditions, "Suspended")
+    for kind in kinds:
+        made = set_condition(made, kind, "True", reason, message, row["finished_at"] or now)
+    status["conditions"] = made
+
+
+def _indexes(status: Status, spec: Mapping[str, Any], observed: Mapping[str, Any] | None) -> None:
+    if spec.get("completionMode") != "Indexed" or observed is None:
+        return
+    if observed.get("completed_indexes"):
+        status["completedIndexes"] = observed["completed_indexes"]
+    if spec.get("backoffLimitPerIndex") is not None and observed.get("failed_indexes"):
+        status["failedIndexes"] = observed["failed_indexes"]
+
+
+def _stamp(instant: dt.datetime | None) -> str | None:
+    return None if instant is None else rfc3339(instant)

@@ -1,0 +1,68 @@
+"""Which kinds of the hub cluster are mirrored, in which order, and which carry our finalizer."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from shared import labels
+
+KUEUE: Final = "kueue.x-k8s.io"
+PLACEMENT: Final = "placement.kubernetes-fleet.io"
+FLEET: Final = "cluster.kubernetes-fleet.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """One kind. `versions`: those we can read, the first that is served is used.
+
+    `finalized`: carries our finalizer, so that a deletion waits until what it caused is taken back.
+    """
+
+    group: str
+    kind: str
+    versions: tuple[str, ...]
+    finalized: bool = False
+    order: int = 5  # of intake: what others refer to comes first
+
+    def api_version(self, version: str) -> str:
+        return f"{self.group}/{version}" if self.group else version
+
+
+JOB: Final = Mirrored("batch", "Job", ("v1",), finalized=True, order=8)
+NAMESPACE: Final = Mirrored("", "Namespace", ("v1",), order=0)
+_KUEUE_VERSIONS = ("v1beta1", "v1beta2")
+_FLEET_VERSIONS = ("v1beta1", "v1")
+ALWAYS: Final = (
+    NAMESPACE,
+    Mirrored(KUEUE, "ResourceFlavor", _KUEUE_VERSIONS, finalized=True, order=1),
+    Mirrored(KUEUE, "WorkloadPriorityClass", _KUEUE_VERSIONS, order=1),
+    Mirrored(KUEUE, "ClusterQueue", _KUEUE_VERSIONS, finalized=True, order=2),
+    Mirrored(KUEUE, "LocalQueue", _KUEUE_VERSIONS, finalized=True, order=3),
+    Mirrored(KUEUE, "Workload", _KUEUE_VERSIONS, order=6),
+    Mirrored(FLEET, "MemberCluster", _FLEET_VERSIONS, finalized=True, order=1),
+    JOB,
+    Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
+    Mirrored(PLACEMENT, "ResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
+)
+STATIC: Final = frozenset((each.group, each.kind) for each in ALWAYS)
+# Namespaces of the hub cluster's own machinery.
+SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+
+
+def is_managed(job: dict[str, Any], *, known: bool) -> bool:
+    """Is a hub Job ours? By managedBy; a suspended older one by its queue-name label or annotation.
+
+    Once taken (`known`) it stays ours. The Job controller starts what has no managedBy and is not
+    suspended: such a Job runs on the hub cluster itself and is none of our business.
+    """
+    spec = job.get("spec") or {}
+    manager = spec.get("managedBy")
+    if manager in (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER):
+        return True
+    if manager or not spec.get("suspend"):
+        return known and manager is None
+    metadata = job["metadata"]
+    if any(owner.get("controller") for owner in metadata.get("ownerReferences") or ()):
+        return False
+    return any(
+        (metadata.get(part) or {}).get(labels.QUEUE_NAME) for part in ("labels", "annotations")
+    )

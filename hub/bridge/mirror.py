@@ -1,0 +1,251 @@
+"""From the hub cluster into the hub: what is declared there enters by the same intake as REST.
+
+Level-based: a turn looks at what has changed, puts our finalizer on what needs one, and hands
+everything to the intake in one transaction, by uid. A refusal stays with its object until either
+changes. Deletions are `hub.bridge.deletion`'s.
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+import structlog
+
+from hub.bridge.kinds import JOB, NAMESPACE, STATIC, SYSTEM_NAMESPACES, is_managed
+from hub.bridge.sources import Place, Source, Sources
+from hub.services import mirrored
+from hub.services.apply import REJECTED, Applied
+from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft, draft
+from hub.services.hub import Hub, StaleTerm, StoreUnavailable
+from hub.services.placement_index import PlacementIndex
+from shared import labels
+from shared.errors import Rejected
+from shared.failpoints import failpoint
+from shared.kinds import parse
+from shared.kube import errors
+from shared.kube.client import KubeClient, Object
+
+TOGETHER: Final = 500  # objects of one transaction
+_PATCHES: Final = 16  # finalizers written at a time
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the hub does not take an object."""
+
+    code: str
+    detail: str
+
+
+class Mirror:
+    """What the hub has taken of the hub cluster, and what it has refused."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        client: KubeClient,
+        sources: Sources,
+        index: PlacementIndex,
+        told: Callable[[str], None],
+    ) -> None:
+        self._hub = hub
+        self._client = client
+        self._sources = sources
+        self._index = index
+        self.tell = told  # called with the uid of what was taken or refused
+        self._marks: dict[str, bytes] = {}  # of what was taken, by uid
+        self.refusals: dict[str, Refusal] = {}
+        self.leaving: set[Place] = set()
+
+    def knows(self, uid: str) -> bool:
+        """Was this object taken in this process's life?"""
+        return uid in self._marks
+
+    def forget(self, uid: str) -> None:
+        """It is gone."""
+        self._marks.pop(uid, None)
+        self.refusals.pop(uid, None)
+
+    async def turn(self, term: int, intake: Any) -> None:
+        """Take what has changed, in the order in which things refer to each other."""
+        places, self._sources.changed = self._sources.changed, set()
+        found = [(place, *each) for place in places if (each := self._sources.get(place))]
+        found.sort(key=lambda one: (one[1].kind.order, one[0]))
+        fresh: list[tuple[Place, Source, Object]] = []
+        for place, source, obj in found:
+            if obj["metadata"].get("deletionTimestamp"):
+                self.leaving.add(place)
+            elif self._concerns_us(source, obj) and self._marks.get(_uid(obj)) != _mark(obj):
+                fresh.append((place, source, obj))
+        failpoint("H21")
+        try:
+            for start in range(0, len(fresh), TOGETHER):
+                await self._take(fresh[start : start + TOGETHER], term, intake)
+        except Exception:
+            self._sources.changed.update(place for place, _, _ in fresh)
+            raise
+
+    def retry_refused(self) -> None:
+        """Look again at what was refused: what stood against it may be gone."""
+        for uid in self.refusals:
+            place = self._sources.place_of(uid)
+            self._marks.pop(uid, None)
+            if place is not None:
+                self._sources.changed.add(place)
+
+    def _concerns_us(self, source: Source, obj: Object) -> bool:
+        metadata = obj["metadata"]
+        kind = source.kind
+        if kind == JOB:
+            return is_managed(obj, known=self.knows(metadata["uid"]))
+        if kind == NAMESPACE:
+            return metadata["name"] not in SYSTEM_NAMESPACES
+        if (kind.group, kind.kind) in STATIC:
+            return True
+        return bool(
+            self._index.concerned(
+                kind.group,
+                kind.kind,
+                metadata.get("namespace") or "",
+                metadata["name"],
+                metadata.get("labels") or {},
+            )
+        )
+
+    async def _take(
+        self, fresh: Sequence[tuple[Place, Source, Object]], term: int, intake: Any
+    ) -> None:
+        """One transaction's worth."""
+        bare = [
+            (source, obj)
+            for _, source, obj in fresh
+            if source.kind.finalized and labels.FINALIZER not in _finalizers(obj)
+        ]
+        held = await self._hold(bare)
+        ready = [one for one in fresh if _uid(one[2]) not in held]
+        now = self._hub.clock.now()
+        read = [(obj, _draft(obj, now)) for _, _, obj in ready]
+        for obj, given in read:
+            if isinstance(given, Rejected):
+                self._settle(obj, Applied(0, REJECTED, error=given))
+        await self._hand_over(
+            [(obj, given) for obj, given in read if not isinstance(given, Rejected)], term, intake
+        )
+        failpoint("H22")
+
+    async def _hand_over(
+        self, read: Sequence[tuple[Object, Draft]], term: int, intake: Any
+    ) -> None:
+        """Give drafts to the intake; one that breaks it is found by halving, and refused alone."""
+        if not read:
+            return
+        try:
+            results = await self._hub.write(
+                mirrored.led, term, mirrored.take, [given for _, given in read], intake
+            )
+        except (StaleTerm, StoreUnavailable):
+            raise
+        except Exception as fault:
+            log.exception("intake.failed", objects=len(read))
+            if len(read) == 1:
+                error = Rejected("Unreadable", f"the hub can not take it: {fault!r}"[:500])
+                self._settle(read[0][0], Applied(0, REJECTED, error=error))
+                return
+            half = len(read) // 2
+            await self._hand_over(read[:half], term, intake)
+            await self._hand_over(read[half:], term, intake)
+            return
+        for (obj, _), result in zip(read, results, strict=True):
+            self._settle(obj, result)
+
+    def _settle(self, obj: Object, result: Applied) -> None:
+        uid = _uid(obj)
+        self._marks[uid] = _mark(obj)
+        if result.error is not None:
+            self.refusals[uid] = Refusal(result.error.code, result.error.detail)
+        else:
+            self.refusals.pop(uid, None)
+        self.tell(uid)
+
+    async def _hold(self, bare: Iterable[tuple[Source, Object]]) -> set[str]:
+        """Put our finalizer on objects before the hub acts on them; uids of those where it failed."""
+        failed: set[str] = set()
+        gate = asyncio.Semaphore(_PATCHES)
+
+        async def one(source: Source, obj: Object) -> None:
+            metadata = obj["metadata"]
+            async with gate:
+                try:
+                    await self._client.merge_patch(
+                        source.informer.api_version,
+                        source.kind.kind,
+                        metadata.get("namespace") or "",
+                        metadata["name"],
+                        finalizer_patch(obj, [*_finalizers(obj), labels.FINALIZER]),
+                        field_manager=labels.BRIDGE_FIELD_MANAGER,
+                    )
+                except errors.KubeError as refusal:
+                    # A newer version is on its way through the watch, or it is being deleted.
+                    failed.add(_uid(obj))
+                    log.info("finalizer.failed", name=metadata["name"], error=str(refusal))
+                    if isinstance(refusal, errors.Unavailable | errors.TooManyRequests):
+                        self._sources.changed.add(_place(source, obj))
+
+        await asyncio.gather(*(one(source, obj) for source, obj in bare))
+        return failed
+
+
+def finalizer_patch(obj: Object, finalizers: Sequence[str]) -> Object:
+    """A merge patch that sets the finalizers of exactly this object in exactly this version."""
+    metadata = obj["metadata"]
+    return {
+        "metadata": {
+            "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"],
+            "finalizers": list(finalizers),
+        }
+    }
+
+
+def _draft(obj: Object, now: dt.datetime) -> Draft | Rejected:
+    """An object as the intake takes it: its uid is the job's or object's own."""
+    try:
+        parsed = parse(obj, strict=False, origin="hub-cluster", lenient_versions=True)
+        created = dt.datetime.fromisoformat(obj["metadata"]["creationTimestamp"])
+        return draft(parsed, now, origin=ORIGIN_HUB_CLUSTER, uid=_uid(obj), created_at=created)
+    except Rejected as refusal:
+        return refusal
+    except (KeyError, TypeError, ValueError) as fault:
+        return Rejected("Unreadable", f"the object can not be read: {fault!r}"[:500])
+
+
+def _uid(obj: Object) -> str:
+    return str(obj["metadata"]["uid"])
+
+
+def _finalizers(obj: Object) -> list[str]:
+    return list(obj["metadata"].get("finalizers") or ())
+
+
+def _place(source: Source, obj: Object) -> Place:
+    metadata = obj["metadata"]
+    return (
+        source.kind.group,
+        source.kind.kind,
+        metadata.get("namespace") or "",
+        metadata["name"],
+    )
+
+
+def _mark(obj: Object) -> bytes:
+    """What must change for the hub to look again: neither status nor managed fields."""
+    metadata = obj["metadata"]
+    version = metadata.get("generation") or metadata.get("resourceVersion")
+    return orjson.dumps(
+        [version, metadata.get("labels"), metadata.get("annotations")],
+        option=orjson.OPT_SORT_KEYS,
+    )

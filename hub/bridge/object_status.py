@@ -1,0 +1,175 @@
+"""Statuses of everything but Jobs, in the shapes of Kueue and KubeFleet. Pure."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hub.domain.fleet import Cluster
+from shared import quantity
+from shared.conditions import Condition, find, rfc3339, set_condition
+
+Row = Mapping[str, Any]
+Status = dict[str, Any]
+ACCEPTED: Final = "Accepted"
+HEALTHY_FOR: Final = dt.timedelta(seconds=60)
+# Fields that say when, not what: a difference in these alone is worth no write.
+_TIMES: Final = frozenset(
+    {"observationTime", "lastReceivedHeartbeat", "lastTransitionTime", "lastUpdate"}
+)
+
+
+def with_generation(status: Status, ours: int, theirs: int) -> Status:
+    """The status with the hub cluster's generation where the hub counts its own."""
+    if ours == theirs:
+        return status
+    changed: Status = _renumbered(status, ours, theirs)
+    return changed
+
+
+def accepted(
+    live: list[Condition] | None,
+    *,
+    code: str,
+    detail: str,
+    generation: int,
+    now: dt.datetime,
+) -> list[Condition]:
+    """Accepted=False with the refusal's code; True only where it had been refused before."""
+    if code:
+        return set_condition(live, ACCEPTED, "False", code, detail, now, generation)
+    if find(live, ACCEPTED) is None:
+        return list(live or ())
+    text = "the hub has taken it"
+    return set_condition(live, ACCEPTED, "True", "Accepted", text, now, generation)
+
+
+def cluster_queue_status(row: Row, facts: Row | None) -> Status:
+    """A ClusterQueue: conditions, counts, and what of each flavor is used."""
+    status: Status = dict(row["status"] or {})
+    if facts is None:
+        return status
+    status["pendingWorkloads"] = facts["pending"]
+    status["admittedWorkloads"] = facts["admitted"]
+    status["reservingWorkloads"] = facts["admitted"]
+    usage: dict[str, list[dict[str, str]]] = {}
+    for quota in facts["quotas"]:
+        usage.setdefault(quota["flavor"], []).append(
+            {"name": quota["resource"], "total": quota["used"], "borrowed": "0"}
+        )
+    flavors = [{"name": name, "resources": used} for name, used in usage.items()]
+    if flavors:
+        status["flavorsUsage"] = flavors
+        status["flavorsReservation"] = flavors
+    return status
+
+
+def local_queue_status(row: Row, facts: Row | None) -> Status:
+    """A LocalQueue: conditions and counts."""
+    status: Status = dict(row["status"] or {})
+    if facts is not None:
+        status["pendingWorkloads"] = facts["pending"]
+        status["admittedWorkloads"] = facts["admitted"]
+        status["reservingWorkloads"] = facts["admitted"]
+    return status
+
+
+def member_status(
+    row: Row,
+    cluster: Cluster,
+    reported_at: dt.datetime | None,
+    live: Mapping[str, Any] | None,
+    generation: int,
+    now: dt.datetime,
+) -> Status:
+    """A MemberCluster: joined or not, properties, what it has, how its agent is."""
+    heard = row["heartbeat_at"]
+    healthy = heard is not None and now - heard <= HEALTHY_FOR
+    conditions = set_condition(
+        (live or {}).get("conditions"),
+        "ReadyToJoin",
+        "True",
+        "MemberClusterReadyToJoin",
+        "an agent can join with a join token",
+        now,
+        generation,
+    )
+    joined: tuple[Any, str, str] = ("Unknown", "MemberClusterJoinStateUnknown", "no agent yet")
+    if row["joined_at"] is not None:
+        joined = ("True", "MemberClusterJoined", "the agent has joined")
+    conditions = set_condition(conditions, "Joined", *joined, now, generation)
+    status: Status = {"conditions": conditions}
+    if reported_at is not None:
+        status["resourceUsage"] = _usage(cluster, reported_at)
+        status["properties"] = _properties(cluster, reported_at)
+    if heard is not None:
+        agent = _agent(
+            (live or {}).get("agentStatus"), healthy=healthy, generation=generation, now=now
+        )
+        status["agentStatus"] = [{**agent, "lastReceivedHeartbeat": rfc3339(heard)}]
+    return status
+
+
+def differs(wanted: Any, live: Any) -> bool:
+    """Does `live` lack something of `wanted`, times aside? What `live` has beyond it stays."""
+    if isinstance(wanted, Mapping):
+        if not isinstance(live, Mapping):
+            return True
+        return any(
+            differs(value, live.get(name)) for name, value in wanted.items() if name not in _TIMES
+        )
+    if isinstance(wanted, list):
+        if not isinstance(live, list) or len(live) != len(wanted):
+            return bool(wanted or live)
+        return any(differs(one, other) for one, other in zip(wanted, live, strict=True))
+    return bool(wanted != live)
+
+
+def _usage(cluster: Cluster, at: dt.datetime) -> Status:
+    allocatable = {
+        name: quantity.canonical(name, amount) for name, amount in cluster.allocatable.items()
+    }
+    available = {
+        name: quantity.canonical(name, max(0, cluster.free.get(name, 0)))
+        for name in cluster.allocatable
+    }
+    return {
+        "capacity": allocatable,
+        "allocatable": allocatable,
+        "available": available,
+        "observationTime": rfc3339(at),
+    }
+
+
+def _properties(cluster: Cluster, at: dt.datetime) -> Status:
+    told = {"kubernetes-fleet.io/node-count": str(cluster.node_count), **cluster.properties}
+    return {name: {"value": value, "observationTime": rfc3339(at)} for name, value in told.items()}
+
+
+def _agent(
+    live: list[dict[str, Any]] | None, *, healthy: bool, generation: int, now: dt.datetime
+) -> Status:
+    before = next((each for each in live or () if each.get("type") == "MemberAgent"), {})
+    conditions = set_condition(
+        before.get("conditions"), "Joined", "True", "AgentJoined", "registered", now, generation
+    )
+    health: tuple[Any, str, str] = ("True", "AgentHealthy", "it syncs")
+    if not healthy:
+        health = ("False", "AgentSilent", "it has not been heard for a minute")
+    conditions = set_condition(conditions, "Healthy", *health, now, generation)
+    return {"type": "MemberAgent", "conditions": conditions}
+
+
+def _renumbered(value: Any, ours: int, theirs: int) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: theirs
+            if name == "observedGeneration" and each == ours
+            else _renumbered(each, ours, theirs)
+            for name, each in value.items()
+            if name != "failedPlacements"
+        } | (
+            {"failedPlacements": value["failedPlacements"]} if "failedPlacements" in value else {}
+        )
+    if isinstance(value, list):
+        return [_renumbered(each, ours, theirs) for each in value]
+    return value

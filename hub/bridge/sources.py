@@ -1,0 +1,134 @@
+"""The bridge's caches of the hub cluster: one informer per kind, and what has changed in them.
+
+Kinds that some placement selects are added and dropped as placements come and go.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from hub.bridge.kinds import Mirrored
+from shared.clock import Clock
+from shared.kube import errors
+from shared.kube.client import KubeClient, Object
+from shared.kube.informer import EventType, Informer, Key, as_is, key_of
+
+Place = tuple[str, str, str, str]  # group, kind, namespace, name
+
+
+@dataclass(slots=True)
+class Absence:
+    """An object that is no longer there. `certain`: the watch told of its deletion."""
+
+    kind: Mirrored
+    last: Object
+    certain: bool
+
+
+@dataclass(slots=True)
+class Source:
+    """One kind's informer and the task that runs it."""
+
+    kind: Mirrored
+    informer: Informer[Object]
+    task: asyncio.Task[None] = field(repr=False)
+    relists: int = 0  # those whose version was looked at
+    compared: bool = False  # the first complete list was held against the store
+
+
+class Sources:
+    """All caches. `wake` is called whenever something has changed."""
+
+    def __init__(self, client: KubeClient, clock: Clock, wake: Callable[[], None]) -> None:
+        self._client = client
+        self._clock = clock
+        self._wake = wake
+        self._sources: dict[tuple[str, str], Source] = {}
+        self._by_uid: dict[str, Place] = {}
+        self.changed: set[Place] = set()
+        self.absent: list[Absence] = []
+
+    def __iter__(self) -> Iterator[Source]:
+        return iter(list(self._sources.values()))
+
+    async def add(self, kind: Mirrored) -> None:
+        """Begin to follow a kind, in the first of its versions that is served."""
+        if (kind.group, kind.kind) in self._sources:
+            return
+        version = kind.versions[0]
+        for each in kind.versions:
+            try:
+                await self._client.endpoint(kind.api_version(each), kind.kind)
+            except errors.KindNotServed:
+                continue
+            version = each
+            break
+        informer = Informer(
+            self._client,
+            kind.api_version(version),
+            kind.kind,
+            transform=as_is,
+            on_event=lambda event, old, new: self._noted(kind, event, old, new),
+            clock=self._clock,
+        )
+        task = asyncio.create_task(informer.run(), name=f"bridge-{kind.kind}")
+        self._sources[(kind.group, kind.kind)] = Source(kind, informer, task)
+
+    async def synced(self) -> None:
+        """Wait until every cache has been complete once."""
+        for source in list(self._sources.values()):
+            await source.informer.synced.wait()
+
+    async def close(self) -> None:
+        """End all informers."""
+        for source in self._sources.values():
+            source.task.cancel()
+        for source in self._sources.values():
+            with contextlib.suppress(asyncio.CancelledError):
+                await source.task
+
+    def source(self, group: str, kind: str) -> Source | None:
+        return self._sources.get((group, kind))
+
+    def get(self, place: Place) -> tuple[Source, Object] | None:
+        """The object at a place, as last seen."""
+        source = self._sources.get(place[:2])
+        obj = None if source is None else source.informer.cache.get(place[2:])
+        return None if source is None or obj is None else (source, obj)
+
+    def place_of(self, uid: str) -> Place | None:
+        """Where the object of this uid is."""
+        return self._by_uid.get(uid)
+
+    def places(self, uids: Iterable[str]) -> dict[str, Place]:
+        """Those of `uids` that are there."""
+        return {uid: self._by_uid[uid] for uid in uids if uid in self._by_uid}
+
+    def all_of(self, group: str, kind: str) -> list[Place]:
+        """Every object of a kind."""
+        source = self._sources.get((group, kind))
+        return [] if source is None else [(group, kind, *key) for key in source.informer.cache]
+
+    def look_again(self, group: str, kind: str) -> None:
+        """Take every object of a kind for changed."""
+        self.changed.update(self.all_of(group, kind))
+        self._wake()
+
+    def _noted(
+        self, kind: Mirrored, event: EventType, old: Object | None, new: Object | None
+    ) -> None:
+        if event == "DELETED":
+            last = new or old
+            assert last is not None
+            self._by_uid.pop(last["metadata"]["uid"], None)
+            self.absent.append(Absence(kind, last, certain=new is not None))
+        elif new is not None:
+            place = _place(kind, key_of(new))
+            self._by_uid[new["metadata"]["uid"]] = place
+            self.changed.add(place)
+        self._wake()
+
+
+def _place(kind: Mirrored, key: Key) -> Place:
+    return (kind.group, kind.kind, *key)

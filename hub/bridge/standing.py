@@ -1,0 +1,102 @@
+"""Whether this is still the hub cluster that the hub belongs to, and whether the bridge may act.
+
+A stop is for an administrator to lift: a cluster restored from an older copy, or another one behind
+the same address, would otherwise look like a user who deleted everything.
+"""
+
+from typing import Any, Final
+
+import structlog
+
+from hub.bridge.kinds import KUEUE
+from hub.services import mirrored
+from hub.services.hub import Hub
+from shared.kube import errors
+from shared.kube.client import KubeClient
+
+log = structlog.get_logger(__name__)
+_WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+
+
+class Standing:
+    """The bridge's own condition: Running, or stopped for a reason."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._versions: dict[str, int] = {}
+        self.reason = ""
+        self.message = ""
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.reason)
+
+    async def stop(self, reason: str, message: str) -> None:
+        """Act no more until an administrator has decided."""
+        if self.reason == reason:
+            return
+        self.reason, self.message = reason, message
+        log.error("bridge.stopped", reason=reason, message=message)
+        await self._tell()
+
+    async def check(self, client: KubeClient) -> None:
+        """Look at the hub cluster's identity and its webhooks. Raises KubeError without an answer."""
+        namespace = await client.get("v1", "Namespace", "", "kube-system")
+        uid = str(namespace["metadata"]["uid"])
+        known = await self._hub.read(mirrored.hub_cluster_uid)
+        if not known:
+            await self._hub.write(mirrored.adopt_hub_cluster, uid)
+        elif known != uid:
+            text = (
+                f"the hub belongs to cluster {known}, this one is {uid}: "
+                "say whether to adopt it or to forget the old one"
+            )
+            await self.stop("HubClusterChanged", text)
+            return
+        if await _has_kueue(client):
+            text = "Kueue's own webhooks serve this cluster: it would admit the hub's Jobs as well"
+            await self.stop("HubClusterHasKueue", text)
+            return
+        if self.reason in {"HubClusterChanged", "HubClusterHasKueue"}:
+            self.reason = self.message = ""
+        await self._tell()
+
+    async def note_version(self, kind: str, resource_version: str) -> None:
+        """A complete list of `kind` was read at this version; versions never go back."""
+        if not resource_version.isdecimal():
+            return
+        version = int(resource_version)
+        before = self._versions.get(kind, 0)
+        if version < before:
+            text = (
+                f"the resourceVersion of {kind} went from {before} back to {version}: "
+                "the hub cluster was restored from an older copy"
+            )
+            await self.stop("ResourceVersionWentBack", text)
+            return
+        self._versions[kind] = version
+
+    async def _tell(self) -> None:
+        condition: dict[str, Any] = {
+            "status": "False" if self.stopped else "True",
+            "reason": self.reason or "Running",
+            "message": self.message,
+        }
+        await self._hub.write(mirrored.tell_condition, condition)
+
+
+async def _has_kueue(client: KubeClient) -> bool:
+    """Do webhooks of Kueue act on Jobs here?"""
+    for kind in _WEBHOOKS:
+        try:
+            listing = await client.list(_ADMISSION, kind)
+        except errors.NotFound:
+            continue
+        for each in listing.items:
+            if each["metadata"]["name"].startswith("kueue-") and any(
+                "kueue" in str(hook.get("name")) or KUEUE in str(hook.get("rules"))
+                for hook in each.get("webhooks") or ()
+            ):
+                return True
+    return False

@@ -1,0 +1,240 @@
+"""Status back to the hub cluster: level-based, from the feed, at most one write per object and turn.
+
+A turn compares what each status should be with what the cache shows and writes the difference. What
+fails is tried again; what is lost to a restart is found again, for at start everything is compared.
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any, Final
+
+import structlog
+
+from hub.bridge import job_status, object_status
+from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
+from hub.bridge.mirror import Mirror
+from hub.bridge.sources import Place, Source, Sources
+from hub.bridge.tellings import Tellings
+from hub.services import mirrored
+from hub.services.hub import Hub
+from shared import labels
+from shared.kube import errors
+from shared.kube.client import KubeClient, Object
+
+QUEUES_S: Final = 1.0  # how often counts of queues are looked at
+MEMBERS_S: Final = 30.0  # how often times in a member's status are renewed
+_WRITES: Final = 16  # at a time
+_TOGETHER: Final = 1000  # Jobs looked up in one question
+_QUEUES: Final = ("ClusterQueue", "LocalQueue")
+Write = tuple[Source, Object, dict[str, Any]]
+log = structlog.get_logger(__name__)
+
+
+class Writeback:
+    """Brings the hub cluster's statuses level with the store."""
+
+    def __init__(
+        self, hub: Hub, client: KubeClient, sources: Sources, mirror: Mirror, tellings: Tellings
+    ) -> None:
+        self._hub = hub
+        self._client = client
+        self._sources = sources
+        self._mirror = mirror
+        self._tellings = tellings
+        self._pending: set[str] = set()  # uids whose status may differ
+        self._queues_due = True
+        self._queues_at = -QUEUES_S
+        self._members_due = True
+        self._members_at = -MEMBERS_S
+        self._gate = asyncio.Semaphore(_WRITES)
+
+    def note(self, uid: str) -> None:
+        """Look at this object's status in the next turn."""
+        self._pending.add(uid)
+
+    def follow(self, kind: str, keys: Iterable[str]) -> None:
+        """Take a change of the store."""
+        if kind == "clusters":
+            self._members_due = True
+            return
+        found = self._sources.places(keys)
+        self._pending.update(found)
+        self._queues_due = True
+
+    async def turn(self) -> None:
+        """Compare and write."""
+        pending, self._pending = self._pending, set()
+        places = self._sources.places(pending)
+        jobs = {uid: place for uid, place in places.items() if place[:2] == (JOB.group, JOB.kind)}
+        others = {uid: place for uid, place in places.items() if uid not in jobs}
+        now = self._hub.clock.now()
+        writes: list[Write] = []
+        for start in range(0, len(jobs), _TOGETHER):
+            some = dict(list(jobs.items())[start : start + _TOGETHER])
+            writes += await self._jobs(some, now)
+        writes += await self._objects(others, now)
+        writes += await self._queues(now)
+        writes += await self._members(now)
+        await asyncio.gather(*(self._write(*each) for each in writes))
+
+    # --- Jobs ---------------------------------------------------------------------------------------
+
+    async def _jobs(self, places: dict[str, Place], now: dt.datetime) -> list[Write]:
+        facts = await self._hub.read(mirrored.job_facts, list(places))
+        writes: list[Write] = []
+        for uid, place in places.items():
+            found = self._sources.get(place)
+            if found is None:
+                continue
+            source, obj = found
+            refusal = self._mirror.refusals.get(uid)
+            if refusal is not None:
+                self._tellings.warn(source, obj, refusal.code, refusal.detail)
+            fact = facts.get(uid)
+            if fact is None:
+                continue
+            live = obj.get("status")
+            wanted = job_status.job_status(
+                obj.get("spec") or {}, live, fact.row, fact.observed, now
+            )
+            if wanted is not None and job_status.differs(wanted, live):
+                writes.append((source, obj, wanted))
+        return writes
+
+    # --- everything else ------------------------------------------------------------------------
+
+    async def _objects(self, places: dict[str, Place], now: dt.datetime) -> list[Write]:
+        rows = await self._hub.read(mirrored.object_facts, list(places)) if places else {}
+        writes: list[Write] = []
+        for uid, place in places.items():
+            found = self._sources.get(place)
+            if found is None or not _has_status(place):
+                if found is not None and uid in self._mirror.refusals:
+                    refusal = self._mirror.refusals[uid]
+                    self._tellings.warn(*found, refusal.code, refusal.detail)
+                continue
+            source, obj = found
+            wanted = self._wanted(uid, place, obj, rows.get(uid), now)
+            if object_status.differs(wanted, obj.get("status") or {}):
+                writes.append((source, obj, wanted))
+        return writes
+
+    def _wanted(
+        self, uid: str, place: Place, obj: Object, row: Any, now: dt.datetime
+    ) -> dict[str, Any]:
+        """The status of a placement or Workload; of other kinds the Accepted condition alone."""
+        generation = int(obj["metadata"].get("generation") or 1)
+        live = obj.get("status") or {}
+        wanted: dict[str, Any] = {}
+        if row is not None and row["status"] and place[1] not in (*_QUEUES, "MemberCluster"):
+            wanted = object_status.with_generation(row["status"], row["generation"], generation)
+        refusal = self._mirror.refusals.get(uid)
+        base = wanted.get("conditions") or live.get("conditions") or []
+        former = [c for c in live.get("conditions") or () if c["type"] == object_status.ACCEPTED]
+        base = [c for c in base if c["type"] != object_status.ACCEPTED] + former
+        conditions = object_status.accepted(
+            base,
+            code=refusal.code if refusal else "",
+            detail=refusal.detail if refusal else "",
+            generation=generation,
+            now=now,
+        )
+        return {**wanted, "conditions": conditions} if conditions else wanted
+
+    async def _queues(self, now: dt.datetime) -> list[Write]:
+        at = self._hub.clock.monotonic()
+        if not self._queues_due or at - self._queues_at < QUEUES_S:
+            return []
+        self._queues_due, self._queues_at = False, at
+        places = [place for kind in _QUEUES for place in self._sources.all_of(KUEUE, kind)]
+        if not places:
+            return []
+        facts = await self._hub.read(mirrored.queue_facts)
+        uids = {
+            place: found[1]["metadata"]["uid"]
+            for place in places
+            if (found := self._sources.get(place))
+        }
+        rows = await self._hub.read(mirrored.object_facts, list(uids.values()))
+        writes: list[Write] = []
+        for place, uid in uids.items():
+            found, row = self._sources.get(place), rows.get(uid)
+            if found is None or row is None:
+                continue
+            source, obj = found
+            fact = facts.get((place[1], place[2], place[3]))
+            make = (
+                object_status.cluster_queue_status
+                if place[1] == "ClusterQueue"
+                else object_status.local_queue_status
+            )
+            generation = int(obj["metadata"].get("generation") or 1)
+            wanted = object_status.with_generation(make(row, fact), row["generation"], generation)
+            if object_status.differs(wanted, obj.get("status") or {}):
+                writes.append((source, obj, wanted))
+        return writes
+
+    async def _members(self, now: dt.datetime) -> list[Write]:
+        at = self._hub.clock.monotonic()
+        renew = at - self._members_at >= MEMBERS_S
+        if not self._members_due and not renew:
+            return []
+        self._members_due = False
+        if renew:
+            self._members_at = at
+        places = self._sources.all_of(FLEET, "MemberCluster")
+        facts = await self._hub.read(mirrored.cluster_facts) if places else {}
+        writes: list[Write] = []
+        for place in places:
+            found, fact = self._sources.get(place), facts.get(place[3])
+            if found is None or fact is None:
+                continue
+            source, obj = found
+            row, cluster, reported_at = fact
+            live = obj.get("status") or {}
+            generation = int(obj["metadata"].get("generation") or 1)
+            wanted = object_status.member_status(row, cluster, reported_at, live, generation, now)
+            if (renew and wanted != live) or _is_news(wanted, live):
+                writes.append((source, obj, wanted))
+        return writes
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    async def _write(self, source: Source, obj: Object, status: dict[str, Any]) -> None:
+        metadata = obj["metadata"]
+        async with self._gate:
+            try:
+                await self._client.merge_patch(
+                    source.informer.api_version,
+                    source.kind.kind,
+                    metadata.get("namespace") or "",
+                    metadata["name"],
+                    {"metadata": {"uid": metadata["uid"]}, "status": status},
+                    field_manager=labels.BRIDGE_FIELD_MANAGER,
+                    subresource="status",
+                )
+            except errors.NotFound:
+                return
+            except errors.Invalid as refusal:
+                log.warning("status.refused", name=metadata["name"], error=refusal.message)
+            except errors.KubeError as failure:
+                self._pending.add(metadata["uid"])
+                log.info("status.retry", name=metadata["name"], error=str(failure))
+
+
+def _has_status(place: Place) -> bool:
+    """Do objects of this kind have conditions that are ours to write?"""
+    return place[0] in (KUEUE, PLACEMENT, FLEET) and place[1] not in (
+        "ResourceFlavor",
+        "WorkloadPriorityClass",
+    )
+
+
+def _is_news(wanted: dict[str, Any], live: dict[str, Any]) -> bool:
+    """Has a condition, of the member or of its agent, changed?"""
+    parts = ("conditions", "agentStatus")
+    return object_status.differs(
+        {name: wanted.get(name) or [] for name in parts},
+        {name: live.get(name) or [] for name in parts},
+    )

@@ -1,0 +1,182 @@
+"""What the bridge asks and tells the store: everything whose origin is the hub cluster.
+
+The bridge knows Kubernetes and no SQL; here is its half of the intake, of deletion, and the facts from
+which statuses are made.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from hub.domain.fleet import Cluster, cluster_from_rows
+from hub.domain.workload import TERMINAL, State
+from hub.services import objects as declared
+from hub.services.apply import Applied, apply_documents
+from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft
+from hub.services.limits import Intake
+from hub.services.queues import list_queues
+from hub.services.withdraw import withdraw_jobs
+from hub.store import clusters, events, objects, settings, workloads, works
+from hub.store.unit import Unit
+from shared.errors import Rejected
+
+Row = dict[str, Any]
+T = TypeVar("T")
+HUB_CLUSTER_UID: Final = "hub_cluster_uid"
+BRIDGE: Final = "bridge"
+_ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """A hub Job's workload, and what its member last said of it."""
+
+    row: Row
+    observed: Row | None  # agent_v1.JobStatus as JSON
+
+
+def led(unit: Unit, term: int, fn: Callable[..., T], *args: Any) -> T:
+    """Do `fn` as the leader of `term`. Raises StaleTerm."""
+    unit.require_term(term)
+    return fn(unit, *args)
+
+
+def take(unit: Unit, drafts: Sequence[Draft | Rejected], intake: Intake) -> list[Applied]:
+    """Create and update what the hub cluster declares, by its uids."""
+    return apply_documents(unit, drafts, intake)
+
+
+def uids_of_kind(unit: Unit, group: str, kind: str) -> dict[str, tuple[str, str]]:
+    """Objects of one kind that came from the hub cluster: uid → (namespace, name)."""
+    if (group, kind) == ("batch", "Job"):
+        return works.live_jobs_of(unit, ORIGIN_HUB_CLUSTER)
+    return {
+        row["uid"]: (row["namespace"], row["name"])
+        for row in objects.list_kind(unit, group, kind)
+        if row["origin"] == ORIGIN_HUB_CLUSTER
+    }
+
+
+def delete_jobs(unit: Unit, uids: Sequence[str]) -> set[str]:
+    """Hub Jobs are being deleted: take them back; those of which nothing is left anywhere.
+
+    A Job that had finished keeps its record, for it has not been undone; only its name is free.
+    """
+    rows = workloads.get_many(unit, uids)
+    asked = [uid for uid, row in rows.items() if row["live"] and row["withdraw_to"] != "Deleted"]
+    withdraw_jobs(
+        unit, asked, "Deleted", "DeletedOnHubCluster", "its Job was deleted on the hub cluster"
+    )
+    ended = [uid for uid in asked if State(rows[uid]["state"]) in _ENDED]
+    workloads.change(unit, [{"uid": uid, "deleted_at": None} for uid in ended])
+    if asked:
+        rows = workloads.get_many(unit, uids)
+    held = {work["uid"] for work in works.of_uids(unit, list(uids))}
+    return {
+        uid
+        for uid in uids
+        if uid not in held and (uid not in rows or State(rows[uid]["state"]) in TERMINAL)
+    }
+
+
+def delete_object(unit: Unit, uid: str) -> bool:
+    """An object of the hub cluster is being deleted; True once nothing of it is left.
+
+    Raises Rejected where something still depends on it: its finalizer stays until that has ended.
+    """
+    row = objects.get(unit, uid)
+    if row is None:
+        return not _held(unit, uid)
+    if row["deleted_at"] is None:
+        result = declared.delete_object(
+            unit,
+            row["api_group"],
+            row["kind"],
+            row["namespace"],
+            row["name"],
+            origin=ORIGIN_HUB_CLUSTER,
+            principal="hub-cluster",
+        )
+        return result["result"] == "deleted" and not _held(unit, uid)
+    return False
+
+
+def job_facts(unit: Unit, uids: Iterable[str]) -> dict[str, JobFacts]:
+    """What Jobs' statuses are made of."""
+    wanted = list(uids)
+    rows = workloads.get_many(unit, wanted)
+    said = {
+        (work["uid"], work["cluster"], work["epoch"]): (work["observed"] or {}).get("job")
+        for work in works.of_uids(unit, wanted)
+    }
+    return {
+        uid: JobFacts(row, said.get((uid, row["cluster"], row["epoch"])))
+        for uid, row in rows.items()
+    }
+
+
+def object_facts(unit: Unit, uids: Iterable[str]) -> dict[str, Row]:
+    """Rows of objects, with their statuses."""
+    return objects.get_many(unit, uids)
+
+
+def queue_facts(unit: Unit) -> dict[tuple[str, str, str], Row]:
+    """Counts and quotas of queues: (kind, namespace, name) → as `services.queues` shows them."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for queue in list_queues(unit)["items"]:
+        found[("ClusterQueue", "", queue["name"])] = queue
+        for local in queue["localQueues"]:
+            found[("LocalQueue", local["namespace"], local["name"])] = local
+    return found
+
+
+def cluster_facts(unit: Unit) -> dict[str, tuple[Row, Cluster, dt.datetime | None]]:
+    """Members: name → (row, what it has, when it said so)."""
+    capacities = clusters.get_capacities(unit)
+    found: dict[str, tuple[Row, Cluster, dt.datetime | None]] = {}
+    for row in clusters.list_all(unit):
+        capacity = capacities.get(row["name"])
+        report = None if capacity is None else orjson.loads(capacity[0])
+        at = None if capacity is None else capacity[1]
+        found[row["name"]] = (row, cluster_from_rows(row, report), at)
+    return found
+
+
+def events_after(unit: Unit, last: int, limit: int = 500) -> list[Row]:
+    """Events in order after number `last`."""
+    return events.list_events(unit, after=last, limit=limit)
+
+
+def last_event(unit: Unit) -> int:
+    """The number of the newest event; 0 if there is none."""
+    newest = events.list_events(unit, limit=1, newest_first=True)
+    return int(newest[0]["id"]) if newest else 0
+
+
+def hub_cluster_uid(unit: Unit) -> str:
+    """The identity of the hub cluster this hub belongs to; "" before the first."""
+    return str(settings.get(unit, HUB_CLUSTER_UID) or "")
+
+
+def adopt_hub_cluster(unit: Unit, uid: str) -> None:
+    """Belong to the hub cluster of that identity from now on (an administrator's word)."""
+    settings.put(unit, HUB_CLUSTER_UID, uid)
+
+
+def tell_condition(unit: Unit, condition: Mapping[str, str]) -> None:
+    """Keep what the bridge says of itself: {"status", "reason", "message"}."""
+    if settings.get(unit, BRIDGE) != dict(condition):
+        settings.put(unit, BRIDGE, dict(condition))
+
+
+def bridge_condition(unit: Unit) -> dict[str, str]:
+    """What the bridge last said of itself; {} without a hub cluster."""
+    return dict(settings.get(unit, BRIDGE) or {})
+
+
+def _held(unit: Unit, uid: str) -> bool:
+    """Does any member still hold something of it?"""
+    return bool(works.of_uids(unit, [uid]))

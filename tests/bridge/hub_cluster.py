@@ -1,0 +1,100 @@
+"""A simulated hub cluster, a hub, and the bridge between them, in one event loop."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hub.bridge.bridge import Bridge
+from hub.controllers.loop import Loop
+from hub.controllers.placements import Placements
+from hub.services import leadership
+from shared.clock import SystemClock
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.kubesim.cluster import SimCluster
+from tests.sync.hubs import Agent, Running, running_hub
+
+FIELDS = "kubectl-client-side-apply"
+
+
+class World:
+    """Both sides, and what a user does with kubectl."""
+
+    def __init__(
+        self, cluster: SimCluster, kube: KubeClient, hub: Running, bridge: Bridge
+    ) -> None:
+        self.cluster, self.kube, self.hub, self.bridge = cluster, kube, hub, bridge
+        self.agents: dict[str, Agent] = {}
+
+    async def apply(self, text: str) -> list[dict[str, Any]]:
+        """Create or replace each document, as kubectl apply does."""
+        documents = [each for each in yaml.safe_load_all(text) if each]
+        return [await self.kube.apply(one, field_manager=FIELDS, force=True) for one in documents]
+
+    async def get(self, kind: str, name: str, namespace: str = "", version: str = "") -> Any:
+        try:
+            return await self.kube.get(version or VERSIONS[kind], kind, namespace, name)
+        except errors.NotFound:
+            return None
+
+    async def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        await self.kube.delete(VERSIONS[kind], kind, namespace, name)
+
+
+VERSIONS = {
+    "Job": "batch/v1",
+    "Namespace": "v1",
+    "ConfigMap": "v1",
+    "Event": "v1",
+    "ResourceFlavor": "kueue.x-k8s.io/v1beta1",
+    "ClusterQueue": "kueue.x-k8s.io/v1beta1",
+    "LocalQueue": "kueue.x-k8s.io/v1beta1",
+    "MemberCluster": "cluster.kubernetes-fleet.io/v1beta1",
+    "ClusterResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
+    "ResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
+}
+
+
+async def until(question: Callable[[], Awaitable[Any]], seconds: float = 15) -> Any:
+    """The first answer that is true; fails after `seconds`."""
+    answer = None
+    for _ in range(int(seconds / 0.05)):
+        answer = await question()
+        if answer:
+            return answer
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s: {answer!r}")
+
+
+@contextlib.asynccontextmanager
+async def world(directory: Path, cluster: SimCluster | None = None) -> AsyncIterator[World]:
+    """Everything running; `cluster` goes on where it was."""
+    clock = SystemClock()
+    own = cluster is None
+    if cluster is None:
+        cluster = SimCluster("hub", hub=True)
+        await cluster.start()
+    kubeconfig = directory / "hub.kubeconfig"
+    kubeconfig.write_text(cluster.kubeconfig_text())
+    async with (
+        running_hub(directory, clock) as hub,  # type: ignore[arg-type]
+        await KubeClient.connect(kubeconfig) as kube,
+    ):
+        term = await hub.write(leadership.seize, "test")
+
+        def make_loop(name: str, tick: Any, every_s: float, least_s: float) -> Loop:
+            return Loop(name, tick, clock, every_s=every_s, least_s=least_s)
+
+        bridge = Bridge(hub.hub, lambda: term, kubeconfig, make_loop)
+        placements = Placements(hub.hub, lambda: term)
+        tasks = [asyncio.create_task(each.run()) for each in (bridge, placements)]
+        yield World(cluster, kube, hub, bridge)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    if own:
+        await cluster.stop()

@@ -1,0 +1,178 @@
+"""Jobs applied on the hub cluster: taken by uid, never run there, their state written back."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.store import workloads
+from tests.bridge.hub_cluster import World, until, world
+from tests.placements.fleet import GUIDE
+from tests.sync.hubs import ran, seen
+
+pytestmark = pytest.mark.anyio
+
+
+async def apply_guide(it: World, last: int = 6) -> None:
+    await until(lambda: it.get("CustomResourceDefinition", CRD, version=CRDS))
+    for number in range(1, last + 1):
+        (file,) = GUIDE.glob(f"*{number}-*.yaml")
+        await it.apply(file.read_text())
+
+
+CRDS = "apiextensions.k8s.io/v1"
+CRD = "resourceplacements.placement.kubernetes-fleet.io"
+
+
+async def workload(it: World, name: str):
+    found = await it.hub.hub.read(workloads.live_by_name, [("compute-jobs", name)])
+    return found.get(("compute-jobs", name))
+
+
+async def test_a_job_is_taken_by_its_uid_and_held(tmp_path: Path):
+    """It carries our finalizer, is managed by the hub, and says why it waits."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        job = await until(lambda: suspended(it))
+        assert row["uid"] == job["metadata"]["uid"]
+        assert row["origin"] == "hub-cluster"
+        assert "roadstead.dev/hub" in job["metadata"]["finalizers"]
+        assert job["spec"]["managedBy"] == "roadstead.dev/hub"
+
+
+async def test_a_finished_job_is_complete_on_the_hub_cluster(tmp_path: Path):
+    """One terminal write with times, counts and both conditions, as the API server demands."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        agent = await it.hub.join("north")
+        await it.hub.place(row["uid"], "north")
+        await agent.sync()
+        await agent.sync(ran(row["uid"], active=3, ready=3, running_since="2026-05-01T00:00:01Z"))
+        await until(lambda: status(it, "active", 3))
+        await agent.sync(ran(row["uid"], succeeded=3, result="Succeeded"))
+        job = await until(lambda: condition(it, "Complete"))
+        assert job["status"]["succeeded"] == 3
+        assert job["status"]["startTime"] <= job["status"]["completionTime"]
+        assert "active" not in job["status"] or job["status"]["active"] == 0
+
+
+async def test_a_failed_job_carries_its_reason(tmp_path: Path):
+    """FailureTarget and Failed, with the member's reason."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        agent = await it.hub.join("north")
+        await it.hub.place(row["uid"], "north")
+        await agent.sync()
+        await agent.sync(ran(row["uid"], failed=4, result="Failed", reason="BackoffLimitExceeded"))
+        job = await until(lambda: condition(it, "Failed"))
+        (failed,) = [c for c in job["status"]["conditions"] if c["type"] == "Failed"]
+        assert failed["reason"] == "BackoffLimitExceeded"
+        assert job["status"]["failed"] == 4
+
+
+async def test_a_deleted_job_goes_when_its_member_confirms(tmp_path: Path):
+    """The finalizer stays until nothing of it is left."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        agent = await it.hub.join("north")
+        await it.hub.place(row["uid"], "north")
+        await agent.sync()
+        await agent.sync(ran(row["uid"]))
+        await it.delete("Job", "mock-workload", "compute-jobs")
+        await until(lambda: withdrawing(it, row["uid"]))
+        assert await it.get("Job", "mock-workload", "compute-jobs") is not None
+        await it.hub.settled()
+        await agent.sync()
+        await agent.sync(seen(row["uid"], "Gone"))
+        await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))
+        assert await workload(it, "mock-workload") is None
+
+
+async def test_a_job_made_anew_is_a_new_job(tmp_path: Path):
+    """Another uid, another workload."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        first = await until(lambda: workload(it, "mock-workload"))
+        await it.delete("Job", "mock-workload", "compute-jobs")
+        await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))
+        await apply_guide(it)
+        second = await until(lambda: workload(it, "mock-workload"))
+        assert first["uid"] != second["uid"]
+
+
+async def test_a_job_that_can_not_be_taken_is_told_by_an_event(tmp_path: Path):
+    """Its kind has no conditions for it: a Warning with the code that REST would answer."""
+    async with world(tmp_path) as it:
+        await apply_guide(it, last=5)
+        await it.hub.submit("one", metadata={"namespace": "compute-jobs"})
+        await it.apply(
+            """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: one
+  namespace: compute-jobs
+  labels: {kueue.x-k8s.io/queue-name: local-queue}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}
+"""
+        )
+        event = await until(lambda: warning(it, "one"))
+        assert event["reason"] == "OwnedElsewhere"
+
+
+async def test_a_job_of_nobodys_queue_is_left_alone(tmp_path: Path):
+    """Without managedBy and queue it belongs to the hub cluster's own controller."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        await it.apply(
+            """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: plain, namespace: compute-jobs}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}
+"""
+        )
+        await until(lambda: workload(it, "mock-workload"))
+        assert await workload(it, "plain") is None
+
+
+async def suspended(it: World):
+    job = await it.get("Job", "mock-workload", "compute-jobs")
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    return job if any(c["type"] == "Suspended" for c in conditions) else None
+
+
+async def condition(it: World, kind: str):
+    job = await it.get("Job", "mock-workload", "compute-jobs")
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    return job if any(c["type"] == kind and c["status"] == "True" for c in conditions) else None
+
+
+async def status(it: World, field: str, value: object):
+    job = await it.get("Job", "mock-workload", "compute-jobs")
+    return (job.get("status") or {}).get(field) == value
+
+
+async def withdrawing(it: World, uid: str):
+    return (await it.hub.job(uid))["state"] == "Withdrawing"
+
+
+async def absent(it: World, kind: str, name: str, namespace: str = ""):
+    return await it.get(kind, name, namespace) is None
+
+
+async def warning(it: World, name: str):
+    listing = await it.kube.list("v1", "Event", "compute-jobs")
+    found = [
+        each
+        for each in listing.items
+        if each["type"] == "Warning" and each["involvedObject"]["name"] == name
+    ]
+    return found[0] if found else None
