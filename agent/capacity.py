@@ -94,7 +94,7 @@ class Ledger:
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """Take in a pod event; `new` None: the pod is gone."""
         before, after = _stand(old), _stand(new)
-        if before == after and (old is None or new is None or old.requests == new.requests):
+        if before == after and (old is None or new is None or _same_account(old, new)):
             return
         if old is not None:
             self._enter(old, before, -1)
@@ -178,6 +178,11 @@ class Ledger:
                 totals[name] += amount
         found = {TOTAL_PREFIX + n: quantity.canonical(n, a) for n, a in sorted(totals.items())}
         return found | {NODE_COUNT: str(len(self.nodes))}
+
+
+def _same_account(old: PodView, new: PodView) -> bool:
+    """Whether two states of a pod are charged alike: a resize or a late owner makes a difference."""
+    return (old.job_uid, old.epoch) == (new.job_uid, new.epoch) and old.requests == new.requests
 
 
 def _stand(pod: PodView | None) -> tuple[str, bool]:

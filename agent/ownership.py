@@ -55,8 +55,8 @@ def _merge(into: Tree, tree: Tree) -> None:
 
 
 def is_leaf(tree: Tree) -> bool:
-    """Whether a node is owned whole: nothing below it is named."""
-    return not any(key != "." for key in tree)
+    """Whether a node is owned whole. (`.` alone owns the map or item itself, nothing in it.)"""
+    return not tree
 
 
 def child(tree: Tree, name: str) -> Tree | None:
