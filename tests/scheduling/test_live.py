@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.quota import FlavorResource
 from hub.services import leadership
 from hub.store import settings, works
 from hub.store.errors import StaleTerm
@@ -233,7 +234,8 @@ async def test_what_changed_meanwhile_is_left_out_of_a_plan(tmp_path: Path) -> N
         assert (await hub.job(one))["state"] == "Cancelled"
         assert (await hub.job(two))["state"] == "Placed"
         await hub.settle()
-        assert hub.scheduler.index.ledger.usage("default")["default", "cpu"] == 1000
+        used = hub.scheduler.index.ledger.usage("default")
+        assert used[FlavorResource("default", "cpu")] == 1000
 
 
 async def test_explain_tells_the_whole_story(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ def applied(value, items):
     root = {"": copy.deepcopy(value)}
     removals = [item for item in items if item.op == "remove"]
     for item in [i for i in items if i.op != "remove"] + removals[::-1]:
-        *way, last = ("", *d.split(item.path))
+        way = ["", *d.split(item.path)]
+        last = way.pop()
         inner = root
         for step in way:
             inner = inner[int(step)] if isinstance(inner, list) else inner[step]
