@@ -7,7 +7,7 @@ from shared.kubesim.calls import Call, parse_body
 from shared.kubesim.fieldset import FieldSet
 from shared.kubesim.managed import Entry, ManagedFields
 from shared.kubesim.objects import ObjectStore
-from shared.kubesim.patching import FieldCheck
+from shared.kubesim.patching import FieldCheck, check_uid
 from shared.kubesim.registry import Resource
 from shared.kubesim.strategies import Object
 
@@ -33,13 +33,7 @@ class Applier:
         if live is None:
             return self._create(call, resource, config, manager), True
         meta = config["metadata"]
-        uid = meta.get("uid")
-        if uid and uid != live["metadata"]["uid"]:
-            why = (
-                f"uid mismatch: the provided object specified uid {uid}, and the uid of the existing"
-                f" object is {live['metadata']['uid']}"
-            )
-            raise errors.conflict(resource.plural, resource.group, call.name, why)
+        check_uid(resource, meta, live)
         version = meta.get("resourceVersion")
         if version and version != live["metadata"]["resourceVersion"]:
             raise errors.stale(resource.plural, resource.group, call.name)

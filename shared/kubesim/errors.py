@@ -41,11 +41,10 @@ class ApiError(Exception):
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,
-            "code": self.status,
         }
         if self.details:
             body["details"] = self.details
-        return body
+        return {**body, "code": self.status}
 
 
 def _details(plural: str, group: str, name: str) -> dict[str, Any]:

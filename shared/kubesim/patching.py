@@ -86,6 +86,7 @@ class Patcher:
         meta = new.get("metadata")
         if not isinstance(meta, dict):
             raise errors.bad_request("the patch removes the metadata")
+        check_uid(resource, meta, old)
         for field in ("name", "namespace"):
             if meta.get(field) != old["metadata"].get(field):
                 raise errors.bad_request(
@@ -96,6 +97,14 @@ class Patcher:
             raise errors.bad_request(
                 f"the patch changes the type of the object ({old['apiVersion']} {old['kind']})"
             )
+
+
+def check_uid(resource: Resource, meta: dict[str, Any], live: Object) -> None:
+    """422 if a patch or apply names another uid than the live one (a PUT gets 409 for it)."""
+    uid = meta.get("uid")
+    if uid and uid != live["metadata"]["uid"]:
+        cause = errors.bad_value("metadata.uid", uid, "field is immutable")
+        raise errors.invalid(resource.kind, resource.group, live["metadata"]["name"], [cause])
 
 
 def json_patched(old: Object, operations: Any, kind: str, group: str) -> Object:

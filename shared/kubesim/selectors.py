@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.kubesim.errors import ApiError, bad_request
+from shared.kubesim.errors import bad_request
 from shared.kubesim.strategies import Object
 
 Predicate = Callable[[Object], bool]
@@ -164,35 +164,27 @@ def field_terms(text: str) -> list[tuple[str, bool, str]]:
     return terms
 
 
-def field_predicate(
-    key: str, text: str, extra: frozenset[str] = frozenset(), kind: str = ""
-) -> Predicate | None:
+def field_predicate(key: str, text: str, extra: frozenset[str] = frozenset()) -> Predicate | None:
     """Compile a field selector for a resource; `extra` are a CRD's selectable fields."""
     terms = field_terms(text)
     if not terms:
         return None
     allowed = _SELECTABLE.get(key, frozenset()) | extra
-    tests = [_field_test(key, term, allowed, kind) for term in terms]
+    tests = [_field_test(term, allowed) for term in terms]
     return lambda obj: all(test(obj) for test in tests)
 
 
-def _field_test(
-    key: str, term: tuple[str, bool, str], allowed: frozenset[str], kind: str
-) -> Predicate:
+def _field_test(term: tuple[str, bool, str], allowed: frozenset[str]) -> Predicate:
     field, equal, value = term
     if field == "metadata.name":
         return lambda obj: (obj["metadata"]["name"] == value) is equal
     if field == "metadata.namespace":
         return lambda obj: (obj["metadata"].get("namespace", "") == value) is equal
     if field not in allowed:
-        raise ApiError(
-            400,
-            "BadRequest",
-            f"field label not supported: {field}"
-            if not kind
-            else f'Unable to find "{kind}" that match label selector "", field selector'
-            f' "{field}={value}": field label not supported: {field}',
-        )
+        if allowed:
+            raise bad_request(f"field label not supported: {field}")
+        known = '"metadata.name", "metadata.namespace"'
+        raise bad_request(f'"{field}" is not a known field selector: only {known}')
     path = _RENAMED.get(field, field).split(".")
     zero = _ZERO.get(field, "")
     return lambda obj: (_text_at(obj, path, zero) == value) is equal

@@ -5,7 +5,9 @@ from typing import Any
 Object = dict[str, Any]
 
 
-def a_config_map(name: str = "settings", data: dict[str, str] | None = None, **meta: Any) -> Object:
+def a_config_map(
+    name: str = "settings", data: dict[str, str] | None = None, **meta: Any
+) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -22,7 +24,9 @@ def a_pod_template(labels: dict[str, str] | None = None, **spec: Any) -> Object:
     }
 
 
-def a_job(name: str = "work", *, meta: Object | None = None, pod: Object | None = None, **spec: Any) -> Object:
+def a_job(
+    name: str = "work", *, meta: Object | None = None, pod: Object | None = None, **spec: Any
+) -> Object:
     """A suspended Job, so that nothing runs unless a test wants it."""
     return {
         "apiVersion": "batch/v1",

@@ -50,12 +50,16 @@ class Kube:
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.context = ssl.create_default_context(cadata=_pem(cluster, "certificate-authority"))
         if "client-certificate" in user or "client-certificate-data" in user:
-            self.context.load_cert_chain(*(_file(kubeconfig, user, part) for part in ("certificate", "key")))
+            self.context.load_cert_chain(
+                *(_file(kubeconfig, user, part) for part in ("certificate", "key"))
+            )
         headers = {"user-agent": "specification/1"}
         if "token" in user:
             headers["authorization"] = f"Bearer {user['token']}"
         self.server = cluster["server"]
-        self.http = httpx.Client(base_url=self.server, verify=self.context, headers=headers, timeout=30)
+        self.http = httpx.Client(
+            base_url=self.server, verify=self.context, headers=headers, timeout=30
+        )
 
     def close(self) -> None:
         self.http.delete(f"/api/v1/namespaces/{self.namespace}")
@@ -116,7 +120,9 @@ class Kube:
         name = obj["metadata"]["name"]
         return self.patch(resource, name, obj, APPLY, sub, fieldManager=manager, **query)
 
-    def delete(self, resource: str, name: str, body: Object | None = None, **query: Any) -> httpx.Response:
+    def delete(
+        self, resource: str, name: str, body: Object | None = None, **query: Any
+    ) -> httpx.Response:
         url = self.url(resource, name, **query)
         return self.http.request("DELETE", url, json=body) if body else self.http.delete(url)
 
@@ -134,7 +140,9 @@ class Kube:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def run_kubectl(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    def run_kubectl(
+        self, *arguments: str, stdin: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
         command = [self._kubectl, "--kubeconfig", str(self.kubeconfig), "-n", self.namespace]
         return subprocess.run(
             [*command, *arguments],

@@ -127,12 +127,14 @@ def test_the_user_agent_names_the_manager(kube):
     assert made["metadata"]["managedFields"][0]["manager"] == "specification"
 
 
-def test_another_uid_in_an_apply_conflicts(kube):
-    """An apply that names the uid of an object that is gone is refused."""
+def test_another_uid_in_an_apply_is_refused(kube):
+    """An apply that names the uid of an object that is gone is refused: the uid is immutable."""
     made = kube.apply("configmaps", settings(a="1"), "one").json()
     other = "00000000-0000-0000-0000-000000000000"
     body = a_config_map(data={"a": "2"}, uid=other)
-    assert kube.apply("configmaps", body, "one").status_code == 409
+    refused = kube.apply("configmaps", body, "one")
+    assert refused.status_code == 422
+    assert refused.json()["details"]["causes"][0]["field"] == "metadata.uid"
     right = a_config_map(data={"a": "2"}, uid=made["metadata"]["uid"])
     assert kube.apply("configmaps", right, "one").status_code == 200
 
@@ -175,7 +177,7 @@ def test_defaults_belong_to_nobody(kube):
 def test_a_scaled_deployment_belongs_to_the_scaler(kube):
     """`kubectl scale` takes spec.replicas from the applier."""
     kube.apply("deployments", a_deployment(replicas=1), "one")
-    kube.patch("deployments", "web", {"spec": {"replicas": 0}}, sub="scale", fieldManager="hand")
+    kube.patch("deployments", "web", {"spec": {"replicas": 2}}, sub="scale", fieldManager="hand")
     rows = entries(kube.get("deployments", "web"))
     assert rows["hand", "Update", "scale"] == {"f:spec": {"f:replicas": {}}}
     assert "f:replicas" not in rows["one", "Apply", ""]["f:spec"]

@@ -129,7 +129,12 @@ def test_a_second_owner_keeps_a_dependent(kube):
 def test_jobs_leave_their_pods_by_default(kube):
     """A Job deleted over HTTP without a policy orphans what it owns, for old clients' sake."""
     job = kube.create("jobs", a_job())
-    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "work", "uid": job["metadata"]["uid"]}
+    reference = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": "work",
+        "uid": job["metadata"]["uid"],
+    }
     kube.create("configmaps", a_config_map("child", ownerReferences=[reference]))
     kube.delete("jobs", "work")
     eventually(lambda: not kube.exists("jobs", "work"), "the Job's end")
@@ -158,7 +163,9 @@ def test_a_collection_is_deleted_by_selector(kube):
 @pytest.fixture
 def space(kube):
     name = f"{kube.namespace}-b"
-    assert kube.http.post("/api/v1/namespaces", json={"metadata": {"name": name}}).status_code == 201
+    assert (
+        kube.http.post("/api/v1/namespaces", json={"metadata": {"name": name}}).status_code == 201
+    )
     yield name
     kube.http.delete(f"/api/v1/namespaces/{name}")
 

@@ -60,7 +60,7 @@ def test_unknown_field_selectors_are_refused(three):
     """A field that cannot select is 400."""
     reply = three.http.get(three.url("configmaps", fieldSelector="data.colour=blue"))
     assert reply.status_code == 400
-    assert "field label not supported" in reply.json()["message"]
+    assert "is not a known field selector" in reply.json()["message"]
 
 
 def test_pages_cover_everything_once(three):

@@ -95,7 +95,9 @@ def test_an_update_takes_a_new_version(kube):
     reply = kube.put("configmaps", {**made, "data": {"colour": "red"}})
     assert reply.status_code == 200
     assert reply.json()["data"] == {"colour": "red"}
-    assert int(reply.json()["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+    assert int(reply.json()["metadata"]["resourceVersion"]) > int(
+        made["metadata"]["resourceVersion"]
+    )
 
 
 def test_a_stale_update_conflicts(kube):
@@ -126,8 +128,9 @@ def test_an_update_with_another_uid_conflicts(kube):
 def test_writing_what_is_there_changes_nothing(kube):
     """A write without a difference keeps the resourceVersion."""
     made = kube.create("configmaps", a_config_map())
-    assert kube.put("configmaps", made).json()["metadata"]["resourceVersion"] == (
-        made["metadata"]["resourceVersion"]
+    assert (
+        kube.put("configmaps", made).json()["metadata"]["resourceVersion"]
+        == (made["metadata"]["resourceVersion"])
     )
 
 

@@ -57,11 +57,11 @@ def test_a_patch_with_a_stale_version_conflicts(kube):
     assert kube.patch("configmaps", "settings", {**version, "data": {"a": "2"}}).status_code == 409
 
 
-def test_a_patch_with_another_uid_conflicts(kube):
-    """A patch that names another uid is refused."""
+def test_a_patch_with_another_uid_is_refused(kube):
+    """A patch that names another uid is 422: the uid is immutable."""
     kube.create("configmaps", a_config_map())
     body = {"metadata": {"uid": "00000000-0000-0000-0000-000000000000"}, "data": {"a": "2"}}
-    assert kube.patch("configmaps", "settings", body).status_code == 409
+    assert kube.patch("configmaps", "settings", body).status_code == 422
 
 
 def test_a_patch_of_a_missing_object_is_not_found(kube):
@@ -95,7 +95,9 @@ def test_strategic_merge_adds_list_items(kube):
 
 def test_strategic_merge_deletes_list_items(kube):
     """$patch: delete removes the item with that key."""
-    kube.create("deployments", a_deployment(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]))
+    kube.create(
+        "deployments", a_deployment(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}])
+    )
     env = [{"name": "A", "$patch": "delete"}]
     body = in_pod(containers=[{"name": "main", "env": env}])
     patched = kube.patch("deployments", "web", body, STRATEGIC).json()
@@ -113,7 +115,9 @@ def test_strategic_merge_replaces_on_demand(kube):
 
 def test_strategic_merge_orders_list_items(kube):
     """$setElementOrder puts items in the order of the patch."""
-    kube.create("deployments", a_deployment(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]))
+    kube.create(
+        "deployments", a_deployment(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}])
+    )
     container = {
         "name": "main",
         "$setElementOrder/env": [{"name": "B"}, {"name": "A"}],
