@@ -24,8 +24,10 @@ from fastapi import FastAPI
 from hub.api import agents
 from hub.api.app import create_app
 from hub.config import limits_from
+from hub.controllers.expiry import Expiry
 from hub.controllers.heartbeats import Heartbeats
 from hub.controllers.lease import Lease
+from hub.controllers.loop import Loop, Tick
 from hub.controllers.placements import Placements
 from hub.controllers.scheduling import SchedulingController
 from hub.services import identity
@@ -111,10 +113,24 @@ async def _composed(
                 scheduling.run,
                 Heartbeats(hub, sync, lease.term).run,
                 Placements(hub, lease.term).run,
+                Expiry(hub, lease.term).run,
+                *_bridge(hub, lease, arguments.hub_kubeconfig),
             ],
         )
     finally:
         await db.close()
+
+
+def _bridge(hub: Hub, lease: Lease, kubeconfig: Path | None) -> list[Run]:
+    """The loop of the bridge, where there is a hub cluster."""
+    if kubeconfig is None:
+        return []
+    from hub.bridge.bridge import Bridge  # noqa: PLC0415 - its Kubernetes client takes a second
+
+    def make_loop(name: str, tick: Tick, every_s: float, least_s: float) -> Loop:
+        return Loop(name, tick, hub.clock, every_s=every_s, least_s=least_s)
+
+    return [Bridge(hub, lease.term, kubeconfig, make_loop).run]
 
 
 class _Server(uvicorn.Server):

@@ -47,7 +47,7 @@ class Retention:
     explanations: dt.timedelta = dt.timedelta(days=1)
     shapes: dt.timedelta = dt.timedelta(days=1)
     tokens: dt.timedelta = dt.timedelta(days=30)
-    every_s: float = 30.0
+    every_s: float = 10.0
     """How often old rows are looked for, s."""
     rows_per_turn: int = 5000
     """Rows deleted in one transaction: bounds how long writers wait."""

@@ -1,0 +1,32 @@
+"""Takes old rows away, a few thousand at a time, while this process leads."""
+
+from collections.abc import Callable
+
+from hub.controllers.lease import NOT_LEADING
+from hub.controllers.loop import Loop
+from hub.services import expiry
+from hub.services.hub import Hub
+
+
+class Expiry:
+    """One turn: every step once; again at once while a step had more to do."""
+
+    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
+        self._hub = hub
+        self._term = term
+        self.loop = Loop("expiry", self.tick, hub.clock, every_s=hub.limits.retention.every_s)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self.loop.run()
+
+    async def tick(self) -> float | None:
+        """One turn; 0 to take the next at once."""
+        term = self._term()
+        if term == NOT_LEADING:
+            return None
+        more = [
+            await self._hub.write(expiry.take_step, step, self._hub.limits, term)
+            for step in expiry.STEPS
+        ]
+        return 0.0 if any(more) else None
