@@ -18,6 +18,7 @@ from agent.config import Settings
 from agent.main import Agent
 from shared import log as logging
 from shared.clock import SystemClock
+from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.pki import write_private
 from shared.parent import die_with_parent
@@ -54,6 +55,7 @@ def _cluster(name: str, part: Json, *, hub: bool = False) -> SimCluster:
         name,
         data_dir=Path(part["data"]),
         hub=hub,
+        crds=() if hub else queue_crds(),
         pools=part.get("pools", ()),
         listen=("127.0.0.1", part["port"]),
         kueue=bool(part.get("queue_manager")),

@@ -215,6 +215,11 @@ def all_crds() -> dict[str, dict[str, Any]]:
     return {f"{d.group}_{d.plural}.yaml": build(d) for d in DEFINITIONS}
 
 
+def queue_crds() -> list[dict[str, Any]]:
+    """Kueue's kinds: what a member serves so that queues can be placed on it."""
+    return [crd for crd in all_crds().values() if crd["spec"]["group"] == "kueue.x-k8s.io"]
+
+
 def rendered() -> dict[str, str]:
     """The text of each file."""
     return {

@@ -10,6 +10,7 @@ from typing import Any
 import uvloop
 import yaml
 
+from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.pki import write_private
 from shared.kubesim.process import calm_collector
@@ -31,6 +32,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
         data_dir=arguments.data,
         hub=arguments.hub,
         pools=_pools(arguments.pools),
+        crds=() if arguments.hub else queue_crds(),
         listen=(host.strip("[]") or "127.0.0.1", int(port)),
         kueue=arguments.queue_manager,
     )

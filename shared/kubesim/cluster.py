@@ -22,7 +22,7 @@ from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
 from shared.kubesim.builtin_strategies import built_in_strategies
 from shared.kubesim.calls import User
-from shared.kubesim.crd import CrdController
+from shared.kubesim.crd import CRDS, CrdController
 from shared.kubesim.faults import Faults
 from shared.kubesim.fields import FieldChecker
 from shared.kubesim.garbage import GarbageCollector
@@ -69,7 +69,8 @@ class SimCluster:
 
     `data_dir` keeps certificates, tokens, port and objects over restarts; None keeps nothing.
     `hub` turns on the admission of a hub cluster. `pools` and further `options` go to the
-    behaviours. `tokens` maps bearer tokens to users; without, an admin token is made.
+    behaviours. `tokens` maps bearer tokens to users; without, an admin token is made. `crds` are
+    installed where they are missing.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class SimCluster:
         pools: Sequence[dict[str, Any]] = (),
         listen: tuple[str, int] = ("127.0.0.1", 0),
         tokens: dict[str, User] | None = None,
+        crds: Sequence[dict[str, Any]] = (),
         **options: Any,
     ) -> None:
         self.name = name
@@ -90,6 +92,7 @@ class SimCluster:
         self.hub = hub
         self._pools = list(pools)
         self._options = options
+        self._preset_crds = list(crds)
         self._listen = listen
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._certificates = self._ensure_certificates()
@@ -141,6 +144,9 @@ class SimCluster:
             self.journal.start()
         self.crds.bootstrap()
         self.namespaces.bootstrap()
+        for crd in self._preset_crds:
+            if self.store.get(CRDS, "", crd["metadata"]["name"]) is None:
+                self.store.create(CRDS, crd)
         await self.garbage.start()
         listener = self._bind()
         config = uvicorn.Config(
