@@ -30,6 +30,15 @@ class Reason(StrEnum):
     NAMESPACE_MISMATCH = "NamespaceMismatch"
     UNREADABLE = "Unreadable"  # what the hub holds of it can not be used: set aside
     PENDING_EVALUATION = "PendingEvaluation"
+    QUOTA_RESERVED = "QuotaReserved"  # it waits no more: quota is charged
+    WAITING_FOR_VICTIMS = "WaitingForPreemptedWorkloads"
+    WAITING_FOR_PODS_READY = "WaitingForPodsReady"
+    PREEMPTION_GATED = "AdmissionGated"
+    FAILED_CHECKS = "AdmissionCheck"
+    SUSPENDED = "Suspended"  # its queue is stopped
+    MISCONFIGURED = "Misconfigured"  # its queue can not admit anything
+    DEACTIVATED = "Deactivated"
+    NOT_CONSIDERED = "NotConsidered"  # its turn did not come
 
 
 # Which of several reasons is said: the higher (queueing 1.5).

@@ -1,0 +1,243 @@
+"""Preemption under fair sharing: take from whoever lives furthest beyond its share (queueing 2.3).
+
+The preemptor's usage counts during the whole computation. A victim is accepted by comparing the
+shares of the two children of the lowest common cohort; the comparison is made again once victims
+that were not needed have been given back, so that no two workloads evict each other in turn.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from hub.domain.cohort import Node
+from hub.domain.fairness import Share, dominant_share
+from hub.domain.queue_policy import NEVER
+from hub.domain.standing import Holder
+from hub.domain.victims import Cause, Contest, Trial, Victim, trial
+
+FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"  # S2-a
+INITIAL_SHARE: Final = "LessThanInitialShare"  # S2-b
+DEFAULT_STRATEGIES: Final = (FINAL_SHARE, INITIAL_SHARE)
+
+
+def find_fair_victims(
+    contest: Contest, strategies: Sequence[str] = DEFAULT_STRATEGIES
+) -> list[Victim]:
+    """A minimal set of victims that fair sharing allows; [] where there is none."""
+    candidates = contest.sorted(_candidates(contest))
+    if not candidates:
+        return []
+    with trial(contest.standing) as tried:
+        scan = _Scan(contest, tried)
+        if not scan.first(candidates, strategies[0]) and not (
+            len(strategies) > 1 and scan.second()
+        ):
+            return []
+        taken = list(tried.taken)
+        found = tried.fill_back(contest, borrowing=True)
+        if not scan.is_fair(found):
+            _restore_order(contest, tried, taken)
+            found = tried.fill_back(contest, borrowing=True)
+            if not scan.is_fair(found):
+                return []
+        return found if contest.within_budget(found) else []
+
+
+def _candidates(contest: Contest) -> Iterator[Holder]:
+    """Its own queue's under withinClusterQueue, and those of every other queue that borrows."""
+    yield from contest.own_candidates()
+    node, reclaim = contest.node, contest.policy.reclaim
+    if node.parent is None or reclaim == NEVER:
+        return
+    tree = contest.standing.tree
+    for queue in node.root().queues():
+        if queue is not node and not tree.within(queue, contest.contested):
+            held = contest.standing.holders(queue.name)
+            yield from (h for h in held if contest.may_take(h, reclaim))
+
+
+def _restore_order(contest: Contest, tried: Trial, taken: list[Victim]) -> None:
+    """Take all of `taken` again, so that victims of other queues are given back before own ones."""
+    gone = {v.holder.uid for v in tried.taken}
+    for victim in taken:
+        if victim.holder.uid not in gone:
+            contest.standing.remove(victim.holder)
+    own = [v for v in taken[:-1] if v.cause is Cause.IN_QUEUE]
+    others = [v for v in taken[:-1] if v.cause is not Cause.IN_QUEUE]
+    tried.taken = [*own, *others, taken[-1]]
+
+
+class _Scan:
+    """Choosing victims one by one, with the preemptor's usage charged meanwhile."""
+
+    def __init__(self, contest: Contest, tried: Trial) -> None:
+        self._contest = contest
+        self._tree = contest.standing.tree
+        self._tried = tried
+        self._retry: list[Holder] = []
+        self._rules: dict[str, str] = {}  # uid of a victim → the strategy that accepted it
+
+    def first(self, candidates: Sequence[Holder], strategy: str) -> bool:
+        """Choose the queue anew after each victim; what the strategy rejects may be retried."""
+        contest = self._contest
+        with self._tree.with_charge(contest.who.queue, contest.usage):
+            targets = _Targets(contest, candidates)
+            while (queue := targets.next()) is not None:
+                if queue is contest.node:
+                    if self._take(targets.pop(queue), Cause.IN_QUEUE):
+                        return True
+                elif self._is_within_nominal():
+                    if self._take(targets.pop(queue), Cause.RECLAMATION):
+                        return True
+                elif self._take_by_share(targets, queue, strategy):
+                    return True
+        return False
+
+    def _take_by_share(self, targets: "_Targets", queue: Node, strategy: str) -> bool:
+        ours, theirs = _below_common(self._contest.node, queue)
+        new, old = self._share(ours), self._share(theirs)
+        while targets.has(queue):
+            holder = targets.pop(queue)
+            if strategy == INITIAL_SHARE:
+                accepted = new < old
+            else:
+                with self._contest.standing.without([holder]):
+                    accepted = new <= self._share(theirs)
+            if accepted:
+                self._rules[holder.uid] = strategy
+                return self._take(holder, Cause.FAIR_SHARING)  # then perhaps another queue is next
+            self._retry.append(holder)
+        return False
+
+    def second(self) -> bool:
+        """What the first strategy rejected, under LessThanInitialShare; at most one per queue."""
+        contest = self._contest
+        with self._tree.with_charge(contest.who.queue, contest.usage):
+            targets = _Targets(contest, self._retry)
+            while (queue := targets.next()) is not None:
+                if queue is not contest.node:
+                    ours, theirs = _below_common(contest.node, queue)
+                    if self._share(ours) < self._share(theirs):
+                        holder = targets.pop(queue)
+                        self._rules[holder.uid] = INITIAL_SHARE
+                        if self._take(holder, Cause.FAIR_SHARING):
+                            return True
+                targets.drop(queue)
+        return False
+
+    def _take(self, holder: Holder, cause: Cause) -> bool:
+        """Take one more; does the request fit now (its own usage set aside)?"""
+        contest = self._contest
+        self._tried.take(Victim(holder, cause))
+        self._tree.release(contest.who.queue, contest.usage)
+        fits = contest.fits()
+        self._tree.charge(contest.who.queue, contest.usage)
+        return fits
+
+    def _is_within_nominal(self) -> bool:
+        node = self._contest.node
+        return all(
+            self._tree.used_of(node, of) <= node.nominal(of) for of in self._contest.contested
+        )
+
+    def _share(self, node: Node) -> Share:
+        return dominant_share(self._tree, node)
+
+    def is_fair(self, victims: Sequence[Victim]) -> bool:
+        """Do the rules by which victims of other queues were accepted still hold?"""
+        contest = self._contest
+        with self._tree.with_charge(contest.who.queue, contest.usage):
+            return all(
+                self._still_fair(v.holder) for v in victims if v.cause is Cause.FAIR_SHARING
+            )
+
+    def _still_fair(self, holder: Holder) -> bool:
+        ours, theirs = _below_common(self._contest.node, self._contest.standing.node(holder.queue))
+        new = self._share(ours)
+        if self._rules[holder.uid] == FINAL_SHARE:
+            return new <= self._share(theirs)
+        with self._tree.with_charge(holder.queue, holder.usage):
+            return new < self._share(theirs)
+
+
+class _Targets:
+    """Which queue to take from next: the highest share at each cohort, from the root down."""
+
+    def __init__(self, contest: Contest, candidates: Sequence[Holder]) -> None:
+        self._contest = contest
+        self._tree = contest.standing.tree
+        self._own_path = {id(contest.node), *map(id, contest.node.path())}
+        self._left: dict[str, list[Holder]] = {}
+        self._pruned: set[int] = set()
+        for holder in reversed(candidates):
+            self._left.setdefault(holder.queue, []).append(holder)
+
+    def has(self, queue: Node) -> bool:
+        return bool(self._left.get(queue.name))
+
+    def pop(self, queue: Node) -> Holder:
+        return self._left[queue.name].pop()
+
+    def drop(self, queue: Node) -> None:
+        self._left.pop(queue.name, None)
+
+    def next(self) -> Node | None:
+        """The queue to take from; None when nothing is left to take."""
+        own = self._contest.node
+        if own.parent is None:
+            return own if self.has(own) else None
+        root = own.root()
+        while id(root) not in self._pruned:
+            found = self._descend(root)
+            if found is not None:
+                return found
+        return None
+
+    def _descend(self, cohort: Node) -> Node | None:
+        best: Node | None = None
+        best_share: Share | None = None
+        for child in self._worth_taking_from(cohort):
+            share = dominant_share(self._tree, child)
+            if best is None or best_share is None or share > best_share:
+                best, best_share = child, share
+            elif share == best_share and self._wins_tie(child, best):
+                best = child
+        if best is None:
+            self._pruned.add(id(cohort))
+            return None
+        return best if best.is_queue else self._descend(best)
+
+    def _worth_taking_from(self, cohort: Node) -> Iterator[Node]:
+        for child in cohort.children:
+            if id(child) in self._pruned:
+                continue
+            idle = not dominant_share(self._tree, child).borrows
+            spared = idle and id(child) not in self._own_path
+            if spared or (child.is_queue and not self.has(child)):
+                self._pruned.add(id(child))
+            else:
+                yield child
+
+    def _wins_tie(self, child: Node, best: Node) -> bool:
+        """A cohort wins against a queue; of two queues the one whose first candidate sorts first."""
+        if child.is_queue != best.is_queue:
+            return best.is_queue
+        if not child.is_queue:
+            return False
+        order = self._contest.order
+        first, other = self._left[child.name][-1], self._left[best.name][-1]
+        return order(first) < order(other)
+
+
+def _below_common(ours: Node, theirs: Node) -> tuple[Node, Node]:
+    """The two children of the lowest common cohort, on our side and on theirs."""
+    above = {id(ours): ours}
+    child = ours
+    for cohort in ours.path():
+        above[id(cohort)] = child  # the child of `cohort` on our side
+        child = cohort
+    side = theirs
+    for cohort in theirs.path():
+        if id(cohort) in above:
+            return above[id(cohort)], side
+        side = cohort
+    raise AssertionError("queues of different trees do not compete")

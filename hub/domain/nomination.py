@@ -1,0 +1,154 @@
+"""What one head could get: flavors, victims, fewer pods where all do not fit (queueing 2.1 step 3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial as partial_of
+from typing import NamedTuple, Protocol
+
+from hub.domain import fair_preemption, partial, preemption
+from hub.domain.fair_preemption import DEFAULT_STRATEGIES
+from hub.domain.flavors import Market
+from hub.domain.fungibility import CanHold, Mode, Outlook, Request, Search, Tried, search
+from hub.domain.plan import Assignment
+from hub.domain.quota import FlavorResource, Usage
+from hub.domain.room import NodeAsk
+from hub.domain.standing import Contender, Holder, Standing
+from hub.domain.victims import Contest, Limits, Victim
+from shared.resources import PodSet
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How cycles decide. What is absent is off, as in Kueue's own configuration."""
+
+    fair: bool = False
+    strategies: tuple[str, ...] = DEFAULT_STRATEGIES
+    partial: bool = False
+    block_admission: bool = False  # waitForPodsReady.blockAdmission
+    excluded: tuple[str, ...] = ()  # resources.excludeResourcePrefixes
+    ignore_undeclared: bool = False  # resources.quotaCheckStrategy: IgnoreUndeclared
+    limits: Limits = field(default_factory=Limits)
+
+
+class Ground(Protocol):
+    """The fleet below quota. `gone` are holders whose room counts as free."""
+
+    def can_hold(
+        self,
+        who: Contender,
+        pod_sets: Sequence[PodSet],
+        asks: tuple[NodeAsk, ...],
+        gone: Sequence[Holder] = (),
+    ) -> bool: ...
+
+    def choose(
+        self, who: Contender, assignment: Assignment, gone: Sequence[Holder] = ()
+    ) -> str | None: ...
+
+    def take(self, who: Contender, assignment: Assignment, cluster: str) -> None: ...
+
+
+class Nominee(NamedTuple):
+    """What a head could get, at whose cost."""
+
+    search: Search
+    victims: tuple[Victim, ...] = ()
+
+
+class Nominator:
+    """Looks for flavors and victims on one standing."""
+
+    def __init__(
+        self,
+        standing: Standing,
+        market: Market,
+        rules: Rules,
+        ground: Ground | None = None,
+        groups: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        self._standing = standing
+        self._market = market
+        self._rules = rules
+        self._ground = ground
+        self._groups = groups or {}  # uid → name of the pod-set group of each pod set
+
+    def nominate(self, who: Contender, tried: Tried = ()) -> Nominee:
+        """Full size if it fits or may preempt, else the most pods that do, else why not."""
+        full = self._at_size(who, who.pod_sets, tried)
+        if full.victims or full.search.mode is Mode.FIT:
+            return full
+        if self._rules.partial and partial.may_shrink(who.pod_sets):
+
+            def admissible(counts: tuple[int, ...]) -> Nominee | None:
+                reduced = tuple(
+                    replace(p, count=n) for p, n in zip(who.pod_sets, counts, strict=True)
+                )
+                found = self._at_size(who, reduced, tried)
+                return found if found.victims or found.search.mode is Mode.FIT else None
+
+            return partial.largest(who.pod_sets, admissible) or full
+        return full
+
+    def _at_size(self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried) -> Nominee:
+        found = self._search(who, pod_sets, tried)
+        if found.assignment is None or found.mode is Mode.FIT:
+            return Nominee(found)
+        assignment = found.assignment
+        victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
+        return Nominee(found, tuple(victims))
+
+    def _search(self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried) -> Search:
+        standing, ground = self._standing, self._ground
+        can_hold: CanHold | None = None
+        if ground is not None:
+            can_hold = partial_of(ground.can_hold, who, pod_sets)
+        return search(
+            Request(
+                pod_sets=pod_sets,
+                queue=standing.queues[who.queue],
+                policy=standing.policies[who.queue],
+                market=self._market,
+                tree=standing.tree,
+                node=standing.node(who.queue),
+                oracle=lambda of, amount: self._foresee(who, of, amount),
+                fair=self._rules.fair,
+                can_hold=can_hold,
+                resume=tried,
+                groups=self._groups.get(who.uid, ()),
+                excluded=self._rules.excluded,
+                ignore_undeclared=self._rules.ignore_undeclared,
+            )
+        )
+
+    def _foresee(self, who: Contender, of: FlavorResource, amount: int) -> Outlook:
+        """What preemption for this one flavor and resource would come to."""
+        tree, node = self._standing.tree, self._standing.node(who.queue)
+        victims = self._victims(who, {of: amount}, frozenset({of}))
+        if not victims:
+            return Outlook(Mode.NO_CANDIDATES, tree.level(node, of, amount)[0])
+        with self._standing.without([v.holder for v in victims]):
+            level = tree.level(node, of, amount)[0]
+        own = any(v.holder.queue == who.queue for v in victims)
+        return Outlook(Mode.PREEMPT if own else Mode.RECLAIM, level)
+
+    def _victims(
+        self,
+        who: Contender,
+        usage: Usage,
+        contested: frozenset[FlavorResource],
+        pod_sets: Sequence[PodSet] = (),
+        asks: tuple[NodeAsk, ...] = (),
+    ) -> list[Victim]:
+        standing, ground = self._standing, self._ground
+        has_room = None
+        if ground is not None and asks:
+            all_of_them = tuple(standing.all_holders())
+
+            def has_room() -> bool:
+                gone = [h for h in all_of_them if not standing.holds(h)]
+                return ground.can_hold(who, pod_sets, asks, gone)
+
+        contest = Contest(standing, who, usage, contested, self._rules.limits, has_room)
+        if self._rules.fair:
+            return fair_preemption.find_fair_victims(contest, self._rules.strategies)
+        return preemption.find_victims(contest)

@@ -1,0 +1,287 @@
+"""Rounds: Kueue's cycle on records, one head per ClusterQueue (queueing 2.1). Read this after `cycle`.
+
+1. heads of the queues; 2. what each could get, and at whose cost; 3. order among them; 4. each in turn
+against what the earlier ones took; 5. where the others wait next. Whoever is told to make room holds
+its quota until it is gone.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from hub.domain import eligibility, requeue
+from hub.domain.flavors import Market
+from hub.domain.fungibility import Mode, Search, Tried
+from hub.domain.nomination import Ground, Nominator, Nominee, Rules
+from hub.domain.plan import Assignment, Reason
+from hub.domain.quota import FlavorResource, Usage
+from hub.domain.requeue import Outcome, Where
+from hub.domain.standing import Contender, Holder, Standing
+from hub.domain.tournament import by_share, in_order
+from hub.domain.victims import Victim
+from hub.domain.waitlines import Waitline
+
+ADMITTED, PREEMPTING, SKIPPED, PENDING = "admitted", "preempting", "skipped", "pending"
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One head in one round: what it could get, then what became of it."""
+
+    who: Contender
+    nominee: Nominee
+    verdict: str = PENDING
+    outcome: Outcome | None = None  # None once admitted
+    reason: Reason = Reason.PENDING_EVALUATION
+    message: str = ""
+    where: Where | None = None
+    cluster: str | None = None
+
+    @property
+    def search(self) -> Search:
+        return self.nominee.search
+
+    @property
+    def victims(self) -> tuple[Victim, ...]:
+        return self.nominee.victims
+
+    @property
+    def usage(self) -> Usage:
+        return self.search.assignment.charge if self.search.assignment else {}
+
+    def ends(self, verdict: str, outcome: Outcome | None, reason: Reason, message: str) -> None:
+        self.verdict, self.outcome, self.reason, self.message = verdict, outcome, reason, message
+
+
+class Rounds:
+    """Queues between rounds. `standing` changes as workloads are admitted and told to go."""
+
+    def __init__(
+        self,
+        standing: Standing,
+        lines: Mapping[str, Waitline],
+        market: Market,
+        rules: Rules = Rules(),  # noqa: B008 - frozen
+        namespaces: Mapping[str, Mapping[str, str]] | None = None,
+        ground: Ground | None = None,
+        groups: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        self.standing = standing
+        self.lines = lines
+        self.rules = rules
+        self._namespaces = namespaces or {}
+        self._ground = ground
+        self._nominator = Nominator(standing, market, rules, ground, groups)
+        self._tried: dict[str, Tried] = {}  # uid → where its search for flavors goes on
+
+    def run(self, now: int) -> list[Attempt]:
+        """One round; an attempt for each head, in the order in which they were processed."""
+        heads = [who for name in sorted(self.lines) if (who := self.lines[name].pop())]
+        attempts, refused = self._nominate(heads)
+        processed = list(_Round(self, now).process(attempts))
+        for attempt in (*processed, *refused):
+            self._settle(attempt, now)
+        return [*processed, *refused]
+
+    def _nominate(self, heads: Iterable[Contender]) -> tuple[list[Attempt], list[Attempt]]:
+        attempts, refused = [], []
+        for who in heads:
+            queue = self.standing.queues[who.queue]
+            hold = eligibility.inadmissible(who, queue, self._namespaces)
+            if hold is None:
+                nominee = self._nominator.nominate(who, self._tried.get(who.uid, ()))
+                attempts.append(Attempt(who, nominee))
+            else:
+                attempt = Attempt(who, Nominee(Search(Mode.NO_FIT)))
+                attempt.ends(PENDING, hold.outcome, hold.reason, hold.message)
+                refused.append(attempt)
+        return attempts, refused
+
+    def nominate_again(self, who: Contender) -> Nominee:
+        """The same head on what the round has become."""
+        return self._nominator.nominate(who, self._tried.get(who.uid, ()))
+
+    def order(self, attempts: list[Attempt]) -> Iterator[Attempt]:
+        """Heads in the order in which they are processed."""
+        if self.rules.fair:
+            return by_share(self.standing, attempts)
+        return iter(in_order(attempts))
+
+    def place(self, attempt: Attempt) -> bool:
+        """Room on a cluster for what fits under quota; without clusters there is nothing to find."""
+        if self._ground is None or attempt.search.assignment is None:
+            return True
+        cluster = self._ground.choose(attempt.who, attempt.search.assignment)
+        if cluster is None:
+            return False
+        self._ground.take(attempt.who, attempt.search.assignment, cluster)
+        attempt.cluster = cluster
+        return True
+
+    def nominate_cluster(self, attempt: Attempt, gone: list[Holder]) -> None:
+        """The cluster on which it fits once its victims are gone."""
+        if self._ground is not None and attempt.search.assignment is not None:
+            attempt.cluster = self._ground.choose(attempt.who, attempt.search.assignment, gone)
+
+    def _settle(self, attempt: Attempt, now: int) -> None:
+        who, line = attempt.who, self.lines[attempt.who.queue]
+        if attempt.outcome is None:
+            self._tried.pop(who.uid, None)
+            self.standing.add(holder_of(who, attempt.usage, now, attempt.cluster))
+            return
+        if attempt.outcome is Outcome.PENDING_PREEMPTION:
+            self._tried.pop(who.uid, None)  # once there is room all flavors are tried
+            for victim in attempt.victims:
+                self._mark_evicted(victim.holder)
+        elif attempt.search.tried:
+            self._tried[who.uid] = attempt.search.tried
+        strict = line.queue.strict
+        untried = who.uid in self._tried and attempt.search.untried_flavors
+        attempt.where = requeue.where_next(attempt.outcome, strict=strict, untried_flavors=untried)
+        sticky = requeue.is_sticky(attempt.outcome, strict=strict)
+        line.put_back(who, attempt.where, sticky=sticky)
+
+    def _mark_evicted(self, holder: Holder) -> None:
+        if not holder.evicted and self.standing.holds(holder):
+            self.standing.remove(holder)
+            self.standing.add(replace(holder, evicted=True))
+
+
+def holder_of(who: Contender, usage: Usage, now: int, cluster: str | None = None) -> Holder:
+    """The workload as it holds quota from now on."""
+    return Holder(
+        uid=who.uid, namespace=who.namespace, name=who.name, queue=who.queue, usage=usage,
+        priority=who.priority, queued_at=who.queued_at, reserved_at=now,
+        local_queue=who.local_queue, cluster=cluster or "", pods_ready=False,
+    )  # fmt: skip
+
+
+class _Round:
+    """The heads of one round in turn, on one standing that shows what earlier ones took."""
+
+    def __init__(self, rounds: Rounds, now: int) -> None:
+        self._rounds = rounds
+        self._standing = rounds.standing
+        self._now = now
+        self._claimed: dict[str, Holder] = {}  # victims of earlier heads
+        self._taken: list[tuple[str, Usage]] = []
+        held = rounds.standing.all_holders() if rounds.rules.block_admission else ()
+        self._blocked = any(not h.pods_ready for h in held)
+
+    def process(self, attempts: list[Attempt]) -> Iterator[Attempt]:
+        for attempt in self._rounds.order(attempts):
+            self._process(attempt)
+            yield attempt
+        for queue, usage in self._taken:
+            self._standing.tree.release(queue, usage)
+
+    def _process(self, attempt: Attempt) -> None:
+        if self._overlaps(attempt) and self._reconsider(attempt):
+            return
+        mode = attempt.search.mode
+        if mode is Mode.NO_FIT or attempt.search.assignment is None:
+            attempt.ends(PENDING, Outcome.NO_FIT, attempt.search.reason, attempt.search.message)
+        elif mode is not Mode.FIT and not attempt.victims:
+            self._reserve(attempt)
+            message = _and(attempt.search.message, "no workload may be preempted for it")
+            attempt.ends(PENDING, Outcome.NO_CANDIDATES, attempt.search.reason, message)
+        elif mode is not Mode.FIT and attempt.who.gated:
+            message = "a preemption gate is closed"
+            attempt.ends(PENDING, Outcome.GATED, Reason.PREEMPTION_GATED, message)
+        elif self._overlaps(attempt):
+            message = "another workload preempts the same ones"
+            self._skip(attempt, Reason.WAITING_FOR_VICTIMS, message)
+        elif not self._still_fits(attempt):
+            self._skip(attempt, Reason.WAITING_FOR_QUOTA, "no longer fits after another workload")
+        elif mode is Mode.FIT:
+            self._admit(attempt)
+        else:
+            self._preempt(attempt)
+
+    def _overlaps(self, attempt: Attempt) -> bool:
+        return any(v.holder.uid in self._claimed for v in attempt.victims)
+
+    def _reconsider(self, attempt: Attempt) -> bool:
+        """Its victims are another's already: what could it get once those are gone?
+
+        True where it would fit then: it waits, and what it asks for is kept for it meanwhile.
+        """
+        with self._standing.without(self._claimed.values()):
+            nominee = self._rounds.nominate_again(attempt.who)
+        if nominee.search.mode is Mode.FIT:
+            attempt.nominee = nominee
+            self._take(attempt.who.queue, nominee.search.assignment)
+            message = "fits once workloads that another one preempts are gone"
+            self._skip(attempt, Reason.WAITING_FOR_VICTIMS, message)
+            return True
+        if nominee.victims:
+            attempt.nominee = nominee
+        return False
+
+    def _still_fits(self, attempt: Attempt) -> bool:
+        standing = self._standing
+        gone = {**self._claimed, **{v.holder.uid: v.holder for v in attempt.victims}}
+        with standing.without(gone.values()):
+            return standing.tree.fits(standing.node(attempt.who.queue), attempt.usage)
+
+    def _take(self, queue: str, assignment: Assignment | None) -> None:
+        if assignment is not None:
+            self._charge(queue, assignment.charge)
+
+    def _charge(self, queue: str, usage: Usage) -> None:
+        self._standing.tree.charge(queue, usage)
+        self._taken.append((queue, usage))
+
+    def _reserve(self, attempt: Attempt) -> None:
+        """Keep what it waits for from borrowers, unless it can always take it back."""
+        queue = attempt.who.queue
+        if self._standing.policies[queue].reclaim == "Any":
+            return
+        self._charge(queue, {of: self._reserved(attempt, of) for of in attempt.usage})
+
+    def _reserved(self, attempt: Attempt, of: FlavorResource) -> int:
+        node = self._standing.node(attempt.who.queue)
+        asked, used = attempt.usage[of], self._standing.tree.used_of(node, of)
+        most = node.nominal(of)
+        if attempt.search.borrowing > 0:
+            limit = node.limits.get(of)
+            if limit is None:
+                return asked
+            most += limit
+        return max(0, min(asked, most - used))
+
+    def _skip(self, attempt: Attempt, reason: Reason, message: str) -> None:
+        attempt.nominee = Nominee(attempt.search)
+        attempt.ends(SKIPPED, Outcome.FAILED_AFTER_NOMINATION, reason, message)
+
+    def _admit(self, attempt: Attempt) -> None:
+        if self._blocked:
+            message = "an admitted workload is not ready yet"
+            reason = Reason.WAITING_FOR_PODS_READY
+            attempt.ends(PENDING, Outcome.FAILED_AFTER_NOMINATION, reason, message)
+        elif not self._rounds.place(attempt):
+            self._skip(attempt, Reason.NO_CLUSTER_FITS, "no cluster can hold it any more")
+        else:
+            self._take(attempt.who.queue, attempt.search.assignment)
+            self._blocked = self._rounds.rules.block_admission
+            attempt.ends(ADMITTED, None, Reason.QUOTA_RESERVED, _said(attempt))
+
+    def _preempt(self, attempt: Attempt) -> None:
+        self._take(attempt.who.queue, attempt.search.assignment)
+        gone = {**self._claimed, **{v.holder.uid: v.holder for v in attempt.victims}}
+        self._rounds.nominate_cluster(attempt, list(gone.values()))
+        self._claimed = gone
+        few = f"waits for {len(attempt.victims)} preempted workload(s)"
+        message = _and(attempt.search.message, few)
+        attempt.ends(PREEMPTING, Outcome.PENDING_PREEMPTION, Reason.WAITING_FOR_VICTIMS, message)
+
+
+def _and(message: str, more: str) -> str:
+    return f"{message}; {more}" if message else more
+
+
+def _said(attempt: Attempt) -> str:
+    assigned = attempt.search.assignment
+    flavors = {f for p in (assigned.pod_sets if assigned else ()) for _, f in p.flavors}
+    borrowing = ", borrowing" if attempt.search.borrowing else ""
+    named = ", ".join(sorted(flavors)) or "nothing asked"
+    return f"quota reserved in {attempt.who.queue}: {named}{borrowing}"

@@ -1,0 +1,83 @@
+"""Waiting workloads per ClusterQueue: a heap of those whose turn may come, and a park (queueing 1.2).
+
+Order: sticky preemptors, then fair-admission rank where the queue asks for it, priority descending,
+queue-order timestamp, uid. A rank may change while others are admitted, so there the next is sought
+anew.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping
+
+from hub.domain.quota import ClusterQueue
+from hub.domain.requeue import Where
+from hub.domain.standing import Contender, Identity
+
+_Key = tuple[bool, int, int, Identity]
+
+
+class Waitline:
+    """One ClusterQueue's heap and park. `ranks` is None where history does not count."""
+
+    __slots__ = ("_heap", "_sticky", "parked", "queue", "ranks")
+
+    def __init__(self, queue: ClusterQueue, ranks: Mapping[str, float] | None = None) -> None:
+        self.queue = queue
+        self.ranks = ranks
+        self.parked: dict[str, Contender] = {}
+        self._sticky: set[str] = set()
+        self._heap: list[tuple[_Key, Contender]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def push(self, who: Contender) -> None:
+        """Its turn may come."""
+        heapq.heappush(self._heap, (self._key(who), who))
+
+    def extend(self, many: Iterable[Contender]) -> None:
+        """The turn of all of these may come."""
+        self._heap.extend((self._key(who), who) for who in many)
+        heapq.heapify(self._heap)
+
+    def pop(self) -> Contender | None:
+        """Take the head, if there is one."""
+        if not self._heap:
+            return None
+        if self.ranks is None:
+            return heapq.heappop(self._heap)[1]
+        at = min(range(len(self._heap)), key=self._ranked)
+        _, who = self._heap.pop(at)
+        heapq.heapify(self._heap)
+        return who
+
+    def _ranked(self, at: int) -> tuple[float, _Key]:
+        assert self.ranks is not None
+        key, who = self._heap[at]
+        return self.ranks.get(f"{who.namespace}/{who.local_queue}", 0.0), key
+
+    def put_back(self, who: Contender, where: Where, *, sticky: bool = False) -> None:
+        """After an attempt: to the heap or into the park; sticky ones go before all others."""
+        if sticky:
+            self._sticky.add(who.uid)
+        else:
+            self._sticky.discard(who.uid)
+        if where is Where.HEAP:
+            self.push(who)
+        else:
+            self.parked[who.uid] = who
+
+    def wake(self) -> None:
+        """Something changed in the cohort's tree: the turn of the parked may come again."""
+        if self.parked:
+            woken, self.parked = self.parked, {}
+            self.extend(woken.values())
+
+    def park_equals(self, alike: Iterable[Contender]) -> None:
+        """What holds of one holds of its equals: park them without a turn of their own."""
+        gone = {who.uid for who in alike}
+        self.parked.update((who.uid, who) for _, who in self._heap if who.uid in gone)
+        self._heap = [item for item in self._heap if item[1].uid not in gone]
+        heapq.heapify(self._heap)
+
+    def _key(self, who: Contender) -> _Key:
+        return who.uid not in self._sticky, -who.priority, who.queued_at, who.identity
