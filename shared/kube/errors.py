@@ -115,11 +115,19 @@ def from_status(status: int, body: Mapping[str, Any], retry_after: str | None = 
     details = body.get("details") if isinstance(body.get("details"), Mapping) else None
     if status == 409 and reason == "AlreadyExists":
         return AlreadyExists(status, reason, message, details)
+    if status == 422 and _is_about_uid(details):
+        return Conflict(status, reason, message, details)
     if status == 429:
         return TooManyRequests(status, reason, message, details, _seconds(retry_after, details))
     if status >= 500:
         return Unavailable(status, reason, message, details)
     return _BY_STATUS.get(status, KubeError)(status, reason, message, details)
+
+
+def _is_about_uid(details: Mapping[str, Any] | None) -> bool:
+    """Whether a patch or apply named another uid: the server calls that an immutable field."""
+    causes = (details or {}).get("causes") or ()
+    return any(cause.get("field") == "metadata.uid" for cause in causes)
 
 
 def _seconds(header: str | None, details: Mapping[str, Any] | None) -> float:
