@@ -6,7 +6,9 @@ much has changed, and one that fails is tried again without holding up the other
 
 import asyncio
 import contextlib
+import datetime as dt
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import structlog
@@ -17,9 +19,10 @@ from hub.services import placement_index
 from hub.services.hub import Hub, Unit
 from hub.services.placement_index import PlacementIndex
 from hub.services.placement_status import write_status
-from hub.services.placements import read_fleet, reconcile
+from hub.services.placements import read_fleet, read_heartbeats, reconcile
+from shared.wire.agent_v1 import SUSPECT_AFTER_S
 
-EVERY_S: Final = 30.0
+EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
 _TOGETHER: Final = 32  # placements whose transactions share a commit
 _KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
@@ -34,6 +37,7 @@ class Placements:
         self._term = term
         self._index = PlacementIndex()
         self._fleet: dict[str, Cluster] = {}
+        self._silent: set[str] = set()  # members not heard lately
         self._dirty: set[str] = set()
         self._loaded = False
         self._changes = hub.subscribe("objects", "workloads", "clusters", "observed")
@@ -64,6 +68,8 @@ class Placements:
         change = self._changes.take()
         if change is not None:
             await self._follow(change.keys)
+        if len(self._index):
+            await self._hear()
         batch = sorted(self._dirty)[: 4 * _TOGETHER]
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
@@ -122,6 +128,21 @@ class Placements:
             news = news or old is None or new is None or _declared(old) != _declared(new)
         self._dirty |= set(self._index.uids()) if news else self._index.unsettled
 
+    async def _hear(self) -> None:
+        """Take heartbeats; a member that is heard again may be picked again."""
+        heard = await self._hub.read(read_heartbeats)
+        limit = self._hub.clock.now() - dt.timedelta(seconds=SUSPECT_AFTER_S)
+        for name, at in heard.items():
+            cluster = self._fleet.get(name)
+            if cluster is None or cluster.heartbeat_at == at:
+                continue
+            before = cluster.heartbeat_at
+            self._fleet[name] = replace(cluster, heartbeat_at=at)
+            silent = name in self._silent or before is None or before < limit
+            if silent and at is not None and at >= limit:
+                self._dirty |= set(self._index.uids())
+        self._silent = {name for name, at in heard.items() if at is None or at < limit}
+
     async def _one(self, uid: str, term: int) -> None:
         """Reconcile one placement; a fault is its own."""
         self._dirty.discard(uid)
@@ -154,6 +175,5 @@ def _declared(cluster: Cluster) -> Sequence[Any]:
         cluster.cordoned,
         cluster.joined,
         cluster.leaving,
-        cluster.heartbeat_at is not None,
         cluster.kinds,
     )

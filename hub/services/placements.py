@@ -5,6 +5,7 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
+import datetime as dt
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from hub.domain.workload import TERMINAL, State
 from hub.services import compose
 from hub.services.selecting import Selection, read_rules, select
 from hub.services.withdraw import withdraw_jobs
-from hub.store import clusters, objects, placements, workloads, works
+from hub.store import clusters, objects, placements, schedule, workloads, works
 from hub.store.unit import Unit
 
 Row = dict[str, Any]
@@ -59,6 +60,11 @@ def read_fleet(unit: Unit, names: Collection[str] | None = None) -> dict[str, Cl
         for row in clusters.list_all(unit)
         if names is None or row["name"] in names
     }
+
+
+def read_heartbeats(unit: Unit) -> dict[str, dt.datetime | None]:
+    """When each member's agent was last heard: it changes without entering the feed."""
+    return schedule.heartbeats(unit)
 
 
 def reconcile(unit: Unit, uid: str, fleet: Mapping[str, Cluster], term: int) -> Outcome | None:
