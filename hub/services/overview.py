@@ -110,7 +110,11 @@ def list_audit(unit: Unit, pager: Pager, token: str | None, limit: int) -> Row:
     more = len(rows) > limit
     rows = rows[:limit]
     return {
-        "items": [{**row, "at": views.stamp(row["at"])} for row in rows],
+        "items": [
+            {"id": row["id"], "at": views.stamp(row["at"])}
+            | {name: row[name] for name in ("principal", "verb", "object", "outcome")}
+            for row in rows
+        ],
         "continue": pager.token([rows[-1]["id"]]) if more else "",
     }
 

@@ -69,12 +69,21 @@ def not_enforced(spec: Mapping[str, Any]) -> list[str]:
         for name in ("borrowingLimit", "lendingLimit")
         if resource.get(name) is not None
     }
-    rules = [
-        name
-        for name in ("preemption", "fairSharing", "flavorFungibility", "admissionChecksStrategy")
-        if spec.get(name)
-    ]
+    rules = [name for name in ("fairSharing", "admissionChecksStrategy") if spec.get(name)]
+    if _preempts(spec.get("preemption") or {}):
+        rules.append("preemption")
     return [*found, *sorted(limits), *rules]
+
+
+def _preempts(preemption: Mapping[str, Any]) -> bool:
+    """Does any part of it say other than Never, which is the default of all?"""
+    within = preemption.get("borrowWithinCohort") or {}
+    said = {
+        preemption.get("reclaimWithinCohort"),
+        preemption.get("withinClusterQueue"),
+        within.get("policy"),
+    }
+    return not said <= {None, "", "Never"}
 
 
 def local_queue_conditions(spec: Mapping[str, Any], queues: Iterable[str]) -> list[Row]:
