@@ -35,6 +35,12 @@ class Promise:
         self.succeeded = succeeded
         self.outstanding: tuple[int, ...] = ()  # per pod set
 
+    def with_succeeded(self, succeeded: int) -> "Promise":
+        """The same promise after more pods have succeeded."""
+        return Promise(
+            self.uid, self.epoch, self.cluster, self.pod_sets, self.completions, succeeded
+        )
+
     def count(self, cluster: Cluster | None) -> tuple[int, ...]:
         """Pods on their way, per pod set, as of the cluster's last report."""
         reported = cluster.bound.get((self.uid, self.epoch)) if cluster else None

@@ -9,13 +9,15 @@ from hub.domain.flavors import Market
 from hub.domain.promises import Members, Promise
 from hub.domain.quota import Ledger, Usage, read_usage
 from hub.domain.room import NodeAsk
+from hub.domain.workload import CHARGED
 from hub.services.routes import Routes
-from hub.store.schedule import Standing
+from hub.store.schedule import Pulse, Standing
 from shared.resources import PodSet, Resources
 
 Shapes = Mapping[str, tuple[PodSet, ...] | Exception]
 Pods = tuple[tuple[Resources, NodeAsk, int], ...]
 
+_CHARGED: Final = frozenset(str(s) for s in CHARGED)
 _MOST: Final = 50_000  # distinct values remembered
 
 
@@ -29,10 +31,13 @@ class Charges:
         self._shapes = shapes
         self._released = released
         self._charged: dict[str, tuple[str, Usage]] = {}
+        self.epochs: dict[str, int] = {}  # of charged workloads
         self._usage: dict[bytes, Usage] = {}
         self._asks: dict[tuple[str, bytes], Pods] = {}
 
     def charge(self, row: Standing) -> None:
+        """A workload is charged, as its row says."""
+        self.epochs[row.uid] = row.epoch
         usage = self._usage_of(row.admission)
         present = self._charged.get(row.uid)
         if present is None or present[0] != row.cluster_queue or present[1] != usage:
@@ -55,7 +60,18 @@ class Charges:
                 )
             )  # fmt: skip
 
+    def follow(self, pulse: Pulse) -> None:
+        """The same placement of a charged workload, a little further or at its end."""
+        if pulse.state not in _CHARGED:
+            self.discharge(pulse.uid)
+            return
+        promised = self.members.promised(pulse.uid)
+        if promised is not None and promised.succeeded != pulse.succeeded:
+            self.members.promise(promised.with_succeeded(pulse.succeeded))
+
     def discharge(self, uid: str) -> None:
+        """Nothing is charged for a workload any more."""
+        self.epochs.pop(uid, None)
         self._discharge_quota(uid)
         self.members.release(uid)
 

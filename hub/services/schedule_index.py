@@ -5,7 +5,7 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from hub.domain.workload import CHARGED, State
 from hub.services.charges import Charges
 from hub.services.pool_keys import PoolKeys
 from hub.services.routes import Route, Routes
-from hub.services.schedule_news import Affected, News
+from hub.services.schedule_news import Affected, Known, News
 from hub.services.tellings import Tellings
 from hub.store.schedule import Standing
 from shared.resources import PodSet
@@ -61,9 +61,9 @@ class ScheduleIndex:
         self.ledger = self._charges.ledger
         self.members = self._charges.members
 
-    def known_shapes(self) -> Collection[str]:
-        """Shapes that need not be read again."""
-        return self._shapes.keys()
+    def known(self) -> Known:
+        """What need not be read again."""
+        return Known(self._shapes.keys(), self._charges.epochs)
 
     def _released(self, queue: str) -> None:
         self.waiting.wake_for_quota(queue, self.ledger)
@@ -78,6 +78,8 @@ class ScheduleIndex:
         self._apply_clusters(news)
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)
+        for pulse in news.pulses:
+            self._charges.follow(pulse)
         for uid in news.gone - {w.uid for w in news.workloads}:
             self._forget(uid)
         for row in news.workloads:

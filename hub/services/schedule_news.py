@@ -6,13 +6,14 @@ Run in a store thread; the rows are applied in the event loop by `hub.services.s
 import datetime as dt
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from hub.domain.workload import State
 from hub.services import pool_keys
 from hub.services.pool_keys import PoolKeys
 from hub.services.routes import DEFAULT_QUEUE, KINDS
 from hub.store import clusters, schedule
-from hub.store.schedule import Standing
+from hub.store.schedule import Pulse, Standing
 from hub.store.unit import Unit
 
 FOLLOWED: Final = ("workloads", "objects", "clusters", "settings")
@@ -24,6 +25,7 @@ class News:
 
     whole: bool = False
     workloads: list[Standing] = field(default_factory=list)
+    pulses: list[Pulse] = field(default_factory=list)  # of workloads known to be charged
     gone: frozenset[str] = frozenset()  # uids of workloads looked for
     shapes: dict[str, Any] = field(default_factory=dict)
     rules: list[dict[str, Any]] = field(default_factory=list)
@@ -45,6 +47,13 @@ class Affected:
         return bool(self.queues or self.placements)
 
 
+class Known(NamedTuple):
+    """What the index has already: shapes, and the epochs of charged workloads by uid."""
+
+    shapes: Collection[str]
+    charged: Mapping[str, int]
+
+
 def read_all(unit: Unit) -> News:
     """Everything there is."""
     news = News(whole=True, keys=pool_keys.load(unit))
@@ -58,7 +67,7 @@ def read_all(unit: Unit) -> News:
 def read_news(
     unit: Unit,
     keys: Mapping[str, Collection[str]],
-    known_shapes: Collection[str],
+    known: Known,
     *,
     heartbeats: bool = True,
 ) -> News:
@@ -73,11 +82,20 @@ def read_news(
         news.clusters_gone = frozenset(names)
         news.clusters = _clusters(unit, names)
     if uids := keys.get("workloads"):
-        _read_workloads(unit, news, uids, known_shapes)
+        on_clusters = [uid for uid in uids if uid in known.charged]
+        news.pulses = schedule.pulses(unit, on_clusters)
+        same = {p.uid for p in news.pulses if _goes_on(p, known)}
+        news.pulses = [p for p in news.pulses if p.uid in same]
+        _read_workloads(unit, news, set(uids) - same, known)
     return news
 
 
-def read_affected(unit: Unit, affected: Affected, known_shapes: Collection[str]) -> News:
+def _goes_on(pulse: Pulse, known: Known) -> bool:
+    """Is it still the same placement, or has it ended? Anything else is read whole."""
+    return pulse.state != State.PENDING and pulse.epoch == known.charged[pulse.uid]
+
+
+def read_affected(unit: Unit, affected: Affected, known: Known) -> News:
     """The workloads whose way into a queue a rule has changed."""
     uids: set[str] = set(schedule.pending_of_placements(unit, affected.placements))
     for namespace, queue in affected.queues:
@@ -85,17 +103,15 @@ def read_affected(unit: Unit, affected: Affected, known_shapes: Collection[str])
         if queue == DEFAULT_QUEUE:
             uids.update(schedule.pending_uids(unit, namespace, ""))
     news = News()
-    _read_workloads(unit, news, uids, known_shapes)
+    _read_workloads(unit, news, uids, known)
     return news
 
 
-def _read_workloads(
-    unit: Unit, news: News, uids: Collection[str], known_shapes: Collection[str]
-) -> None:
+def _read_workloads(unit: Unit, news: News, uids: Collection[str], known: Known) -> None:
     news.gone = frozenset(uids)
     news.workloads = schedule.standing(unit, uids)
     news.shapes = schedule.pod_sets(
-        unit, {w.shape for w in news.workloads}.difference(known_shapes)
+        unit, {w.shape for w in news.workloads}.difference(known.shapes)
     )
 
 

@@ -52,7 +52,7 @@ class Scheduler:
 
     async def follow(self, keys: Mapping[str, frozenset[str]]) -> None:
         """Read again what was touched, and whose way into a queue that changed."""
-        known = self.index.known_shapes()
+        known = self.index.known()
         now = self._hub.clock.monotonic()
         heartbeats = now - self._heard_at >= HEARTBEATS_EVERY_S
         if heartbeats:
@@ -62,7 +62,7 @@ class Scheduler:
         news = await self._hub.read(schedule_news.read_news, keys, known, heartbeats=heartbeats)
         affected = self.index.apply(news)
         if affected:
-            known = self.index.known_shapes()
+            known = self.index.known()
             news = await self._hub.read(schedule_news.read_affected, affected, known)
             self.index.apply(news)
 

@@ -68,6 +68,26 @@ def standing(unit: Unit, uids: Iterable[str]) -> list[Standing]:
     ]
 
 
+class Pulse(NamedTuple):
+    """What may change of a workload while it is charged."""
+
+    uid: str
+    state: str
+    epoch: int
+    cluster: str
+    succeeded: int
+
+
+def pulses(unit: Unit, uids: Iterable[str]) -> list[Pulse]:
+    """The few columns that change while workloads are on a cluster; absent ones are left out."""
+    columns = [_c[name] for name in Pulse._fields]
+    return [
+        Pulse._make(row)
+        for chunk in _chunks(uids)
+        for row in unit.conn.execute(select(*columns).where(_c.uid.in_(chunk))).all()
+    ]
+
+
 def pending_uids(unit: Unit, namespace: str, queue: str | None = None) -> list[str]:
     """Uids that wait in one namespace, in one of its queues or in any."""
     query = select(_c.uid).where(_c.state == State.PENDING.value, _c.namespace == namespace)
