@@ -17,7 +17,7 @@ import click
 from roadstead.cli.members import read_members
 from roadstead.cli.up import listen_address
 
-GUIDE = [f"guide/guide-{i}" for i in range(1, 8)]
+_GUIDE_FILES = "guide/guide-*.yaml"
 EXPECTED = {
     ("compute-jobs", "mock-workload"),
     ("compute-jobs", "model-evaluation"),
@@ -100,23 +100,23 @@ class _Demo:
         from shared.kube.client import KubeClient
 
         async with await KubeClient.connect(self._fleet.hub_kubeconfig) as kube:
-            for name in GUIDE:
-                await self._apply(kube, name)
+            for path in sorted(examples().glob(_GUIDE_FILES)):
+                await self._apply(kube, path)
             for namespace in ("team-research", "newsletter"):
                 await kube.apply(_namespace(namespace), field_manager="demo", force=True)
             self._say("created namespaces team-research and newsletter")
-            await self._apply(kube, "research-team")
-            await self._apply(kube, "gpu-intensive", namespace="newsletter")
+            await self._apply(kube, examples() / "research-team.yaml")
+            await self._apply(kube, examples() / "gpu-intensive.yaml", "newsletter")
 
-    async def _apply(self, kube: Any, name: str, namespace: str | None = None) -> None:
+    async def _apply(self, kube: Any, path: Path, namespace: str | None = None) -> None:
         import yaml
 
-        text = (examples() / f"{name}.yaml").read_text()
+        text = await asyncio.to_thread(path.read_text)
         for manifest in yaml.safe_load_all(text):
             if namespace:
                 manifest["metadata"].setdefault("namespace", namespace)
             await kube.apply(manifest, field_manager="demo", force=True)
-        self._say(f"applied {name}.yaml to the hub cluster")
+        self._say(f"applied {path.name} to the hub cluster")
 
     async def _until_ended(self) -> list[Json]:
         deadline = self._clock.monotonic() + _GIVE_UP_AFTER_S

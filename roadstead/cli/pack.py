@@ -20,6 +20,7 @@ from shared import log as logging
 from shared.clock import SystemClock
 from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
+from shared.kubesim.hub_admission import EVERY_NAMESPACE
 from shared.kubesim.pki import write_private
 from shared.parent import die_with_parent
 
@@ -55,6 +56,7 @@ def _cluster(name: str, part: Json, *, hub: bool = False) -> SimCluster:
         name,
         data_dir=Path(part["data"]),
         hub=hub,
+        hub_namespaces=EVERY_NAMESPACE if hub else None,
         crds=() if hub else queue_crds(),
         pools=part.get("pools", ()),
         listen=("127.0.0.1", part["port"]),

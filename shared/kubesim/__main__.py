@@ -12,6 +12,7 @@ import yaml
 
 from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
+from shared.kubesim.hub_admission import EVERY_NAMESPACE
 from shared.kubesim.pki import write_private
 from shared.kubesim.process import calm_collector
 from shared.parent import die_with_parent
@@ -31,6 +32,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
         arguments.name,
         data_dir=arguments.data,
         hub=arguments.hub,
+        hub_namespaces=EVERY_NAMESPACE if arguments.hub else None,
         pools=_pools(arguments.pools),
         crds=() if arguments.hub else queue_crds(),
         listen=(host.strip("[]") or "127.0.0.1", int(port)),

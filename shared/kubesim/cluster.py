@@ -68,7 +68,8 @@ class SimCluster:
     """One simulated cluster.
 
     `data_dir` keeps certificates, tokens, port and objects over restarts; None keeps nothing.
-    `hub` turns on the admission of a hub cluster. `pools` and further `options` go to the
+    `hub` turns on the admission of a hub cluster, for Jobs with a queue and for all Jobs of the
+    namespaces that the label selector `hub_namespaces` selects. `pools` and further `options` go to the
     behaviours. `tokens` maps bearer tokens to users; without, an admin token is made. `crds` are
     installed where they are missing.
     """
@@ -80,6 +81,7 @@ class SimCluster:
         clock: Clock | None = None,
         data_dir: Path | None = None,
         hub: bool = False,
+        hub_namespaces: dict[str, Any] | None = None,
         pools: Sequence[dict[str, Any]] = (),
         listen: tuple[str, int] = ("127.0.0.1", 0),
         tokens: dict[str, User] | None = None,
@@ -110,7 +112,7 @@ class SimCluster:
         self.durability = self.journal or InMemory(self.watch_hub, self.store)
         self.namespaces = NamespaceController(self.store, self._certificates.ca_pem)
         if hub:
-            admission = HubAdmission(self.store, options.pop("hub_namespaces", None))
+            admission = HubAdmission(self.store, hub_namespaces)
             self.store.admissions.append(admission.admit)
         self.crds = CrdController(self.store, self.schemas)
         self.garbage = GarbageCollector(self.store)

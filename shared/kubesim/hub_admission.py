@@ -5,7 +5,7 @@ sets `managedBy` on creation, and keeps it on update, for Jobs with the queue-na
 annotation or in selected namespaces, never for Jobs with a controller owner.
 """
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from shared import labels
 from shared.kubesim import metadata
@@ -13,6 +13,17 @@ from shared.kubesim.objects import ObjectStore
 from shared.kubesim.registry import Resource
 from shared.kubesim.selectors import labels_match
 from shared.kubesim.strategies import Object
+
+# Nothing but Roadstead runs Jobs of an embedded hub cluster: there every namespace is selected.
+EVERY_NAMESPACE: Final[dict[str, Any]] = {
+    "matchExpressions": [
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system", "kube-public", "kube-node-lease"],
+        }
+    ]
+}
 
 
 class HubAdmission:
