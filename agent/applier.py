@@ -69,8 +69,12 @@ class Applier:
         except errors.NotFound as missing:
             if missing.of_namespace and make_namespace:
                 trouble = await self._make_namespace(work.namespace)
-                return Outcome(trouble=trouble or Trouble("Retrying", "namespace created"))
+                if trouble is not None:
+                    return Outcome(trouble=trouble)
+                return await self.create(work, lease_left_s, make_namespace=False)
             return Outcome(trouble=_missing(missing))
+        except errors.NotSent as silent:
+            return Outcome(trouble=Trouble("Unavailable", silent.message))
         except errors.Unavailable as silent:
             failpoint("A04")
             return await self._after_silence(work, silent)
@@ -246,6 +250,23 @@ class Applier:
         except errors.KubeError:
             return None
 
+    async def explain(self, live: Object) -> tuple[str, str]:
+        """The newest Warning Event about an object: why its controller makes no pods of it."""
+        metadata = live["metadata"]
+        try:
+            listing = await self._client.list(
+                "v1",
+                "Event",
+                metadata.get("namespace") or "",
+                field_selector=f"involvedObject.uid={metadata['uid']},type=Warning",
+            )
+        except errors.KubeError:
+            return "", ""
+        if not listing.items:
+            return "", ""
+        newest = max(listing.items, key=_last_seen)
+        return str(newest.get("reason") or ""), str(newest.get("message") or "")
+
     async def _make_namespace(self, name: str) -> Trouble | None:
         """Create the namespace a Job was submitted to, as users expect; None if it is there now."""
         namespace = {
@@ -265,6 +286,12 @@ class Applier:
 
     async def _get(self, work: Work) -> Object:
         return await self._client.get(work.api_version, work.kind, work.namespace, work.name)
+
+
+def _last_seen(event: Object) -> str:
+    series = event.get("series") or {}
+    at = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
+    return str(at or "")
 
 
 def refused(refusal: errors.KubeError) -> Trouble:

@@ -34,7 +34,7 @@ _MAX_TRIES = 5  # before a refusal of a Job is final
 _QUICK = frozenset({"NameTaken", "Retrying"})
 _RECHECK_S = 10.0  # of a name that a stranger holds, a missing namespace
 _RECHECKED = frozenset({"NameConflict", "NamespaceMissing", "KindNotServed"})
-_LONGEST_UNAVAILABLE_S = 30.0
+_LONGEST_UNAVAILABLE_S = 8.0
 
 
 @dataclass(slots=True)
@@ -54,6 +54,7 @@ class Holding:
     overwritten: dict[str, Drift] = field(default_factory=dict)  # mended, not yet reported
     leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
+    hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
     last_look: tuple[Any, ...] = ()
     fights: int = 0
     last_fight: float = 0.0
@@ -294,6 +295,8 @@ class Holding:
         manifest = self.work.manifest if self.work is not None else None
         wanted = manifest is not None and not (manifest.get("spec") or {}).get("suspend")
         told = status.job_status(live, pods, should_run=wanted)
+        if told.result is None and not told.reason and not told.active:
+            told.reason, told.message = self.hint
         if told.result is not None and (self.work is None or epoch_of(live) == self.work.epoch):
             self.last_job = told
         return told

@@ -12,6 +12,7 @@ from dataclasses import replace
 import structlog
 
 from agent.applier import Applier, Outcome
+from agent.audit import Audit
 from agent.holding import Holding
 from agent.holdings import ObservedSet
 from agent.lease import Lease
@@ -39,7 +40,6 @@ log = structlog.get_logger(__name__)
 _STEPS_AT_ONCE = 32
 _BURST = 200  # uids decided about before the event loop gets a turn
 _COALESCE_S = 0.01  # after a burst: events of one object that come together cost one decision
-_AUDIT_S = 30.0
 # First steps that end at once are not worth a report; whatever delays them is.
 _ROUTINE = frozenset({"Creating", "Applying"})
 _CRD = "CustomResourceDefinition"
@@ -66,6 +66,7 @@ class Reconciler:
         self._news = news
         self._clock = clock
         self._meters = meters
+        self._audit = Audit(self.holdings, self.observer, self._applier, clock, self)
         self._waves = Waves()
         self._wave_waiters: set[str] = set()
         self._lease_waiters: set[str] = set()
@@ -158,7 +159,7 @@ class Reconciler:
     async def run(self) -> None:
         """Decide and act until cancelled."""
         await self.observer.start()
-        loops = [self._decide_marked(), self._timers.run(), self._audit()]
+        loops = [self._decide_marked(), self._timers.run(), self._audit.run()]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
@@ -173,6 +174,11 @@ class Reconciler:
         """Have this uid decided about soon."""
         self._marked[uid] = None
         self._kick.set()
+
+    def look_again(self, holding: Holding) -> None:
+        """Read one object back, for the audit."""
+        holding.busy = True
+        self._steps.put_nowait((holding, Decision("Applied", "ReadBack")))
 
     async def _decide_marked(self) -> None:
         while True:
@@ -316,20 +322,6 @@ class Reconciler:
         settles_at = self._lease.settles_at
         if settles_at is not None and settles_at > self._clock.monotonic():
             self._timers.set(settles_at, uid)
-
-    async def _audit(self) -> None:
-        """Look again at objects known only from our own writes: a watch may have missed their end."""
-        while True:
-            await self._clock.sleep(_AUDIT_S)
-            now = self._clock.monotonic()
-            for holding in list(self.holdings.values()):
-                work = holding.work
-                if work is None or holding.seen.live is None or holding.busy:
-                    continue
-                cached = self.observer.live(work.api_version, work.kind, work.namespace, work.name)
-                if cached is None and now - holding.since > _AUDIT_S:
-                    holding.busy = True
-                    self._steps.put_nowait((holding, Decision("Applied", "ReadBack")))
 
     # --- internals -------------------------------------------------------------------------------
 

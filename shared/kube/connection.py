@@ -134,6 +134,8 @@ class Connection:
             raise errors.Unavailable(
                 0, "Timeout", f"{method} {path}: no answer in {timeout_s:g} s"
             ) from None
+        except aiohttp.ClientConnectorError as failure:
+            raise errors.NotSent(0, "NoConnection", _told(method, path, failure)) from failure
         except (aiohttp.ClientError, OSError) as failure:
             raise errors.Unavailable(0, "NoConnection", _told(method, path, failure)) from failure
         return orjson.loads(raw) if raw else None

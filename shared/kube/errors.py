@@ -97,6 +97,10 @@ class Unavailable(KubeError):
     """No answer, or 5xx: whether a write took place is unknown."""
 
 
+class NotSent(Unavailable):
+    """No connection could be made: the request certainly did not take place."""
+
+
 _BY_STATUS: dict[int, type[KubeError]] = {
     400: Invalid,
     401: Unauthorized,

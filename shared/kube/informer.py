@@ -25,7 +25,7 @@ Transform = Callable[[Object, T | None], T]
 Callback = Callable[[EventType, T | None, T | None], None]
 
 _FIRST_DELAY_S = 0.1
-_LONGEST_DELAY_S = 30.0
+_LONGEST_DELAY_S = 10.0
 _NOT_SERVED_DELAY_S = 30.0
 _WAKEABLE_S = 1.0
 _RESUMES = 3  # a server restored from an old copy may know nothing of our version: list again

@@ -193,3 +193,35 @@ async def test_a_job_too_large_for_any_node_says_why_it_waits(member):
     )
     assert entry.job.reason == "FailedScheduling"
     assert "Insufficient cpu" in entry.job.message
+
+
+async def test_why_a_controller_makes_no_pods_is_read_from_events(member):
+    """A Job without pods lends its reason from the newest Warning about it."""
+    member.hub.put(a_job(parallelism=0))
+    member.start()
+    entry = await member.hub.seen("u-1", "Applied")
+    for number, message in enumerate(["first", "exceeded quota: pods"]):
+        await member.kube.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": f"e{number}", "namespace": "team"},
+                "type": "Warning",
+                "reason": "FailedCreate",
+                "message": message,
+                "lastTimestamp": f"2026-01-01T00:00:0{number}Z",
+                "involvedObject": {
+                    "kind": "Job",
+                    "namespace": "team",
+                    "name": "job",
+                    "uid": entry.object_uid,
+                },
+            },
+            field_manager="job-controller",
+        )
+    reconciler = member.agent.reconciler
+    await reconciler._audit._explain(reconciler.holdings["u-1"])
+    entry = await member.hub.until(
+        lambda hub: hub.observed["u-1"].job.reason and hub.observed["u-1"]
+    )
+    assert (entry.job.reason, entry.job.message) == ("FailedCreate", "exceeded quota: pods")

@@ -1,0 +1,97 @@
+"""The agent as a process and its small web server."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import httpx
+import pytest
+
+from agent import credential
+from agent.config import from_arguments
+from agent.credential import Credential
+from agent.telemetry import Meters, serve
+
+pytestmark = pytest.mark.anyio
+
+
+def test_flags_come_before_variables_and_variables_before_defaults(tmp_path):
+    """Every flag has a ROADSTEAD_ variable."""
+    environ = {"ROADSTEAD_HUB": "http://a", "ROADSTEAD_CREDENTIAL": "c", "ROADSTEAD_KUBE_QPS": "5"}
+    settings, with_parent = from_arguments(["--hub", "http://b"], environ)
+    assert (settings.hub_url, str(settings.credential)) == ("http://b", "c")
+    assert (settings.kube_qps, settings.kubeconfig, with_parent) == (5.0, None, False)
+
+
+def test_a_credential_is_what_was_saved_and_never_printed(tmp_path):
+    """The file holds the secret for its owner alone; a repr does not show it."""
+    path = tmp_path / "deep" / "credential"
+    credential.save(path, Credential("m", "id.hush", "hub-1"))
+    assert credential.load(path) == Credential("m", "id.hush", "hub-1")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "hush" not in repr(credential.load(path))
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_is_no_credential_is_refused(tmp_path):
+    """Rather than registering again over it."""
+    path = tmp_path / "credential"
+    path.write_text("what is this")
+    with pytest.raises(ValueError, match="no agent credential"):
+        credential.load(path)
+
+
+async def test_metrics_and_health_are_served():
+    """/metrics for Prometheus, /healthz for the kubelet: 503 once the loops have stopped."""
+    alive = [True]
+    meters = Meters()
+    meters.steps.labels("Create").inc()
+    server = await serve("127.0.0.1", 0, meters, lambda: alive[0])
+    port = server.sockets[0].getsockname()[1]
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        page = await client.get("/metrics")
+        assert 'roadstead_agent_steps_total{step="Create"} 1.0' in page.text
+        assert (await client.get("/healthz")).status_code == 200
+        alive[0] = False
+        assert (await client.get("/healthz")).status_code == 503
+        assert (await client.get("/else")).status_code == 404
+    server.close()
+    await server.wait_closed()
+
+
+@pytest.mark.slow
+async def test_a_process_without_an_identity_says_so_and_ends_with_code_1(member):
+    """No credential and no join token: a person has to do something."""
+    arguments = ["--hub", "http://127.0.0.1:1", "--credential", str(member.folder / "none")]
+    process = await started(member, *arguments)
+    _, told = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 1
+    assert b"no join token" in told
+
+
+@pytest.mark.slow
+async def test_a_process_ends_cleanly_on_sigterm(member):
+    """SIGTERM while the hub can not be reached ends it with code 0."""
+    credential.save(member.folder / "c", Credential("m", "id.s", "hub-1"))
+    arguments = ["--hub", "http://127.0.0.1:1", "--credential", str(member.folder / "c")]
+    process = await started(member, *arguments)
+    assert process.stderr is not None
+    while b"sync.failed" not in await asyncio.wait_for(process.stderr.readline(), 60):
+        pass
+    process.send_signal(signal.SIGTERM)
+    await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0
+
+
+async def started(member, *arguments):
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "agent",
+        "--kubeconfig",
+        str(member.folder / "kubeconfig"),
+        *arguments,
+        stderr=asyncio.subprocess.PIPE,
+        env={k: v for k, v in os.environ.items() if not k.startswith("ROADSTEAD_")},
+    )
