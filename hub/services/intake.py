@@ -3,13 +3,18 @@
 The one way in for Jobs: REST, batches, `apply` and the bridge all end in `submit_jobs`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hub.services.drafts import Draft, read_by_the_hub
 from hub.services.limits import Intake
-from hub.services.provided import DEFAULT, ensure_default_queue, ensure_namespaces
+from hub.services.provided import (
+    DEFAULT,
+    ensure_default_queue,
+    ensure_namespaces,
+    local_queues,
+)
 from hub.store import manifests, objects, workloads
 from hub.store.unit import Unit
 from shared import labels as keys
@@ -73,8 +78,6 @@ def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[
 
     Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says.
     """
-    namespaces = {given.parsed.namespace for given in drafts}
-    present = objects.names_of(unit, KUEUE, "LocalQueue", sorted(namespaces))
     unnamed = [given for given in drafts if not given.queue]
     if unnamed and intake.unqueued_jobs == "Default":
         ensure_default_queue(
@@ -87,8 +90,11 @@ def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[
                 for name in each.requests
             },
         )
-        present |= {(given.parsed.namespace, DEFAULT) for given in unnamed}
-    return {given.uid: _queue(given, present) for given in drafts}
+    present = {
+        namespace: local_queues(unit, namespace)
+        for namespace in {given.parsed.namespace for given in drafts}
+    }
+    return {given.uid: _queue(given, present[given.parsed.namespace]) for given in drafts}
 
 
 def resolve_priorities(unit: Unit, drafts: Sequence[Draft]) -> dict[str, int]:
@@ -122,10 +128,10 @@ def shape_columns(given: Draft) -> Row:
     }
 
 
-def _queue(given: Draft, present: set[tuple[str, str]]) -> Queue:
+def _queue(given: Draft, present: Collection[str]) -> Queue:
     name = given.queue
     namespace = given.parsed.namespace
-    if (namespace, name or DEFAULT) in present:
+    if (name or DEFAULT) in present:
         return Queue(name or DEFAULT)
     message = (
         f"LocalQueue {namespace}/{name} does not exist"

@@ -23,9 +23,20 @@ _ALWAYS = ("cpu", "memory")
 
 def ensure_namespaces(unit: Unit, names: Collection[str]) -> None:
     """Create the Namespaces among `names` that do not exist."""
-    known = {row["name"] for row in objects.list_kind(unit, "", "Namespace", names=sorted(names))}
-    for name in sorted(set(names) - known - {""}):
-        store(unit, _made("v1", "Namespace", name), ORIGIN_ANY)
+    for name in sorted(set(names) - {""}):
+        if not _namespace_exists(unit, name):
+            store(unit, _made("v1", "Namespace", name), ORIGIN_ANY)
+
+
+def local_queues(unit: Unit, namespace: str) -> frozenset[str]:
+    """Names of a namespace's LocalQueues."""
+    return unit.remembered(
+        "objects",
+        ("local queues", namespace),
+        lambda: frozenset(
+            name for _, name in objects.names_of(unit, KUEUE, "LocalQueue", [namespace])
+        ),
+    )
 
 
 def ensure_default_queue(
@@ -36,7 +47,11 @@ def ensure_default_queue(
     The first use creates flavor, ClusterQueue (1P of every resource that any member or job names)
     and LocalQueue; later uses add what is missing. A user's objects of these names are left alone.
     """
-    queue = objects.find(unit, KUEUE, "ClusterQueue", "", DEFAULT)
+    queue = unit.remembered(
+        "objects",
+        "default queue",
+        lambda: objects.find(unit, KUEUE, "ClusterQueue", "", DEFAULT),
+    )
     made = queue is None
     if queue is None:
         if objects.find(unit, KUEUE, "ResourceFlavor", "", DEFAULT) is None:
@@ -47,10 +62,8 @@ def ensure_default_queue(
         has = covered_resources(queue["spec"] or {})
         if not has.issuperset(resources):
             update(unit, queue, _cluster_queue(has | set(resources)))
-    wanted = set(namespaces)
-    present = objects.names_of(unit, KUEUE, "LocalQueue", sorted(wanted))
-    for namespace in sorted(wanted):
-        if (namespace, DEFAULT) not in present:
+    for namespace in sorted(set(namespaces)):
+        if DEFAULT not in local_queues(unit, namespace):
             spec = {"clusterQueue": DEFAULT}
             door = _made(_KUEUE_VERSION, "LocalQueue", DEFAULT, namespace=namespace, spec=spec)
             store(unit, door, ORIGIN_HUB)
@@ -111,6 +124,14 @@ def covered_resources(spec: dict[str, Any]) -> set[str]:
         for group in spec.get("resourceGroups") or ()
         for name in group.get("coveredResources") or ()
     }
+
+
+def _namespace_exists(unit: Unit, name: str) -> bool:
+    return unit.remembered(
+        "objects",
+        ("namespace", name),
+        lambda: objects.find(unit, "", "Namespace", "", name) is not None,
+    )
 
 
 def _cluster_queue(resources: Collection[str]) -> dict[str, Any]:

@@ -5,12 +5,15 @@ Revisions are taken last in the transaction by the only writer, so commit order 
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, select
 
+from hub.store.bulk import Bulk
 from hub.store.tables import changes
 from hub.store.unit import Unit
+
+_ADD: Final = Bulk.insert(changes)
 
 
 def last_revision(unit: Unit) -> int:
@@ -25,8 +28,8 @@ def oldest_revision(unit: Unit) -> int:
 
 def add(unit: Unit, revision: int, keys: Mapping[str, frozenset[str]]) -> None:
     """Write what the transaction touched, one row per kind."""
-    unit.conn.execute(
-        insert(changes),
+    _ADD.run(
+        unit.conn,
         [
             {"revision": revision, "kind": kind, "keys": sorted(found), "at": unit.now}
             for kind, found in sorted(keys.items())

@@ -53,8 +53,11 @@ def remove(unit: Unit, uids: Sequence[str]) -> None:
 
 def add_shapes(unit: Unit, found: Mapping[str, Any]) -> None:
     """Insert shapes (hash → pod sets as JSON) that are not there yet."""
+    known = unit.remembered("shapes", "known", set[str])
+    found = {hashed: pod_sets for hashed, pod_sets in found.items() if hashed not in known}
     if not found:
         return
+    known.update(found)
     unit.conn.execute(
         insert(unit.conn, shapes).on_conflict_do_nothing(),
         [
@@ -81,7 +84,10 @@ def get_shapes(unit: Unit, wanted: Iterable[str]) -> dict[str, Any]:
 def trim_shapes(unit: Unit, before: dt.datetime) -> int:
     """Delete shapes older than `before` that no workload has any more; how many."""
     used = select(workloads.c.shape).where(workloads.c.shape == shapes.c.hash).exists()
-    return unit.conn.execute(delete(shapes).where(shapes.c.created_at < before, ~used)).rowcount
+    done = unit.conn.execute(delete(shapes).where(shapes.c.created_at < before, ~used)).rowcount
+    if done:
+        unit.touch("shapes", "*")
+    return done
 
 
 def count_shapes(unit: Unit) -> int:

@@ -4,7 +4,8 @@ Inside a group commit a unit is a savepoint: what it touched and said counts onl
 """
 
 import datetime as dt
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, select
 
@@ -15,14 +16,20 @@ LEADER = "leader"
 MESSAGE_CHARS = 4096
 
 
+T = TypeVar("T")
+# What the one writer knows to hold in the database, by kind; forgotten when that kind is touched.
+Memory = dict[str, dict[Any, Any]]
+
+
 class Unit:
     """One transaction: its connection, its instant, and what followers are told when it commits."""
 
-    __slots__ = ("conn", "events", "now", "touched")
+    __slots__ = ("conn", "events", "memory", "now", "touched")
 
-    def __init__(self, conn: Connection, now: dt.datetime) -> None:
+    def __init__(self, conn: Connection, now: dt.datetime, memory: Memory | None = None) -> None:
         self.conn = conn
         self.now = now
+        self.memory = memory
         self.touched: dict[str, set[str]] = {}
         self.events: list[dict[str, Any]] = []
 
@@ -54,6 +61,18 @@ class Unit:
                 "message": message[:MESSAGE_CHARS],
             }
         )
+
+    def remembered(self, kind: str, key: Any, read: Callable[[], T]) -> T:
+        """What `read` gives, which follows from rows of `kind` alone: read again once they changed.
+
+        Only the writer's transactions remember; every change of such rows must touch `kind`.
+        """
+        if self.memory is None or kind in self.touched:
+            return read()
+        known = self.memory.setdefault(kind, {})
+        if key not in known:
+            known[key] = read()
+        return cast("T", known[key])
 
     def require_term(self, term: int) -> None:
         """Go on only while leadership term `term` is the present one.

@@ -18,7 +18,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from hub.store import changes, events
 from hub.store.errors import StoreUnavailable
 from hub.store.feed import Change
-from hub.store.unit import Unit
+from hub.store.unit import Memory, Unit
 from shared.clock import Clock
 
 # Callers that may share one commit: bounds how long the first of them waits for the last.
@@ -72,6 +72,7 @@ class Writer:
         self._clock = clock
         self._revision = revision
         self._published = published
+        self._memory: Memory = {}
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
@@ -109,6 +110,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
             if self._conn.in_transaction():
                 self._conn.rollback()
+            self._memory.clear()
             failure = _translated(error)
             return [Settled(call, error=failure) for call in calls], None
 
@@ -118,9 +120,9 @@ class Writer:
         whole = Unit(self._conn, self._clock.now())
         settled: list[Settled] = []
         if len(groups) == 1 and len(calls) == 1:  # alone: no savepoint, its failure is ours
-            part = Unit(self._conn, whole.now)
+            part = Unit(self._conn, whole.now, self._memory)
             settled.append(Settled(calls[0], _invoke(part, calls)[0]))
-            whole.absorb(part)
+            self._absorb(whole, part)
         else:
             for group in groups:
                 settled.extend(self._run_group(whole, group))
@@ -132,22 +134,28 @@ class Writer:
 
     def _run_group(self, whole: Unit, group: list[Call]) -> list[Settled]:
         """Run callers that share one function; if that fails as a whole, run each by itself."""
-        part = Unit(self._conn, whole.now)
+        part = Unit(self._conn, whole.now, self._memory)
         self._conn.exec_driver_sql(SAVEPOINT)
         try:
             values = _invoke(part, group)
         except Exception as error:  # noqa: BLE001 - rolled back alone, told to its caller
             self._conn.exec_driver_sql(BACK)
+            self._memory.clear()
             self._conn.exec_driver_sql(RELEASE)
             if len(group) == 1:
                 return [Settled(group[0], error=_translated(error))]
             return [settled for call in group for settled in self._run_group(whole, [call])]
         self._conn.exec_driver_sql(RELEASE)
-        whole.absorb(part)
+        self._absorb(whole, part)
         return [
             Settled(call, error=value) if isinstance(value, Exception) else Settled(call, value)
             for call, value in zip(group, values, strict=True)
         ]
+
+    def _absorb(self, whole: Unit, part: Unit) -> None:
+        whole.absorb(part)
+        for kind in part.touched:
+            self._memory.pop(kind, None)
 
     def _seal(self, whole: Unit) -> Change | None:
         """Write the events, then, last, what was touched under the next revision."""

@@ -249,3 +249,26 @@ def test_kill_9_loses_no_acknowledged_write(tmp_path):
     connection.close()
     assert set(acknowledged) <= kept
     assert revisions == list(range(1, len(revisions) + 1))
+
+
+async def test_what_the_writer_remembers_is_never_stale(tmp_path):
+    """Remembered until rows of that kind change, in the same commit too; a failure forgets all."""
+
+    def seen(unit):
+        return unit.remembered("settings", "a", lambda: settings.get(unit, "a"))
+
+    def put(value):
+        return lambda unit: (settings.put(unit, "a", value), seen(unit))[1]
+
+    def fail(unit):
+        unit.remembered("shapes", "known", set).add("x")
+        raise LookupError
+
+    async with opened(tmp_path) as db:
+        assert [await db.write(seen), await db.write(put(1)), await db.write(seen)] == [None, 1, 1]
+        answers = await asyncio.gather(
+            *(db.write(fn) for fn in (put(2), seen, fail, seen, put(3), seen)),
+            return_exceptions=True,
+        )
+        assert [a for a in answers if not isinstance(a, LookupError)] == [2, 2, 2, 3, 3]
+        assert await db.write(lambda unit: unit.remembered("shapes", "known", set)) == set()
