@@ -20,6 +20,7 @@ from shared.errors import Rejected
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
 
 RESOURCE_PROPERTY: Final = "resources.kubernetes-fleet.io/"
 NODE_COUNT: Final = "kubernetes-fleet.io/node-count"

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from hub.domain import selectors
-from hub.domain.fleet import BoolArray, Cluster, IntArray, Pool
+from hub.domain.fleet import BoolArray, Cluster, FloatArray, IntArray, Pool
 from hub.domain.selectors import Taint
 from shared.resources import NodeTerm, Toleration
 
@@ -127,11 +127,11 @@ class Layout:
             result[self._occupied] = np.add.reduceat(amounts, self._occupied_starts)
         return result
 
-    def most_of_nodes(self, amounts: IntArray) -> IntArray:
-        """Per row and cluster: the largest over its nodes. `amounts` is resources × nodes."""
-        result = np.zeros((len(amounts), len(self.names)), dtype=np.int64)
+    def least_of_nodes(self, amounts: FloatArray) -> FloatArray:
+        """Per cluster: the least over its nodes, infinite where it has none. `amounts` is per node."""
+        result = np.full(len(self.names), np.inf)
         if len(self._occupied):
-            result[:, self._occupied] = np.maximum.reduceat(amounts, self._occupied_starts, axis=1)
+            result[self._occupied] = np.minimum.reduceat(amounts, self._occupied_starts)
         return result
 
 
@@ -201,12 +201,33 @@ class Room:
             return np.zeros(len(self.layout.names), dtype=np.int64)
         return self.layout.sum_nodes(self._slots(need, 0, self.layout.nodes))
 
+    def count_held(self, need: Need, at: int) -> int:
+        """How many such pods the nodes of cluster `at` can hold."""
+        if need.missing:
+            return 0
+        return int(self._slots(need, self.layout.bounds[at], self.layout.bounds[at + 1]).sum())
+
     def fits(self, need: Need, count: int, at: int) -> bool:
         """Can cluster `at` hold `count` such pods?"""
+        return self.count_held(need, at) >= count
+
+    def lack(self, need: Need, low: int, high: int) -> FloatArray:
+        """Per node low … high-1: what one pod lacks there, as shares of what it asks for, summed.
+
+        Infinite where the node is not for such pods.
+        """
+        lack = np.zeros(high - low, dtype=np.float64)
+        for row, amount in zip(need.rows, need.amounts, strict=True):
+            lack += np.maximum(0, amount - self.free[row, low:high]) / amount
         if need.missing:
-            return False
-        slots = self._slots(need, self.layout.bounds[at], self.layout.bounds[at + 1])
-        return int(slots.sum()) >= count
+            lack[:] = np.inf
+        elif need.nodes is not None:
+            lack[~need.nodes[low:high]] = np.inf
+        return lack
+
+    def least_lack(self, need: Need) -> FloatArray:
+        """Per cluster: the least of `lack` over its nodes; infinite where it has none."""
+        return self.layout.least_of_nodes(self.lack(need, 0, self.layout.nodes))
 
     def take(self, need: Need, count: int, at: int) -> bool:
         """Put `count` pods on nodes of cluster `at`, all of them or none: False if they do not fit."""

@@ -295,3 +295,16 @@ def test_set_aside_clusters_are_avoided_until_their_time() -> None:
     demand = a_demand(constraints=Constraints(set_aside=(("c", until),)))
     plan = decide(a_snapshot([Lane(demand, [Entry(0, "j", 1)])], [room_for(4)]))
     assert (refusal(plan).reason, refusal(plan).retry_at) == (Reason.NO_CLUSTER_MATCHES, until)
+
+
+def test_decisions_also_name_clusters_that_have_no_room() -> None:
+    """Of a cluster that may but can not hold it, the decision says what it lacks."""
+    gpu = a_demand(a_pod_set(requests={"cpu": 1, "gpu": 2}))
+    clusters = [a_cluster(a_pool(cpu=8, gpu=4), name="gpu"), room_for(8, "cpu")]
+    plan = decide(a_snapshot([a_lane(gpu, "j")], clusters, a_queue(cpu=9, gpu=9)))
+    (placement,) = plan.placements
+    (rejected,) = placement.rejected
+    assert (rejected.cluster, rejected.rejection.message) == (
+        "cpu",
+        "misses 2 nvidia.com/gpu on one node",
+    )

@@ -13,11 +13,8 @@ are over every member that exposes the property, also those that may not be pick
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from hub.domain.fleet import BoolArray, IntArray
-
-FloatArray = npt.NDArray[np.float64]
+from hub.domain.fleet import BoolArray, FloatArray, IntArray
 
 
 def round_half_away(values: FloatArray) -> IntArray:

@@ -26,6 +26,7 @@ from hub.domain.room import NodeAsk, Room
 # in a large fleet the runner-up tells enough and costs next to nothing.
 _OF_PLACEMENT: Final = 19
 _OF_SMALL_FLEET: Final = 7
+_NO_ROOM_LISTED: Final = 20
 
 
 class Choice(NamedTuple):
@@ -110,7 +111,12 @@ class Desk:
 
     def bid(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> "Bid":
         """What places workloads of this demand under these flavors."""
-        rejected = self._sieve(demand.constraints)[0].rejected[: misses.VERDICTS]
+        sieved, allowed = self._sieve(demand.constraints)
+        closed = allowed & ~self._fitting(demand, asks).open
+        no_room, _ = misses.verdicts(
+            self._room, self._asked(demand, asks), closed, self._clusters, _NO_ROOM_LISTED
+        )
+        rejected = (*no_room, *sieved.rejected[: misses.VERDICTS - len(no_room)])
         small = len(self._clusters) <= _OF_SMALL_FLEET + 1
         others = _OF_PLACEMENT if demand.placement else _OF_SMALL_FLEET if small else 1
         ranking, fitting = self._ranking(demand), self._fitting(demand, asks)
@@ -119,11 +125,9 @@ class Desk:
     def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
         """Why no cluster holds it, and which came nearest."""
         sieved, allowed = self._sieve(demand.constraints)
-        asked = [
-            (p, a, self._room.layout.need(p.requests, a))
-            for p, a in zip(demand.pod_sets, asks, strict=True)
-        ]
-        told, nearest = misses.verdicts(self._room, asked, allowed, sieved, self._clusters)
+        asked = self._asked(demand, asks)
+        no_room, nearest = misses.verdicts(self._room, asked, allowed, self._clusters)
+        told = (*no_room, *sieved.rejected[: misses.VERDICTS - len(no_room)])
         reason, message = Reason.NO_CLUSTER_MATCHES, ""
         if not self._clusters:
             message = "the fleet has no cluster"
@@ -138,6 +142,11 @@ class Desk:
                 message = f"{message}; {nearest}" if message else f"nearest miss: {nearest}"
             message = message or "no cluster has the room"
         return NoChoice(reason, message, told, nearest, sieved.again_at)
+
+    def _asked(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> list[misses.Asked]:
+        need = self._room.layout.need
+        pairs = zip(demand.pod_sets, asks, strict=True)
+        return [(pod_set, ask, need(pod_set.requests, ask)) for pod_set, ask in pairs]
 
     def notes(self) -> tuple[str, ...]:
         """What could not be read and counted as missing."""
@@ -156,11 +165,7 @@ class Desk:
         key = (demand.shape, demand.constraints, asks)
         fitting = self._fittings.get(key)
         if fitting is None:
-            layout = self._room.layout
-            needs = [
-                (layout.need(p.requests, a), p.count)
-                for p, a in zip(demand.pod_sets, asks, strict=True)
-            ]
+            needs = [(need, p.count) for p, _, need in self._asked(demand, asks)]
             allowed = self._sieve(demand.constraints)[1]
             fitting = Fitting(self._room, needs, allowed, self._guard(demand.constraints))
             self._fittings[key] = fitting

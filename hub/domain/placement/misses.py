@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from hub.domain.fleet import BoolArray, Cluster
-from hub.domain.placement.framework import Sieved
+from hub.domain.fleet import BoolArray, Cluster, FloatArray, IntArray
 from hub.domain.plan import Miss, Rejection, Verdict
 from hub.domain.room import Need, NodeAsk, Room
 from shared import quantity
@@ -25,64 +24,63 @@ Asked = tuple[PodSet, NodeAsk, Need]
 def verdicts(
     room: Room,
     asked: Sequence[Asked],
-    allowed: BoolArray,
-    sieved: Sieved,
+    closed: BoolArray,
     clusters: Mapping[str, Cluster],
+    limit: int = VERDICTS,
 ) -> tuple[tuple[Verdict, ...], Miss | None]:
-    """Per cluster why not, those that may first; and the nearest miss among those that may."""
-    misses = _misses(room, asked, allowed)
+    """Why the `closed` clusters have no room, nearest first, at most `limit`; and the nearest miss."""
+    distances, failing = _distances(room, asked, closed)
+    order = np.argsort(distances, kind="stable")[: min(limit, int(np.count_nonzero(closed)))]
     told: list[Verdict] = []
-    for at in np.flatnonzero(allowed).tolist()[:VERDICTS]:
-        name = room.layout.names[at]
-        told.append(Verdict(name, _no_room(clusters[name], asked, misses.get(at))))
-    requests = {p.name: p.requests for p, _, _ in asked}
-    nearest = min(misses.values(), key=lambda m: _distance(m, requests[m.pod_set]), default=None)
-    rest = VERDICTS - len(told)
-    return (*told, *sieved.rejected[: max(0, rest)]), nearest
+    nearest: Miss | None = None
+    for at in order.tolist():
+        cluster = clusters[room.layout.names[at]]
+        miss = None
+        if np.isfinite(distances[at]):
+            miss = _miss(room, asked[failing[at]], at)
+            nearest = nearest or miss
+        told.append(Verdict(cluster.name, _no_room(cluster, asked, miss)))
+    return tuple(told), nearest
 
 
-def _misses(room: Room, asked: Sequence[Asked], allowed: BoolArray) -> dict[int, Miss]:
-    """For each cluster that may: what the first pod set that does not fit lacks there."""
-    found: dict[int, Miss] = {}
-    for pod_set, _, need in asked:
+def _distances(
+    room: Room, asked: Sequence[Asked], closed: BoolArray
+) -> tuple[FloatArray, IntArray]:
+    """Per cluster: how far the first pod set that does not fit is from fitting, and which it is.
+
+    Room for more of the pods is nearer; where not one fits, less lacking on the best node is. Infinite
+    where no node is for such pods, or where only all pod sets together do not fit.
+    """
+    count = len(room.layout.names)
+    distances = np.full(count, np.inf)
+    failing = np.zeros(count, dtype=np.int64)
+    pending = closed.copy()
+    for index, (pod_set, _, need) in enumerate(asked):
         held = room.pods_held(need)
-        for at in np.flatnonzero(allowed & (held < pod_set.count)).tolist():
-            if at in found:
-                continue
-            name, pods = room.layout.names[at], int(held[at])
-            missing = {} if pods else _lack_on_best_node(room, need, at)
-            if pods or missing is not None:
-                found[at] = Miss(name, pod_set.name, missing or {}, pods, pod_set.count)
-    return found
+        short = pending & (held < pod_set.count)
+        pending &= ~short
+        lack = room.least_lack(need)
+        distance = np.where(held > 0, 1 - held / max(1, pod_set.count), 1 + lack)
+        distances[short] = distance[short]
+        failing[short] = index
+    return distances, failing
 
 
-def _lack_on_best_node(room: Room, need: Need, at: int) -> dict[str, int] | None:
-    """What one pod lacks on the node that comes nearest; None where no node is for it at all."""
-    layout = room.layout
-    low, high = layout.bounds[at], layout.bounds[at + 1]
-    eligible = (
-        np.arange(low, high) if need.nodes is None else low + np.flatnonzero(need.nodes[low:high])
-    )
-    if not len(eligible):
-        return None
-    lack = np.zeros((len(need.rows), len(eligible)), dtype=np.int64)
-    for index, (row, amount) in enumerate(zip(need.rows, need.amounts, strict=True)):
-        lack[index] = np.maximum(0, amount - room.free[row, eligible])
-    share = (lack / np.array(need.amounts, dtype=np.float64)[:, None]).sum(axis=0)
-    best = int(share.argmin())
-    return {
-        layout.resources[row]: int(lack[index, best])
-        for index, row in enumerate(need.rows)
-        if lack[index, best] > 0
+def _miss(room: Room, asked: Asked, at: int) -> Miss:
+    """What one pod lacks on the best node of a cluster, or how many pods there is room for."""
+    pod_set, _, need = asked
+    name = room.layout.names[at]
+    low, high = room.layout.bounds[at], room.layout.bounds[at + 1]
+    pods = room.count_held(need, at)
+    if pods:
+        return Miss(name, pod_set.name, {}, pods, pod_set.count)
+    best = low + int(room.lack(need, low, high).argmin())
+    lacks = {
+        room.layout.resources[row]: amount - int(room.free[row, best])
+        for row, amount in zip(need.rows, need.amounts, strict=True)
     }
-
-
-def _distance(miss: Miss, requests: Mapping[str, int]) -> tuple[float, str]:
-    """Room for more of the pods is nearer; where not one fits, less lacking is."""
-    if not miss.missing:
-        return 1 - miss.pods / max(1, miss.count), miss.cluster
-    lack = sum(a / max(1, requests.get(r, 1)) for r, a in miss.missing.items())
-    return 1 + lack, miss.cluster
+    missing = {resource: amount for resource, amount in lacks.items() if amount > 0}
+    return Miss(name, pod_set.name, missing, 0, pod_set.count)
 
 
 def _no_room(cluster: Cluster, asked: Sequence[Asked], miss: Miss | None) -> Rejection:

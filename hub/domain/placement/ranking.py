@@ -10,9 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from hub.domain.fleet import BoolArray, Cluster, IntArray, dynamic_resource
+from hub.domain.fleet import BoolArray, Cluster, FloatArray, IntArray, dynamic_resource
 from hub.domain.placement.arithmetic import (
-    FloatArray,
     constant_scores,
     known_range,
     sorted_score,
