@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "jobs": ("jobs", "jobs", "Jobs: list, show, cancel."),
     "placements": ("placements", "placements", "Placements: list, show."),
     "queues": ("queues", "queues", "Queues: quota, usage, who waits."),
+    "simulate": ("simulate", "simulate", "What the scheduler would decide, from files alone."),
     "submit": ("submit", "submit", "Submit a Job, and wait for it if you like."),
     "up": ("up", "up", "Run a hub with simulated clusters and their agents, here."),
 }

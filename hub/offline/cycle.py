@@ -1,0 +1,121 @@
+"""Playing rounds on a scene: from records to the latest decision for everyone who waits."""
+
+from dataclasses import dataclass, field, replace
+
+from hub.domain import eligibility
+from hub.domain.admission_fair import Ranks
+from hub.domain.eligibility import Hold
+from hub.domain.flavors import Market
+from hub.domain.fleet import in_units
+from hub.domain.plan import Reason
+from hub.domain.quota import Usage
+from hub.domain.rounds import ADMITTED, Attempt, Rounds
+from hub.domain.standing import Contender, Standing
+from hub.domain.waitlines import Waitline
+from hub.offline.fleet import Grounds
+from hub.offline.scene import Scene
+from shared.resources import PodSet
+
+
+@dataclass(slots=True, eq=False)
+class Engine:
+    """Everything that a run of rounds needs, and who is kept out of them."""
+
+    rounds: Rounds
+    standing: Standing
+    lines: dict[str, Waitline]
+    ranks: Ranks | None
+    ground: Grounds | None
+    held: dict[str, Hold] = field(default_factory=dict)  # uid → why its turn can not come
+
+    def round(self, now: int) -> list[Attempt]:
+        """One round; what is admitted counts against its LocalQueue at once."""
+        attempts = self.rounds.run(now)
+        if self.ranks is not None:
+            for attempt in attempts:
+                if attempt.verdict == ADMITTED:
+                    local_queue = f"{attempt.who.namespace}/{attempt.who.local_queue}"
+                    self.ranks.penalise(local_queue, request_of(attempt.usage))
+        return attempts
+
+
+def engine_of(scene: Scene) -> Engine:
+    """The engine on a scene, before its first round."""
+    settings = scene.settings
+    ranks = None
+    if settings.history is not None:
+        ranks = Ranks(settings.history, scene.consumed, scene.weights)
+    standing = Standing(
+        scene.tree(), scene.queues, scene.policies, scene.holders, ranks.values if ranks else None
+    )
+    market = Market(scene.flavors, _AnyKey())
+    ground = None
+    if scene.clusters is not None:
+        pods = {uid: _running_pods(scene, uid) for uid in scene.pod_sets}
+        ground = Grounds(scene.clusters, market, scene.holders, pods, scene.now)
+    lines = {}
+    for name, queue in scene.queues.items():
+        by_usage = ranks is not None and scene.policies[name].by_usage
+        lines[name] = Waitline(queue, ranks.values if ranks and by_usage else None)
+    rules = replace(settings.rules, limits=replace(settings.rules.limits, now=scene.now))
+    rounds = Rounds(standing, lines, market, rules, scene.namespaces, ground, scene.groups)
+    engine = Engine(rounds, standing, lines, ranks, ground)
+    _line_up(scene, engine)
+    return engine
+
+
+class _AnyKey(dict[str, int]):
+    """Every node label key is known to pools that were declared, not reported."""
+
+    def get(self, key: str, default: int | None = None) -> int:  # type: ignore[override]  # total
+        return 0
+
+
+def _running_pods(scene: Scene, uid: str) -> tuple[PodSet, ...]:
+    document = scene.pod_sets[uid]
+    counts = {
+        str(a.get("name") or "main"): int(a.get("count") or 0)
+        for a in document.objects("status", "admission", "podSetAssignments")
+    }
+    return tuple(replace(p, count=counts.get(p.name) or p.count) for p in document.parsed.pod_sets)
+
+
+def _line_up(scene: Scene, engine: Engine) -> None:
+    waiting: dict[str, list[Contender]] = {}
+    for who in scene.contenders:
+        queue = scene.queues.get(who.queue)
+        local_queue = scene.local_queue_of(who)
+        hold = eligibility.held_back(who, local_queue, queue, scene.inactive, scene.now)
+        if hold is None:
+            waiting.setdefault(who.queue, []).append(who)
+        else:
+            engine.held[who.uid] = hold
+    for name, those in waiting.items():
+        engine.lines[name].extend(those)
+
+
+def request_of(usage: Usage) -> dict[str, float]:
+    """What a usage asks for by resource, in Kubernetes' units."""
+    total: dict[str, float] = {}
+    for of, amount in usage.items():
+        total[of.resource] = total.get(of.resource, 0.0) + float(in_units(of.resource, amount))
+    return total
+
+
+def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[Contender, Hold]]]:
+    """Up to `rounds` rounds; for everyone who waits the last attempt, or why there was none."""
+    engine = engine_of(scene)
+    latest: dict[str, Attempt] = {}
+    for _ in range(rounds):
+        attempts = engine.round(scene.now)
+        if not attempts:
+            break
+        latest.update((attempt.who.uid, attempt) for attempt in attempts)
+    told: list[Attempt | tuple[Contender, Hold]] = []
+    for who in scene.contenders:
+        attempt = latest.get(who.uid)
+        told.append(attempt or (who, engine.held.get(who.uid, _TURN)))
+    return engine, told
+
+
+_TURN = Hold(Reason.NOT_CONSIDERED, "its turn did not come")

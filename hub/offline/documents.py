@@ -1,0 +1,162 @@
+"""Manifests from files, each with where it stood, so that every refusal can name the place."""
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from shared import manifests
+from shared.errors import Rejected
+from shared.kinds.parsed import Parsed
+from shared.kinds.registry import identify, parse
+
+EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+_PLACEHOLDER: Final = {"name": "main", "image": "none"}
+
+
+class Unreadable(Exception):
+    """An input that can not be used: file, document (from 1), field and what is wrong with it."""
+
+    def __init__(self, file: str, document: int, field: str, detail: str) -> None:
+        place = [file, f"document {document}"] if document else [file]
+        super().__init__(": ".join([", ".join([*place, *([field] if field else [])]), detail]))
+        self.file = file
+        self.document = document
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """One manifest, read: `group`/`kind`, its content in the internal shape, its raw status."""
+
+    file: str
+    number: int
+    group: str
+    parsed: Parsed
+    raw: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return self.parsed.kind
+
+    @property
+    def name(self) -> str:
+        return self.parsed.name
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        return self.mapping("status")
+
+    def mapping(self, *path: str) -> Mapping[str, Any]:
+        """An object below the manifest; empty where absent. Raises `Unreadable` for anything else."""
+        at: Any = self.raw
+        for depth, name in enumerate(path):
+            at = at.get(name)
+            if at is None:
+                return {}
+            if not isinstance(at, dict):
+                raise self.fault(".".join(path[: depth + 1]), "must be an object")
+        found: Mapping[str, Any] = at
+        return found
+
+    def objects(self, *path: str) -> list[Mapping[str, Any]]:
+        """A list of objects below the manifest; empty where absent. Raises `Unreadable`."""
+        listed = self.mapping(*path[:-1]).get(path[-1])
+        field = ".".join(path)
+        if listed is None:
+            return []
+        if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+            raise self.fault(field, "must be a list of objects")
+        return listed
+
+    def instant(self, text: object, field: str) -> int:
+        """Microseconds since the epoch of an RFC 3339 text; raises `Unreadable`."""
+        try:
+            return read_instant(str(text))
+        except ValueError:
+            raise self.fault(field, f"{text!r} is no RFC 3339 time") from None
+
+    def fault(self, field: str, detail: str) -> Unreadable:
+        return Unreadable(self.file, self.number, field, detail)
+
+
+def read_instant(text: str) -> int:
+    """Microseconds since the epoch; raises ValueError."""
+    instant = dt.datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=dt.UTC)
+    return (instant - EPOCH) // _MICROSECOND
+
+
+def read_files(paths: Iterable[Path]) -> list[Document]:
+    """Every document of every file, in order. Raises `Unreadable` for the first that can not be used."""
+    return [document for path in paths for document in _read_file(path)]
+
+
+def read_content(path: Path) -> list[Any]:
+    """The raw documents of a YAML or JSON file; raises `Unreadable`."""
+    try:
+        body = path.read_bytes()
+    except OSError as cause:
+        raise Unreadable(str(path), 0, "", cause.strerror or str(cause)) from None
+    kind = "application/json" if path.suffix == ".json" else "application/yaml"
+    try:
+        return [item for _, item in manifests.read_documents(body, kind)]
+    except Rejected as refusal:
+        raise Unreadable(str(path), 0, refusal.field, refusal.detail) from None
+
+
+def _read_file(path: Path) -> list[Document]:
+    found = []
+    for number, manifest in enumerate(read_content(path), start=1):
+        if manifest is not None:
+            found.append(read_document(str(path), number, manifest))
+    return found
+
+
+def read_document(file: str, number: int, manifest: Any) -> Document:
+    """One manifest; raises `Unreadable` with the first field that is wrong."""
+    try:
+        group, _, kind = identify(manifest)
+        parsed = parse(_completed(group, kind, manifest), origin="hub-cluster")
+    except Rejected as refusal:
+        first = refusal.errors[0] if refusal.errors else None
+        field = first.field if first else refusal.field
+        detail = f"{refusal.code}: {first.message if first else refusal.detail}"
+        raise Unreadable(file, number, field, detail) from None
+    return Document(file, number, group, parsed, manifest)
+
+
+def _completed(group: str, kind: str, manifest: dict[str, Any]) -> dict[str, Any]:
+    """What a scenario may leave out: names and images of containers; what only it has: pools."""
+    if group == "kueue.x-k8s.io" and kind == "Workload":
+        copy: dict[str, Any] = json.loads(json.dumps(manifest))
+        spec = copy.get("spec")
+        pod_sets = spec.get("podSets") if isinstance(spec, dict) else None
+        for pod_set in pod_sets if isinstance(pod_sets, list) else ():
+            if isinstance(pod_set, dict):
+                _complete_template(pod_set)
+        return copy
+    if kind == "MemberCluster" and isinstance(manifest.get("spec"), dict):
+        spec = {k: v for k, v in manifest["spec"].items() if k not in {"pools", "nodePools"}}
+        return {**manifest, "spec": spec}
+    return manifest
+
+
+def _complete_template(pod_set: dict[str, Any]) -> None:
+    template = pod_set.setdefault("template", {})
+    spec = template.setdefault("spec", {}) if isinstance(template, dict) else None
+    if not isinstance(spec, dict):
+        return
+    containers = spec.get("containers")
+    if not containers:
+        spec["containers"] = [dict(_PLACEHOLDER)]
+    for part in ("containers", "initContainers"):
+        listed = spec.get(part)
+        for index, container in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(container, dict):
+                container.setdefault("name", f"{part[0]}{index}")
+                container.setdefault("image", _PLACEHOLDER["image"])

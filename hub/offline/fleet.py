@@ -1,0 +1,204 @@
+"""Member clusters of a scene, and the room on them while rounds are played.
+
+A MemberCluster's node pools stand in `status.pools` or `spec.pools` in the shape of a members file
+(`[{name, count, labels, taints, allocatable}]`); one without pools has unlimited room.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from hub.domain import fleet, selectors
+from hub.domain.demand import Demand, explanation_key, queue_profile, read_constraints
+from hub.domain.flavors import Market
+from hub.domain.fleet import Cluster
+from hub.domain.placement.desk import Desk
+from hub.domain.placement.registry import FILTERS
+from hub.domain.plan import Assignment
+from hub.domain.quota import Flavor
+from hub.domain.room import Layout, NodeAsk, Room
+from hub.domain.shape import shape_hash
+from hub.domain.standing import Contender, Holder
+from hub.offline.documents import EPOCH, Document
+from shared import quantity
+from shared.errors import Rejected
+from shared.resources import PodSet
+
+_PLENTY: Final = 1 << 60
+_USUAL: Final = ("cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "amd.com/gpu")
+
+
+def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Cluster:
+    """A member as declared, online, with all of its nodes free. Raises `Unreadable`."""
+    declared = next(
+        (
+            (path, listed)
+            for path in (("status", "pools"), ("spec", "pools"), ("spec", "nodePools"))
+            if (listed := document.objects(*path))
+        ),
+        None,
+    )
+    if declared is None:
+        pools = _unlimited(flavors)
+    else:
+        field = ".".join(declared[0])
+        pools = tuple(_pool(document, pool, f"{field}[{i}]") for i, pool in enumerate(declared[1]))
+    totals: dict[str, int] = {}
+    for pool in pools:
+        for resource, column in zip(pool.resources, pool.allocatable.T.tolist(), strict=True):
+            totals[resource] = quantity.clamp(totals.get(resource, 0) + sum(column))
+    return Cluster(
+        name=document.name,
+        labels=dict(document.parsed.labels),
+        taints=selectors.read_taints(document.parsed.spec.get("taints")),
+        heartbeat_at=EPOCH + dt.timedelta(microseconds=now),
+        pools=pools,
+        properties={
+            name: str(p.get("value"))
+            for name, p in document.mapping("status", "properties").items()
+            if isinstance(p, dict)
+        },
+        allocatable=totals,
+        free=dict(totals),
+        node_count=sum(len(p.nodes) for p in pools),
+    )
+
+
+def _pool(document: Document, given: Mapping[str, Any], field: str) -> fleet.Pool:
+    allocatable: dict[str, int] = {}
+    for resource, text in (given.get("allocatable") or {}).items():
+        try:
+            allocatable[str(resource)] = quantity.parse(resource, text)
+        except Rejected as refusal:
+            place = f"{field}.allocatable.{resource}"
+            raise document.fault(place, f"{refusal.code}: {refusal.detail}") from None
+    count = given.get("count", 1)
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 100_000:
+        raise document.fault(f"{field}.count", "must be a whole number up to 100000")
+    name = str(given.get("name") or "pool")
+    amounts = [min(a, _PLENTY) for a in allocatable.values()]
+    return fleet.pool(
+        given.get("labels") or {},
+        tuple(allocatable),
+        {f"{name}-{i}": (amounts, amounts) for i in range(count)},
+        selectors.read_taints(given.get("taints")),
+    )
+
+
+def _unlimited(flavors: Iterable[Flavor]) -> tuple[fleet.Pool, ...]:
+    """One node of everything for each flavor's labels."""
+    kinds = {f.labels for f in flavors} | {()}
+    amounts = [_PLENTY] * len(_USUAL)
+    return tuple(
+        fleet.pool(dict(labels), _USUAL, {f"node-{i}": (amounts, amounts)})
+        for i, labels in enumerate(sorted(kinds))
+    )
+
+
+class Grounds:
+    """Room on the members of a scene, less what its holders take; a `nomination.Ground`."""
+
+    def __init__(
+        self,
+        clusters: Mapping[str, Cluster],
+        market: Market,
+        holders: Sequence[Holder],
+        pod_sets: Mapping[str, Sequence[PodSet]],
+        now: int,
+    ) -> None:
+        self._clusters = clusters
+        self._market = market
+        self._now = EPOCH + dt.timedelta(microseconds=now)
+        self._layout = Layout(list(clusters.values()))
+        self._room = Room.of(self._layout, clusters)
+        # uid → what it was put on: (pods, requests, nodes) of each pod set, and where
+        self._put: dict[str, tuple[str, list[tuple[PodSet, NodeAsk]]]] = {}
+        for holder in sorted(holders, key=lambda h: (not h.cluster, h.reserved_at, h.identity)):
+            self._settle(holder, pod_sets.get(holder.uid, ()))
+
+    def can_hold(
+        self,
+        who: Contender,
+        pod_sets: Sequence[PodSet],
+        asks: tuple[NodeAsk, ...],
+        gone: Sequence[Holder] = (),
+    ) -> bool:
+        """Can some cluster hold all pods, once `gone` are?"""
+        return self._desk(gone).can_hold(self._demand(who, pod_sets), asks)
+
+    def choose(
+        self, who: Contender, assignment: Assignment, gone: Sequence[Holder] = ()
+    ) -> str | None:
+        """The best cluster that can hold all of it, once `gone` are."""
+        demand = self._demand(who, _sized(who, assignment))
+        choice = self._desk(gone, copied=True).bid(demand, assignment.asks).place()
+        return choice.cluster if choice else None
+
+    def take(self, who: Contender, assignment: Assignment, cluster: str) -> None:
+        """Its pods stand on the cluster from now on."""
+        put = list(zip(_sized(who, assignment), assignment.asks, strict=True))
+        self._put[who.uid] = (cluster, put)
+        self._charge(self._room, cluster, put)
+
+    def release(self, uid: str) -> None:
+        """Its pods are gone."""
+        if self._put.pop(uid, None) is not None:
+            self._room = self._without(())
+
+    def _settle(self, holder: Holder, pod_sets: Sequence[PodSet]) -> None:
+        """A running workload stands where its status says, else where it fits best."""
+        flavors = {of.flavor for of in holder.usage}
+        known = [self._market.flavors[f] for f in sorted(flavors) if f in self._market.flavors]
+        put = [(p, self._market.ask(p, known)) for p in pod_sets]
+        cluster = holder.cluster if holder.cluster in self._clusters else None
+        if cluster is None and put:
+            who = Contender(
+                holder.uid, holder.namespace, holder.name, holder.queue, tuple(pod_sets)
+            )
+            demand = self._demand(who, pod_sets)
+            choice = self._desk((), copied=True).bid(demand, tuple(a for _, a in put)).place()
+            cluster = choice.cluster if choice else None
+        if cluster is not None:
+            self._put[holder.uid] = (cluster, put)
+            self._charge(self._room, cluster, put)
+
+    def _charge(self, room: Room, cluster: str, put: list[tuple[PodSet, NodeAsk]]) -> None:
+        at = self._layout.position[cluster]
+        for pod_set, ask in put:
+            room.promise(self._layout.need(pod_set.requests, ask), pod_set.count, at)
+
+    def _without(self, gone: Iterable[str]) -> Room:
+        absent = set(gone)
+        room = Room.of(self._layout, self._clusters)
+        for uid, (cluster, put) in self._put.items():
+            if uid not in absent:
+                self._charge(room, cluster, put)
+        return room
+
+    def _desk(self, gone: Sequence[Holder], *, copied: bool = False) -> Desk:
+        room = self._room.copy() if copied else self._room
+        if gone:
+            room = self._without(h.uid for h in gone)
+        return Desk(self._clusters, room, FILTERS, self._now)
+
+    def _demand(self, who: Contender, pod_sets: Sequence[PodSet]) -> Demand:
+        sets = tuple(pod_sets)
+        constraints = read_constraints(who.annotations, None, None, sets)
+        shape = shape_hash(sets)
+        return Demand(
+            key=explanation_key(who.queue, shape, [constraints]),
+            queue=who.queue,
+            priority=who.priority,
+            shape=shape,
+            pod_sets=sets,
+            constraints=constraints,
+            profile=queue_profile(sets),
+        )
+
+
+def _sized(who: Contender, assignment: Assignment) -> tuple[PodSet, ...]:
+    """The pod sets with as many pods as were assigned."""
+    return tuple(
+        replace(p, count=a.count) for p, a in zip(who.pod_sets, assignment.pod_sets, strict=True)
+    )

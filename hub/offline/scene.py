@@ -1,0 +1,171 @@
+"""What the manifests describe: quota, queues, who holds, who waits, and the fleet.
+
+Later documents of the same kind and name replace earlier ones, as applying them would.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hub.domain import eligibility
+from hub.domain.cohort import Cohort, QuotaTree, find_cycle
+from hub.domain.eligibility import NAME_LABEL
+from hub.domain.fleet import Cluster
+from hub.domain.queue_policy import QueuePolicy, read_policy
+from hub.domain.quota import (
+    ClusterQueue,
+    Flavor,
+    LocalQueue,
+    read_cluster_queue,
+    read_flavor,
+    read_local_queue,
+)
+from hub.domain.standing import Contender, Holder
+from hub.offline.documents import Document
+from hub.offline.fleet import read_cluster
+from hub.offline.settings import Settings
+from hub.offline.workloads import WorkloadReader, groups_of, uid_of
+from shared import quantity
+from shared.errors import Rejected
+
+
+@dataclass(slots=True)
+class Scene:
+    """Records by name; LocalQueues, their weights and their history by `namespace/name`."""
+
+    settings: Settings
+    now: int
+    flavors: dict[str, Flavor] = field(default_factory=dict)
+    cohorts: dict[str, Cohort] = field(default_factory=dict)
+    queues: dict[str, ClusterQueue] = field(default_factory=dict)
+    policies: dict[str, QueuePolicy] = field(default_factory=dict)
+    inactive: dict[str, str] = field(default_factory=dict)
+    local_queues: dict[str, LocalQueue] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    consumed: dict[str, dict[str, float]] = field(default_factory=dict)
+    namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    clusters: dict[str, Cluster] | None = None  # None: capacity is not looked at
+    contenders: list[Contender] = field(default_factory=list)
+    holders: list[Holder] = field(default_factory=list)
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    pod_sets: dict[str, Document] = field(default_factory=dict)  # of holders, by uid
+
+    def tree(self) -> QuotaTree:
+        """Quota as declared, with nothing charged."""
+        return QuotaTree(self.queues.values(), self.cohorts.values())
+
+    def local_queue_of(self, who: Contender) -> LocalQueue | None:
+        return self.local_queues.get(f"{who.namespace}/{who.local_queue}")
+
+
+def build(documents: Sequence[Document], settings: Settings, now: int) -> Scene:
+    """The scene that documents describe at `now`; raises `Unreadable`."""
+    scene = Scene(settings, now)
+    latest = {(d.group, d.kind, d.parsed.namespace, d.name): d for d in documents}
+    by_kind: dict[str, list[Document]] = {}
+    for document in latest.values():
+        by_kind.setdefault(document.kind, []).append(document)
+    _read_quota(scene, by_kind)
+    _read_queues(scene, by_kind)
+    for document in by_kind.get("Namespace", ()):
+        scene.namespaces[document.name] = {**document.parsed.labels, NAME_LABEL: document.name}
+    members = by_kind.get("MemberCluster", ())
+    if members:
+        read = [read_cluster(d, scene.flavors.values(), now) for d in members]
+        scene.clusters = {c.name: c for c in read}
+    _read_workloads(scene, by_kind)
+    return scene
+
+
+def _read_quota(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
+    for document in by_kind.get("ResourceFlavor", ()):
+        scene.flavors[document.name] = read_flavor(document.name, document.parsed.spec)
+    cohorts = {d.name: d for d in by_kind.get("Cohort", ())}
+    for name, document in cohorts.items():
+        spec = document.parsed.spec
+        quotas = read_cluster_queue(
+            name, {}, {"resourceGroups": spec.get("resourceGroups")}
+        ).quotas
+        weight = str((spec.get("fairSharing") or {}).get("weight") or "1")
+        scene.cohorts[name] = Cohort(name, spec.get("parentName") or "", quotas, weight)
+    cycle = find_cycle({name: c.parent for name, c in scene.cohorts.items()})
+    if cycle:
+        detail = f"CohortCycle: {' -> '.join(cycle)}"
+        raise cohorts[cycle[0]].fault("spec.parentName", detail)
+
+
+def _read_queues(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
+    for document in by_kind.get("ClusterQueue", ()):
+        spec = document.parsed.spec
+        missing = scene.settings.missing_selector
+        scene.queues[document.name] = read_cluster_queue(
+            document.name, document.parsed.labels, spec, missing
+        )
+        scene.policies[document.name] = read_policy(spec)
+    checks = _active_checks(by_kind.get("AdmissionCheck", ()))
+    for name, queue in scene.queues.items():
+        required = tuple(check for check, _ in scene.policies[name].checks)
+        reason = eligibility.inactive_reason(queue, scene.flavors, checks, required)
+        if reason:
+            scene.inactive[name] = reason
+    for document in by_kind.get("LocalQueue", ()):
+        key = f"{document.parsed.namespace}/{document.name}"
+        spec = document.parsed.spec
+        scene.local_queues[key] = read_local_queue(document.parsed.namespace, document.name, spec)
+        scene.weights[key] = float(
+            quantity.number((spec.get("fairSharing") or {}).get("weight") or "1")
+        )
+        scene.consumed[key] = _history_of(document)
+
+
+def _active_checks(documents: Iterable[Document]) -> dict[str, bool] | None:
+    """Which checks are active; None where none is given, so that nothing is known of them."""
+    found = {}
+    for document in documents:
+        conditions = {str(c.get("type")): c for c in document.objects("status", "conditions")}
+        found[document.name] = (conditions.get("Active") or {}).get("status") != "False"
+    return found or None
+
+
+def _history_of(document: Document) -> dict[str, float]:
+    path = ("status", "fairSharing", "admissionFairSharingStatus", "consumedResources")
+    consumed: dict[str, float] = {}
+    for resource, amount in document.mapping(*path).items():
+        try:
+            consumed[str(resource)] = float(quantity.number(amount))
+        except Rejected as refusal:
+            field_name = f"{'.'.join(path)}.{resource}"
+            raise document.fault(field_name, f"{refusal.code}: {refusal.detail}") from None
+    return consumed
+
+
+def _read_workloads(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
+    classes = {
+        d.name: int(d.parsed.spec.get("value") or 0)
+        for d in by_kind.get("WorkloadPriorityClass", ())
+    }
+    queues = {
+        key: q.cluster_queue
+        for key, q in scene.local_queues.items()
+        if q.cluster_queue in scene.queues
+    }
+    reader = WorkloadReader(
+        queues, classes, scene.now, by_eviction_time=scene.settings.by_eviction_time
+    )
+    seen: dict[str, Document] = {}
+    for document in (*by_kind.get("Workload", ()), *by_kind.get("Job", ())):
+        read = reader.read(document)
+        if read is None:
+            continue
+        if read.uid in seen:
+            other = seen[read.uid]
+            detail = f"Duplicate: {other.parsed.namespace}/{other.name} has this uid too"
+            raise document.fault("metadata.uid", detail)
+        seen[read.uid] = document
+        if isinstance(read, Holder):
+            scene.holders.append(read)
+            scene.pod_sets[read.uid] = document
+        else:
+            scene.contenders.append(read)
+            groups = groups_of(document)
+            if groups:
+                scene.groups[uid_of(document)] = groups
