@@ -49,19 +49,14 @@ class JobStrategy(DefaultedStrategy):
     def __init__(self) -> None:
         super().__init__(defaults.job_spec)
 
-    def prepare_create(self, obj: Object) -> Object:
-        obj = super().prepare_create(obj)
-        meta, spec = obj["metadata"], obj["spec"]
-        labels = (spec["template"].get("metadata") or {}).get("labels")
-        if labels and not meta.get("labels"):
-            meta = {**meta, "labels": labels}
-        return {**obj, "metadata": meta}
+    def prepare_update(self, new: Object, old: Object) -> Object:
+        return _labelled(super().prepare_update(new, old))
 
     def generate(self, obj: Object) -> Object:
         spec = obj["spec"]
         if not spec.get("manualSelector"):
             spec = _with_generated_selector(spec, obj["metadata"])
-        return {**obj, "spec": spec, "status": {}}
+        return _labelled({**obj, "spec": spec, "status": {}})
 
     def validate_create(self, obj: Object) -> Sequence[Cause]:
         return job_faults(obj)
@@ -73,6 +68,20 @@ class JobStrategy(DefaultedStrategy):
 
     def validate_status(self, new: Object, old: Object) -> Sequence[Cause]:
         return job_status_faults(new, old)
+
+
+def _labelled(job: Object) -> Object:
+    """A Job without labels has those of its template, the generated ones included."""
+    meta = job["metadata"]
+    labels = (job["spec"]["template"].get("metadata") or {}).get("labels")
+    if meta.get("labels") or not labels:
+        return job
+    return {**job, "metadata": {**meta, "labels": dict(labels)}}
+
+
+def _template_labels(spec: dict[str, Any]) -> dict[str, str] | None:
+    labels: dict[str, str] | None = (spec["template"].get("metadata") or {}).get("labels")
+    return labels
 
 
 def _with_generated_selector(spec: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:

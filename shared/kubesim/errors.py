@@ -137,7 +137,7 @@ def bad_value(field: str, value: object, why: str) -> Cause:
 
 
 def not_supported(field: str, value: object, allowed: Sequence[str]) -> Cause:
-    choices = ", ".join(f'"{item}"' for item in sorted(allowed))
+    choices = ", ".join(f'"{item}"' for item in allowed)
     message = f"Unsupported value: {quoted(value)}: supported values: {choices}"
     return Cause(field, "FieldValueNotSupported", message)
 

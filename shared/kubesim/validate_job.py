@@ -24,7 +24,7 @@ _COUNTS = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
-_MODES = ("Indexed", "NonIndexed")
+_MODES = ("NonIndexed", "Indexed")
 _REPLACEMENT = ("Failed", "TerminatingOrFailed")
 _IMMUTABLE = (
     "selector",

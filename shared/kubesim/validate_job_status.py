@@ -65,8 +65,9 @@ class _Change:
                 why = "must be greater than or equal to 0"
                 yield errors.bad_value(f"status.{field}", value, why)
         yield from self._condition_faults()
-        yield from self._success_faults()
         yield from self._time_faults()
+        yield from self._missing_condition_faults()
+        yield from self._success_faults()
         yield from self._finished_faults()
         yield from self._index_faults()
         yield from self._backward_faults()
@@ -78,6 +79,9 @@ class _Change:
         target_changed = self.condition_changed("FailureTarget")
         if (self.complete_changed or target_changed) and self.complete and target:
             yield _conflict("cannot set Complete=True and FailureTarget=true conditions")
+
+    def _missing_condition_faults(self) -> Iterable[Cause]:
+        target = _true(self.now, "FailureTarget")
         if (self.failed_changed or self.changed("failedIndexes")) and self.failed and not target:
             yield _conflict(
                 "cannot set Failed=True condition without the FailureTarget=true condition"
@@ -111,7 +115,7 @@ class _Change:
                 yield errors.required(field, "completionTime is required for Complete jobs")
         comparable = self.changed("startTime", "completionTime") and start and end
         if comparable and parse_stamp(str(end)) < parse_stamp(str(start)):
-            yield errors.bad_value(field, end, "completionTime cannot be set before startTime")
+            yield errors.bad_value(field, end, "must be equal to or after `startTime`")
 
     def _finished_faults(self) -> Iterable[Cause]:
         active, terminating = self.now.get("active") or 0, self.now.get("terminating") or 0
@@ -132,7 +136,7 @@ class _Change:
         uncounted = self.now.get("uncountedTerminatedPods") or {}
         pending = uncounted.get("succeeded") or uncounted.get("failed")
         if pending and (self.finished_changed or self.changed("uncountedTerminatedPods")):
-            why = "uncountedTerminatedPods needs to be empty for finished job"
+            why = "must be empty for finished job"
             yield errors.bad_value("status.uncountedTerminatedPods", uncounted, why)
 
     def _index_faults(self) -> Iterable[Cause]:
@@ -186,8 +190,8 @@ class _Change:
         resuming = _true(self.was, "Suspended") and not _true(self.now, "Suspended")
         moved = self.was.get("startTime") and start != self.was["startTime"]
         if moved and not resuming and not self.spec.get("suspend"):
-            why = "startTime cannot be removed for unsuspended job"
-            yield errors.required("status.startTime", why)
+            why = "field is immutable for unsuspended job once set"
+            yield errors.bad_value("status.startTime", start, why)
 
 
 def _format_faults(field: str, text: str, completions: int) -> Iterable[Cause]:
