@@ -120,12 +120,11 @@ def pod_sets(unit: Unit, hashes: Iterable[str]) -> dict[str, Any]:
 
 def identities(unit: Unit, uids: Iterable[str]) -> dict[str, tuple[str, str, str, int]]:
     """Workloads by uid: (kind, namespace, name, generation)."""
+    columns = (_c.uid, _c.kind, _c.namespace, _c.name, _c.generation)
     return {
-        uid: (kind, namespace, name, generation)
+        row[0]: (row[1], row[2], row[3], row[4])
         for chunk in _chunks(uids)
-        for uid, kind, namespace, name, generation in unit.conn.execute(
-            select(_c.uid, _c.kind, _c.namespace, _c.name, _c.generation).where(_c.uid.in_(chunk))
-        )
+        for row in unit.conn.execute(select(*columns).where(_c.uid.in_(chunk))).all()
     }
 
 
