@@ -1,7 +1,6 @@
 """`python -m agent`: one agent as a process. Exit codes: 0 stopped, 1 refused, 3 superseded."""
 
 import asyncio
-import gc
 import os
 import signal
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 from agent.config import from_arguments
 from agent.main import EXIT_STOPPED, Agent
 from shared import log
+from shared.collector import spare_the_collector
 from shared.parent import die_with_parent
 
 
@@ -26,16 +26,6 @@ def main() -> int:
         die_with_parent()
     spare_the_collector()
     return _runner()(_run(Agent(settings)))
-
-
-def spare_the_collector() -> None:
-    """Keep the cyclic collector from walking imported modules and caches over and over.
-
-    Manifests are trees without cycles; reference counting frees them. Halves the CPU a job costs.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, int]], int]:

@@ -40,6 +40,7 @@ from hub.store.errors import StoreError
 from hub.web import pages
 from shared import log
 from shared.clock import SystemClock
+from shared.collector import spare_the_collector
 from shared.parent import die_with_parent
 
 _GRACE_S = 3
@@ -63,6 +64,7 @@ def main() -> None:
     try:
         arguments.data.mkdir(parents=True, exist_ok=True)
         sys.setswitchinterval(_SWITCH_S)
+        spare_the_collector()
         with _locked(arguments.data / "hub.lock"):
             uvloop.run(_serve(arguments, limits_from(os.environ)))
     except (Misconfigured, StoreError, ValueError) as error:

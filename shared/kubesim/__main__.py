@@ -10,11 +10,11 @@ from typing import Any
 import uvloop
 import yaml
 
+from shared.collector import spare_the_collector
 from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.hub_admission import EVERY_NAMESPACE
 from shared.kubesim.pki import write_private
-from shared.kubesim.process import calm_collector
 from shared.parent import die_with_parent
 
 
@@ -43,7 +43,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     await cluster.start()
-    calm_collector()
+    spare_the_collector()
     if arguments.kubeconfig:
         write_private(arguments.kubeconfig, cluster.kubeconfig_text().encode())
     sys.stdout.write(f"ready {cluster.url}\n")

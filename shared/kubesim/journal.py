@@ -5,6 +5,9 @@ synchronous=FULL). Replies and watch events leave only after it (`committed`, `W
 a kill -9 loses no acknowledged write and no watcher has seen a write that vanishes. Writes are
 prefixes: what is on disk is always a state that memory went through.
 
+There is one table, which only grows at its end: the last row of an object is the object. Pruning
+leaves those; a row that outlived its time in the history goes when its object changes again.
+
 Rows are inserted in the event loop: a thread would fight the loop for the interpreter lock at every
 row. The commit, which waits for the disk, moves to a thread of its own where the disk is slow.
 """
@@ -27,37 +30,52 @@ from shared.kubesim.wire import WireCache
 log = structlog.get_logger(__name__)
 
 KEPT_CHANGES = 50_000
-_PRUNE_EVERY = 5_000
 _RETRY_S = 0.2
 _SLOW_COMMIT_S = 0.001
+# A version of an object has 2 to 3 kB: several fit a page, and few pages are touched by a commit.
+_PRAGMAS = (
+    "PRAGMA page_size = 8192",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA wal_autocheckpoint = 4096",
+)
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS objects (
-    key TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (key, namespace, name)
-) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS changes (
     rv INTEGER PRIMARY KEY, type TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL
 );
 CREATE TABLE IF NOT EXISTS floor (only INTEGER PRIMARY KEY CHECK (only = 1), rv INTEGER NOT NULL);
 """
 
-# (rv, type, resource key, namespace, name, body)
-Row = tuple[int, str, str, str, str, bytes]
+# rv, type, resource key, body, rv of the version before (0: none)
+Row = tuple[int, EventType, str, bytes, int]
 
 
 class Journal:
-    """The journal of one cluster. Built before anything is written; `load`, then `start`."""
+    """The journal of one cluster. Built before anything is written; `load`, then `start`.
 
-    def __init__(self, path: Path, store: ObjectStore, hub: WatchHub, wire: WireCache) -> None:
+    `kept`: how many changes at least a watch can go back after a restart.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        store: ObjectStore,
+        hub: WatchHub,
+        wire: WireCache,
+        *,
+        kept: int = KEPT_CHANGES,
+    ) -> None:
         self._path = path
+        self._kept = kept
         self._store = store
         self._hub = hub
         self._wire = wire
         self._pending: list[Row] = []
+        self._floor = 0  # history is complete for every change after it
+        self._next_floor = 0  # as soon as the group is on disk
         self._committing = False
         self._scheduled = False
         self._commit_s = 0.0  # how long a commit takes, smoothed
-        self._since_pruned = 0
         self._database: sqlite3.Connection | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kubesim-journal")
@@ -68,20 +86,18 @@ class Journal:
         """Fill the store and the watch history with what was kept, then follow the store."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
+        for pragma in _PRAGMAS:
+            database.execute(pragma)
         database.executescript(_SCHEMA)
         self._database = database
-        objects = [
-            (str(key), orjson.loads(body))
-            for key, body in database.execute("SELECT key, body FROM objects")
-        ]
         rows = database.execute("SELECT rv, type, key, body FROM changes ORDER BY rv").fetchall()
         floor = database.execute("SELECT rv FROM floor").fetchone()
+        self._floor = self._next_floor = floor[0] if floor else 0
         events = _events(rows)
         rv = events[-1].rv if events else 0
-        self._store.restore(objects, rv)
-        self._hub.restore(events, floor[0] if floor else 0, rv)
+        self._store.restore(_latest(events), rv)
+        events = [event for event in events if event.rv > self._floor]
+        self._hub.restore(events, self._floor, rv)
         self.durable_rv = rv
         self._store.subscribe(self._note)
 
@@ -109,9 +125,9 @@ class Journal:
     # --- inside ----------------------------------------------------------------------------------
 
     def _note(self, event: Event) -> None:
-        namespace, name = metadata.identity(event.object)
         body = self._wire.of(event.object)
-        self._pending.append((event.rv, event.type, event.resource_key, namespace, name, body))
+        before = int(event.old["metadata"]["resourceVersion"]) if event.old is not None else 0
+        self._pending.append((event.rv, event.type, event.resource_key, body, before))
         self._schedule()
 
     def _schedule(self) -> None:
@@ -163,6 +179,7 @@ class Journal:
     def _settle(self, rows: list[Row]) -> None:
         """The group is on disk: tell watchers and those who wait."""
         rv = self.durable_rv = rows[-1][0]
+        self._floor = self._next_floor
         self._hub.release(rv)
         # Waiters ask for the newest version there is, so they stand in order.
         while self._waiting and self._waiting[0][0] <= rv:
@@ -173,29 +190,38 @@ class Journal:
 
     def _insert(self, rows: list[Row]) -> None:
         database = self._open_database()
-        # Of several versions of an object in one group only the last needs to reach `objects`.
-        last = {row[2:5]: row for row in rows}
-        kept = [(*place, row[5]) for place, row in last.items() if row[1] != "DELETED"]
-        gone = [place for place, row in last.items() if row[1] == "DELETED"]
         database.execute("BEGIN IMMEDIATE")
         database.executemany(
             "INSERT INTO changes (rv, type, key, body) VALUES (?, ?, ?, ?)",
-            [(row[0], row[1], row[2], row[5]) for row in rows],
+            [row[:4] for row in rows],
         )
-        database.executemany("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)", kept)
-        database.executemany(
-            "DELETE FROM objects WHERE key = ? AND namespace = ? AND name = ?", gone
-        )
-        self._since_pruned += len(rows)
-        if self._since_pruned >= _PRUNE_EVERY:
-            self._since_pruned = 0
-            self._prune(database, rows[-1][0] - KEPT_CHANGES)
+        outlived = [(row[4],) for row in rows if 0 < row[4] <= self._floor]
+        if outlived:
+            database.executemany("DELETE FROM changes WHERE rv = ?", outlived)
+        self._next_floor = self._floor
+        oldest = rows[-1][0] - self._kept
+        if oldest >= self._floor + self._kept // 10:
+            self._prune(database, oldest)
 
     def _prune(self, database: sqlite3.Connection, rv: int) -> None:
-        """Forget changes up to `rv`: a watch from before gets 410 after a restart."""
-        if rv > 0:
-            database.execute("DELETE FROM changes WHERE rv <= ?", (rv,))
-            database.execute("INSERT OR REPLACE INTO floor VALUES (1, ?)", (rv,))
+        """Forget history up to `rv`: a watch from before gets 410 after a restart.
+
+        Rows that are the newest of their object stay. The store is at this moment what the
+        transaction makes the file, for a group holds all changes there are.
+        """
+        alive = {
+            int(obj["metadata"]["resourceVersion"])
+            for key in self._store.resource_keys()
+            for obj in self._store.iterate(key)
+        }
+        passed = database.execute(
+            "SELECT rv FROM changes WHERE rv > ? AND rv <= ?", (self._floor, rv)
+        ).fetchall()
+        database.executemany(
+            "DELETE FROM changes WHERE rv = ?", [row for row in passed if row[0] not in alive]
+        )
+        database.execute("INSERT OR REPLACE INTO floor VALUES (1, ?)", (rv,))
+        self._next_floor = rv
 
     def _commit(self) -> None:
         started = self._store.clock.monotonic()
@@ -222,3 +248,11 @@ def _events(rows: list[tuple[int, EventType, str, bytes]]) -> list[Event]:
             before[place] = obj
         events.append(Event(kind, key, obj, old, rv))
     return events
+
+
+def _latest(events: list[Event]) -> list[tuple[str, Object]]:
+    """The objects that a history ends with: (resource key, object), by place."""
+    last = {(e.resource_key, *metadata.identity(e.object)): e for e in events}
+    return [
+        (place[0], last[place].object) for place in sorted(last) if last[place].type != "DELETED"
+    ]
