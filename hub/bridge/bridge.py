@@ -31,6 +31,7 @@ from shared.retry import backoff
 CHECK_S: Final = 60.0  # how often the hub cluster's identity is looked at
 RETRY_S: Final = 30.0  # how often what was refused is tried again
 MIRROR_LEAST_S: Final = 0.05
+AGAIN_S: Final = 0.5  # until what failed is tried again
 WRITE_LEAST_S: Final = 0.5
 _FEED: Final = ("workloads", "objects", "clusters", "works", "events")
 _PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
@@ -75,8 +76,11 @@ class Bridge:
                     self._kubeconfig, clock=self._hub.clock
                 ) as client:
                     await self.standing.check(client)
-                    await install_crds(client, self._hub.clock)
                     failures = 0
+                    if self.standing.stopped:  # not ours to touch: look again later
+                        await self._hub.clock.sleep(CHECK_S)
+                        continue
+                    await install_crds(client, self._hub.clock)
                     crossing = _Crossing(
                         self._hub, self._term, client, self.standing, self._make_loop
                     )
@@ -147,7 +151,7 @@ class _Crossing:
             return None
         await self._mirror.turn(term, self._hub.limits.intake)
         await self._deletions.turn(term)
-        return None
+        return AGAIN_S if self._sources.changed else None
 
     async def _look_at_list(self, source: Any, term: int) -> None:
         """Hold a new complete list against its predecessors, and the first against the store."""

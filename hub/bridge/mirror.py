@@ -189,11 +189,9 @@ class Mirror:
                         field_manager=labels.BRIDGE_FIELD_MANAGER,
                     )
                 except errors.KubeError as refusal:
-                    # A newer version is on its way through the watch, or it is being deleted.
                     failed.add(_uid(obj))
+                    self._sources.changed.add(_place(source, obj))  # if it is still there
                     log.info("finalizer.failed", name=metadata["name"], error=str(refusal))
-                    if isinstance(refusal, errors.Unavailable | errors.TooManyRequests):
-                        self._sources.changed.add(_place(source, obj))
 
         await asyncio.gather(*(one(source, obj) for source, obj in bare))
         return failed

@@ -36,6 +36,8 @@ SKIPPED: Final = frozenset(
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
     }
 )
+# What every namespace of every cluster gets by itself.
+_EVERYWHERE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Rules:
         self, group: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]
     ) -> bool:
         """Could this resource be selected? Never False where it is; used to tell who must look."""
-        if (group, kind) in SKIPPED:
+        if (group, kind) in SKIPPED or (kind, name) in _EVERYWHERE:
             return False
         if self.namespace:
             return namespace == self.namespace and any(
@@ -213,13 +215,10 @@ def _jobs(unit: Unit, rule: Rule, namespace: str, found: Selection) -> None:
 
 def _may_be_placed(row: Row) -> bool:
     """Not what every namespace gets by itself, and not what a controller of the hub cluster owns."""
-    kind, name = row["kind"], row["name"]
-    if kind == "ConfigMap" and name == "kube-root-ca.crt":
-        return False
-    if kind == "ServiceAccount" and name == "default":
+    if (row["kind"], row["name"]) in _EVERYWHERE:
         return False
     manifest = row["manifest"] or {}
-    if kind == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":
+    if row["kind"] == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":
         return False
     owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
     return not any(owner.get("controller") for owner in owners)

@@ -92,9 +92,11 @@ async def world(directory: Path, cluster: SimCluster | None = None) -> AsyncIter
         bridge = Bridge(hub.hub, lambda: term, kubeconfig, make_loop)
         placements = Placements(hub.hub, lambda: term)
         tasks = [asyncio.create_task(each.run()) for each in (bridge, placements)]
-        yield World(cluster, kube, hub, bridge)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    if own:
-        await cluster.stop()
+        try:
+            yield World(cluster, kube, hub, bridge)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if own:
+                await cluster.stop()
