@@ -134,8 +134,6 @@ def _conflict_error(conflicts: list[tuple[Entry, FieldSet]]) -> errors.ApiError:
             who += f" using {entry.api_version}"
             if entry.time:
                 who += f" at {entry.time}"
-        else:
-            who += f" using {entry.api_version}"
         for path in fieldset.paths(fields):
             text = fieldset.text_of(path)
             lines.append((who, text))

@@ -218,7 +218,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Data", _count("data"), type="integer"),
         AGE,
     ),
-    "serviceaccounts": (NAME, Column("Secrets", _count("secrets"), type="integer"), AGE),
+    "serviceaccounts": (NAME, AGE),
     "services": (
         NAME,
         Column("Type", _at("spec.type", "ClusterIP")),

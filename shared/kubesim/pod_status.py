@@ -70,6 +70,11 @@ def unschedulable(pod: Object, reason: str, message: str, stamp: str) -> Object 
         return None
     status.setdefault("phase", "Pending")
     _set(status, [("PodScheduled", "False", reason, message)], stamp)
+    generation = pod["metadata"].get("generation", 1)
+    status["conditions"] = [
+        {**each, "observedGeneration": generation} if each["type"] == "PodScheduled" else each
+        for each in status["conditions"]
+    ]
     return {**pod, "status": status}
 
 

@@ -59,7 +59,7 @@ class ScaleEndpoint:
         # A patched scale writes without precondition unless the patch names a version.
         unversioned = {**scale, "metadata": {**scale["metadata"], "resourceVersion": ""}}
         if call.content_type == JSON_PATCH:
-            return json_patched(unversioned, body, "Scale", "autoscaling")
+            return json_patched(unversioned, body)
         merged: Object = merge(unversioned, body)
         return merged
 
