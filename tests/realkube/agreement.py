@@ -35,6 +35,11 @@ _UNLIKE = tuple(
         (r"\bgeneral-[01]\b", "NODE"),
         (r"(?<=\s)(<unknown>|<invalid>|(\d+[dhms])+)(?=\s|$)", "AGE"),
         (r"/tmp/(LIVE|MERGED)-\d+", r"\1"),
+        # Listed in docs/reference/simulated-cluster.md: the simulator says nothing of preemption.
+        (
+            r" no new claims to deallocate, preemption: \d+/\d+ nodes are available: .* scheduling\.",
+            "",
+        ),
         (r"[ \t]+", " "),  # columns are as wide as what they hold
         (r" $", ""),
     )

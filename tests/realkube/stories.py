@@ -178,7 +178,7 @@ OBJECTS = (
             "delete configmap plain",
             "delete configmap plain",
         ),
-        {"map": a_config_map("plain", "{a: b}")},
+        {"map": a_config_map("plain", "{a: b, c: d}")},
     ),
     Story(
         "client-side apply",
