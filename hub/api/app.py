@@ -19,10 +19,10 @@ from hub.api.reply import Json
 from hub.services.hub import Hub
 from shared.errors import FieldError, Rejected
 
+# Routes are tried in this order: those that are asked most come first.
+HOT: Final = (jobs.router, batch.router)
 ROUTERS: Final = (
     health.router,
-    batch.router,
-    jobs.router,
     apply.router,
     objects.router,
     clusters.router,
@@ -44,10 +44,11 @@ def create_app(hub: Hub, more: Sequence[APIRouter] = ()) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # `/metrics` has ours
         redirect_slashes=False,  # a redirect would be built from what the client says of itself
     )
     app.state.hub = hub
-    for router in (*ROUTERS, _description(app), *more):
+    for router in (*HOT, *more, *ROUTERS, _description(app)):
         app.router.routes.extend(router.routes)  # flat: every route is there to be checked
     app.add_exception_handler(Rejected, _rejected)
     app.add_exception_handler(HTTPException, _http)
