@@ -21,6 +21,8 @@ class Entry(NamedTuple):
     queued_at: int
     uid: str
     epoch: int
+    parallelism: int = 1
+    completions: int | None = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

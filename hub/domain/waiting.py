@@ -110,6 +110,11 @@ class Waiting:
             lanes[demand.key] = WaitingLane(demand)
         return lanes[demand.key]
 
+    def entry(self, uid: str) -> Entry | None:
+        """A workload's place in its lane."""
+        found = self._where.get(uid)
+        return None if found is None else found[1]
+
     def find(self, uid: str) -> WaitingLane | None:
         """The lane a workload waits in."""
         found = self._where.get(uid)

@@ -5,8 +5,11 @@ from typing import Final
 
 import orjson
 
+from hub.domain.demand import Demand
 from hub.domain.flavors import Market
+from hub.domain.plan import Placement
 from hub.domain.promises import Members, Promise
+from hub.domain.queueing import Entry
 from hub.domain.quota import Ledger, Usage, read_usage
 from hub.domain.room import NodeAsk
 from hub.domain.workload import CHARGED
@@ -31,6 +34,7 @@ class Charges:
         self._shapes = shapes
         self._released = released
         self._charged: dict[str, tuple[str, Usage]] = {}
+        self._placed: dict[tuple[str, int], Pods] = {}  # by demand and assignment, of one plan
         self.epochs: dict[str, int] = {}  # of charged workloads
         self._usage: dict[bytes, Usage] = {}
         self._asks: dict[tuple[str, bytes], Pods] = {}
@@ -59,6 +63,28 @@ class Charges:
                     row.completions, row.succeeded,
                 )
             )  # fmt: skip
+
+    def place(self, placement: Placement, demand: Demand, entry: Entry) -> None:
+        """A placement was committed: what reading its row again would tell."""
+        uid, epoch = placement.uid, placement.epoch + 1
+        self._discharge_quota(uid)
+        self.epochs[uid] = epoch
+        self._charged[uid] = (placement.queue, placement.assignment.charge)
+        self.ledger.charge(placement.queue, placement.assignment.charge)
+        key = (demand.key, id(placement.assignment))
+        pods = self._placed.get(key)
+        if pods is None:
+            asks = [ask._replace(revision=0) for ask in placement.assignment.asks]
+            pairs = zip(demand.pod_sets, asks, strict=True)
+            pods = tuple((p.requests, ask, p.count) for p, ask in pairs)
+            self._placed[key] = pods
+        if len(pods) == 1:
+            pods = ((*pods[0][:2], entry.parallelism),)
+        self.members.promise(Promise(uid, epoch, placement.cluster, pods, entry.completions, 0))
+
+    def forget_plan(self) -> None:
+        """The assignments of the last plan are gone."""
+        self._placed.clear()
 
     def follow(self, pulse: Pulse) -> None:
         """The same placement of a charged workload, a little further or at its end."""

@@ -5,7 +5,7 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -187,7 +187,13 @@ class ScheduleIndex:
             self._tell(row, route.reason, route.message)
             return
         self.held_back.pop(row.uid, None)
-        entry = Entry((row.queued_at - _EPOCH) // _MICROSECOND, row.uid, row.epoch)
+        entry = Entry(
+            (row.queued_at - _EPOCH) // _MICROSECOND,
+            row.uid,
+            row.epoch,
+            row.parallelism,
+            row.completions,
+        )
         self.waiting.add(demand, entry)
         refusal = self.waiting.lane(demand).parked
         if refusal is not None and row.reason != refusal.reason:
@@ -275,6 +281,16 @@ class ScheduleIndex:
         return Snapshot(
             queues, self.ledger.copy(), market, dict(self.members.clusters), self.members.room
         )
+
+    def placed(self, plan: Plan, uids: Collection[str]) -> None:
+        """A plan was committed for these workloads: they wait no longer and are charged."""
+        for placement in plan.placements:
+            uid = placement.uid
+            lane, entry = self.waiting.find(uid), self.waiting.entry(uid)
+            if uid in uids and lane is not None and entry is not None:
+                self._stop_waiting(uid)
+                self._charges.place(placement, lane.demand, entry)
+        self._charges.forget_plan()
 
     def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
         """Park what a plan refused, and queue what rows should say; refusals to be stored anew, by key."""

@@ -72,10 +72,9 @@ class Scheduler:
         limits = self._hub.limits.scheduling
         now = self._hub.clock.now()
         snapshot = self.index.snapshot(now, limits.cycle_placements)
-        prepared, unfinished = Prepared(), False
+        plan, prepared = Plan((), ()), Prepared()
         if snapshot is not None:
             plan, prepared = await asyncio.to_thread(self._decide, snapshot)
-            unfinished = plan.unfinished or bool(plan.placements)
             self._note(plan)
             refused = self.index.settle(plan, now)
             explained = {key: schedule.refusal_view(r) for key, r in refused.items()}
@@ -83,10 +82,12 @@ class Scheduler:
         told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE)
         prepared = replace(prepared, tellings=told)
         if prepared:
-            placed = await self._hub.write(schedule.commit_plan, prepared, self._term())
+            placed = set(await self._hub.write(schedule.commit_plan, prepared, self._term()))
             self.placed_total += len(placed)
-            if stale := {row["uid"] for row in prepared.moves}.difference(placed):
+            self.index.placed(plan, placed)
+            if stale := {row["uid"] for row in prepared.moves} - placed:
                 await self.follow({"workloads": frozenset(stale)})
+        unfinished = plan.unfinished or bool(plan.placements)
         return unfinished or bool(self.index.tellings)
 
     def _decide(self, snapshot: Snapshot) -> tuple[Plan, Prepared]:
