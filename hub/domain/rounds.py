@@ -76,13 +76,13 @@ class Rounds:
     def run(self, now: int) -> list[Attempt]:
         """One round; an attempt for each head, in the order in which they were processed."""
         heads = [who for name in sorted(self.lines) if (who := self.lines[name].pop())]
-        attempts, refused = self._nominate(heads)
+        attempts, refused = self.nominate(heads)
         processed = list(_Round(self, now).process(attempts))
         for attempt in (*processed, *refused):
             self._settle(attempt, now)
         return [*processed, *refused]
 
-    def _nominate(self, heads: Iterable[Contender]) -> tuple[list[Attempt], list[Attempt]]:
+    def nominate(self, heads: Iterable[Contender]) -> tuple[list[Attempt], list[Attempt]]:
         attempts, refused = [], []
         for who in heads:
             queue = self.standing.queues[who.queue]

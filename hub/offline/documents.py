@@ -160,3 +160,15 @@ def _complete_template(pod_set: dict[str, Any]) -> None:
             if isinstance(container, dict):
                 container.setdefault("name", f"{part[0]}{index}")
                 container.setdefault("image", _PLACEHOLDER["image"])
+                _complete_limits(container.get("resources"))
+
+
+def _complete_limits(resources: Any) -> None:
+    """Devices are requested and limited alike; a scenario may name the request alone."""
+    requests = resources.get("requests") if isinstance(resources, dict) else None
+    if not isinstance(requests, dict):
+        return
+    limits = resources.setdefault("limits", {})
+    for resource, amount in requests.items():
+        if isinstance(limits, dict) and "/" in str(resource):
+            limits.setdefault(resource, amount)

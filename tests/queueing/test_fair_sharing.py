@@ -1,0 +1,162 @@
+"""Fair sharing: shares, the tournament, and preemption by share (queueing 2.3, rows F1-F13)."""
+
+import pytest
+
+from tests.queueing.scenes import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, play
+
+_POLICY = {"within": "LowerPriority", "reclaim": "Any"}
+FINAL, INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
+
+
+def _three(weight_of_a: object = None) -> list:
+    return [
+        a_queue("a", 3, "all", weight=weight_of_a, **_POLICY),
+        a_queue("b", 3, "all", **_POLICY),
+        a_queue("c", 3, "all", **_POLICY),
+    ]
+
+
+def _units(queue: str, count: int, first: int = 1) -> list:
+    return [a_holder(f"{queue}{n}", queue, 1, since=-n) for n in range(first, first + count)]
+
+
+def test_f1_within_nominal_reclaims() -> None:
+    """F1: c within its nominal takes from b, who borrows most: a reclamation."""
+    played = play(
+        _three(), _units("a", 3), _units("b", 5), _units("c", 1), a_workload("new", "c"),
+        settings=FAIR,
+    )  # fmt: skip
+    assert played.victims("new") == {"b1": "InCohortReclamation"}
+
+
+def test_f2_a_smaller_share_takes_from_a_larger() -> None:
+    """F2: with the new one a would still have less than b."""
+    played = play(
+        _three(), _units("a", 3), _units("b", 5), _units("c", 1), a_workload("new", "a"),
+        settings=FAIR,
+    )  # fmt: skip
+    assert played.victims("new") == {"b1": "InCohortFairSharing"}
+
+
+def test_f3_the_imbalance_is_not_flipped() -> None:
+    """F3: two more would give a the share that b has now."""
+    played = play(
+        _three(), _units("a", 3), _units("b", 5), a_workload("new", "a", 2), settings=FAIR
+    )
+    assert played.victims("new") == {}
+    assert played.verdict("new") == ("pending", "parked")
+
+
+def test_f4_own_lower_priority_goes_unconditionally() -> None:
+    """F4: where a's share is the larger, its own low priorities make room."""
+    low = [a_holder(f"low{n}", "a", 1, prio=-1, since=-n) for n in (1, 2)]
+    played = play(
+        _three(), _units("a", 2), low, _units("b", 5), a_workload("new", "a", 2), settings=FAIR
+    )
+    assert played.victims("new") == {"low1": "InClusterQueue", "low2": "InClusterQueue"}
+
+
+@pytest.mark.parametrize(
+    ("strategies", "victim"),
+    [([INITIAL], "b-low"), ([FINAL], "b-high"), ([FINAL, INITIAL], "b-high")],
+)
+def test_f7_strategies(strategies: list[str], victim: str) -> None:
+    """F7: S2-b looks at the share before removal, S2-a at the share after it."""
+    played = play(
+        _three(), a_holder("a1", "a", 3),
+        a_holder("b-low", "b", 5), a_holder("b-high", "b", 1, prio=1),
+        a_workload("new", "a"),
+        settings={"fairSharing": {"enable": True, "preemptionStrategies": strategies}},
+    )  # fmt: skip
+    assert played.victims("new") == {victim: "InCohortFairSharing"}
+
+
+def test_f8_a_weight_of_two_halves_the_share() -> None:
+    """F8: with weight 2 a may take two from b."""
+    played = play(
+        _three(2), _units("a", 3), _units("b", 6), a_workload("new", "a", 2), settings=FAIR
+    )
+    assert played.victims("new") == {"b1": "InCohortFairSharing", "b2": "InCohortFairSharing"}
+
+
+GPU = "nvidia.com/gpu"
+
+
+def test_f10_the_dominant_resource_counts() -> None:
+    """F10: of cpu 1/10 and gpu 2/10 borrowed, gpu is dominant: 200."""
+    quota = {"default": {"cpu": 2, GPU: 5}}
+    lender = {"default": {"cpu": 8, GPU: 5}}
+    played = play(
+        a_queue("q", quota, "all"),
+        a_queue("lender", lender, "all"),
+        a_holder("h", "q", {"cpu": "3", GPU: "7"}),
+    )
+    assert played.share("q") == 200
+
+
+@pytest.mark.parametrize(("weight", "share"), [(2, 100), ("0.5", 400), (0, 2**63 - 1)])
+def test_f10_weights(weight: object, share: int) -> None:
+    """F10: 2 of 10 lendable borrowed; a share is divided by the weight, by zero it is infinite."""
+    played = play(
+        a_queue("q", 5, "all", resource=GPU, weight=weight),
+        a_queue("lender", 5, "all", resource=GPU),
+        a_holder("h", "q", 7, resource=GPU),
+    )
+    assert played.share("q") == share
+
+
+def test_f11_shares_are_summed_over_flavors() -> None:
+    """F11: 5 of 200 CPUs borrowed, over all flavors of the tree: 25."""
+    played = play(
+        a_flavor("on-demand"), a_flavor("spot"), a_flavor("other"),
+        a_queue("q", {"on-demand": 20, "spot": 80}, "all"),
+        a_queue("lender", {"other": 100}, "all"),
+        a_holder("h1", "q", 15, flavor="on-demand"),
+        a_holder("h2", "q", 10, flavor="on-demand"),
+        a_holder("h3", "q", 5, flavor="spot"),
+    )  # fmt: skip
+    assert played.share("q") == 25
+
+
+def test_f13_the_lower_share_wins_the_tournament() -> None:
+    """F13: 60 of 100 against 75: b goes first, and c does not fit any more."""
+    played = play(
+        a_cohort("all", 100), a_queue("b", 0, "all"), a_queue("c", 0, "all"),
+        a_holder("b1", "b", 10), a_workload("wb", "b", 50), a_workload("wc", "c", 75),
+        settings=FAIR,
+    )  # fmt: skip
+    assert played.verdict("wb") == ("admitted", None)
+    assert played.verdict("wc") == ("skipped", "heap")
+
+
+def test_a_cohorts_share_counts_at_its_level() -> None:
+    """At each level the child with the lower share wins, whatever stands below it."""
+    played = play(
+        a_cohort("root", 10), a_cohort("left", parent="root"), a_cohort("right", parent="root"),
+        a_queue("l1", 0, "left"), a_queue("l2", 0, "left"), a_queue("r", 0, "right"),
+        a_holder("h1", "l1", 4), a_holder("h2", "r", 1),
+        a_workload("wl", "l2", 4, age=9), a_workload("wr", "r", 4),
+        settings=FAIR,
+    )  # fmt: skip
+    assert played.admitted() == {"wr"}
+    assert (played.share("left"), played.share("right")) == (400, 100)
+
+
+def test_those_who_do_not_borrow_go_first() -> None:
+    """A head inside its quota beats one that borrows, even with the higher share elsewhere."""
+    played = play(
+        a_queue("a", 4, "all"), a_queue("b", Q(2, 8), "all"), a_cohort("all", 2),
+        a_workload("wa", "a", 4), a_workload("wb", "b", 5, prio=9, age=99),
+        settings=FAIR,
+    )  # fmt: skip
+    assert played.admitted() == {"wa"}
+
+
+def test_two_do_not_evict_each_other_in_turn() -> None:
+    """Once a victim waits, it may not take its place back from who preempted it."""
+    held = [*_units("b", 6), *_units("a", 3)]
+    played = play(_three(), held, a_workload("new", "a"), settings=FAIR)
+    assert played.victims("new") == {"b1": "InCohortFairSharing"}
+    after = [h for h in [*held, a_holder("new", "a", 1)] if h["metadata"]["name"] != "b1"]
+    again = play(_three(), after, a_workload("b1", "b"), settings=FAIR)
+    assert again.victims("b1") == {}

@@ -1,0 +1,111 @@
+"""The quota tree: what a queue may take, and could ever have (queueing 2.2, rows Q1-Q8)."""
+
+import pytest
+
+from tests.queueing.scenes import Q, a_cohort, a_holder, a_queue, a_workload, play
+
+
+def test_q1_own_quota_borrowing_and_lending_limits() -> None:
+    """Q1: a cohort's own quota is shared; B2 caps what cq2 gets; L5 keeps half of cq3 to itself."""
+    played = play(
+        a_cohort("all", 10),
+        a_queue("cq1", 10, "all"),
+        a_queue("cq2", Q(10, 2), "all"),
+        a_queue("cq3", Q(10, None, 5), "all"),
+        a_holder("w1", "cq1", 20),
+        a_holder("w2", "cq2", 10),
+        a_holder("w3", "cq3", 6),
+    )
+    assert played.available("cq1", "cq2", "cq3") == ["4", "2", "4"]
+    assert played.potential("cq1", "cq2", "cq3") == ["35", "12", "40"]
+
+
+def test_q2_lending_limit_keeps_a_part_local() -> None:
+    """Q2: with L9 one of cq2's ten stays its own, and is used first."""
+    played = play(
+        a_cohort("all", 10),
+        a_queue("cq1", 10, "all"),
+        a_queue("cq2", Q(10, None, 9), "all"),
+        a_holder("w1", "cq1", 1),
+        a_holder("w2", "cq2", "500m"),
+    )
+    assert played.available("cq1", "cq2") == ["28", "28500m"]
+    assert played.potential("cq1", "cq2") == ["29", "30"]
+
+
+def test_q4_two_levels() -> None:
+    """Q4: quota of cohorts adds up over levels; L0 lends nothing and borrows all the same."""
+    played = play(
+        a_cohort("root"),
+        a_cohort("left", 10, "root"),
+        a_cohort("right", 10, "root"),
+        a_queue("cq1", 10, "left"),
+        a_queue("cq2", Q(10, None, 0), "right"),
+        a_holder("w1", "cq1", 10),
+        a_holder("w2", "cq2", 5),
+    )
+    assert played.available("cq1", "cq2") == ["20", "25"]
+    assert played.potential("cq1", "cq2") == ["30", "40"]
+
+
+def test_q5_borrowing_limit_of_a_cohort() -> None:
+    """Q5: a cohort's borrowing limit caps everything below it."""
+    played = play(
+        a_cohort("root"),
+        a_cohort("left", Q(10, 5), "root"),
+        a_cohort("right", 10, "root"),
+        a_queue("lcq1", 10, "left"),
+        a_queue("lcq2", Q(10, 5), "left"),
+        a_queue("rcq", 10, "right"),
+    )
+    assert played.available("lcq1", "lcq2", "rcq") == ["35", "15", "50"]
+
+
+def test_q7_more_than_is_free_waits() -> None:
+    """Q7: four could be reached, two are free: three wait, parked."""
+    played = play(
+        a_queue("lend-a", Q(3, None, 2), "all"),
+        a_queue("lend-b", Q(2, None, 2), "all"),
+        a_holder("b1", "lend-b", 2),
+        a_workload("new", "lend-b", 3),
+    )
+    assert played.verdict("new") == ("pending", "parked")
+
+
+@pytest.mark.parametrize(
+    ("lending", "asked", "verdict"), [(3, 4, ("pending", "parked")), (5, 5, ("admitted", None))]
+)
+def test_q8_a_borrower_gets_what_is_lent(
+    lending: int, asked: int, verdict: tuple[str, str | None]
+) -> None:
+    """Q8: the lender gives L3 of its ten; a borrower that asks four more waits, with L5 gets five."""
+    played = play(
+        a_queue("lender", Q(10, None, lending), "all"),
+        a_queue("borrower", Q(5, 10), "all"),
+        a_holder("b1", "borrower", 5),
+        a_workload("new", "borrower", asked),
+    )
+    assert played.verdict("new") == verdict
+
+
+def test_unlimited_quota_stays_unlimited() -> None:
+    """A quota of 2^63-1 is unlimited: null, whatever is charged, and sums saturate."""
+    most = str(2**63 - 1)
+    played = play(
+        a_queue("a", most, "all", resource="memory"),
+        a_queue("b", "1Gi", "all", resource="memory"),
+        a_holder("h", "a", "5Gi", resource="memory"),
+        a_workload("w", "b", "100Ti", resource="memory"),
+    )
+    assert played.available("a", "b") == [None, None]
+    assert played.potential("a", "b") == [None, None]
+    assert played.verdict("w") == ("admitted", None)
+
+
+def test_a_lending_limit_bounds_even_unlimited_quota() -> None:
+    """What an unlimited queue lends is its lending limit and no more."""
+    played = play(
+        a_queue("a", Q(str(2**63 - 1), None, "1Gi"), "all", resource="memory"),
+        a_queue("b", "1Gi", "all", resource="memory"),
+    )
+    assert played.available("a", "b") == [None, "2Gi"]
