@@ -23,6 +23,7 @@ from fastapi import FastAPI
 
 from hub.api import agents
 from hub.api.app import create_app
+from hub.api.measures import observe_turn
 from hub.config import limits_from
 from hub.controllers.expiry import Expiry
 from hub.controllers.heartbeats import Heartbeats
@@ -105,7 +106,7 @@ async def _composed(
         )
         app = create_app(hub, (agents.router, pages.router))
         app.state.agent_sync = sync
-        scheduling = SchedulingController(hub, lease.term)
+        scheduling = SchedulingController(hub, lease.term, observe_turn)
         app.state.schedule_index = lambda: scheduling.scheduler.index
         yield (
             app,
@@ -115,7 +116,7 @@ async def _composed(
                 scheduling.run,
                 Heartbeats(hub, sync, lease.term).run,
                 Placements(hub, lease.term).run,
-                Expiry(hub, lease.term).run,
+                Expiry(hub, lease.term, observe_turn).run,
                 *_bridge(hub, lease, arguments.hub_kubeconfig),
             ],
         )

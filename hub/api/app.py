@@ -53,7 +53,7 @@ def create_app(hub: Hub, more: Sequence[APIRouter] = ()) -> FastAPI:
     app.add_exception_handler(Rejected, _rejected)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Guard, limits=hub.limits.api)
+    app.add_middleware(Guard, limits=hub.limits.api, clock=hub.clock)
     check_policies(app.routes)
     return app
 

@@ -7,10 +7,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.errors import problem
-from hub.api.policy import ADMINISTRATOR, allow, hub_of, new_router
+from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of, new_router
 from hub.api.reply import Json, query
 from hub.services import views
-from hub.services.apply import REJECTED, Applied, apply_documents
+from hub.services.apply import REJECTED, Applied, apply_for
 from hub.services.drafts import Draft, draft
 from shared.errors import FieldError, Rejected
 from shared.kinds.names import LABEL_RULE, is_dns_label
@@ -43,7 +43,9 @@ async def apply(request: Request) -> Response:
             documents.append(draft(parsed, now, index=index))
         except Rejected as refusal:
             documents.append(refusal)
-    applied: list[Applied] = await hub.write(apply_documents, documents, hub.limits.intake)
+    applied: list[Applied] = await hub.write(
+        apply_for, documents, hub.limits.intake, caller(request).name
+    )
     items = [_item(each, value) for each, (_, value) in zip(applied, read, strict=True)]
     refusals = [each.error for each in applied if each.result == REJECTED and each.error]
     if len(refusals) < len(items) or not items:

@@ -13,9 +13,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.api.errors import problem, refused
+from hub.api.measures import REQUESTS
 from hub.services.hub import StoreUnavailable
 from hub.services.ids import request_id as new_request_id
 from hub.services.limits import Api
+from shared.clock import Clock
 from shared.errors import Rejected
 
 _SERVED: Final = ("application/json", "application/problem+json", "text/event-stream")
@@ -26,8 +28,9 @@ log = structlog.get_logger(__name__)
 class Guard:
     """ASGI middleware; `state["request_id"]` is the request's id from here on."""
 
-    def __init__(self, app: ASGIApp, limits: Api) -> None:
+    def __init__(self, app: ASGIApp, limits: Api, clock: Clock) -> None:
         self._app = app
+        self._clock = clock
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,11 +40,16 @@ class Guard:
         request_id = new_request_id()
         scope.setdefault("state", {})["request_id"] = request_id
         started = False
+        began = self._clock.monotonic()
 
         async def sending(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
+                route = scope.get("route")
+                REQUESTS.labels(
+                    scope["method"] if route else "", getattr(route, "path", ""), message["status"]
+                ).observe(self._clock.monotonic() - began)
                 message.setdefault("headers", [])
                 message["headers"] = [
                     *message["headers"],

@@ -1,14 +1,16 @@
 """Is it alive, is it ready, how does it do: for probes and Prometheus."""
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.errors import problem
+from hub.api.measures import exposition
 from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of, new_router
 from hub.api.reply import Json
 from hub.services import queries
 from hub.services.hub import StoreUnavailable
+from hub.services.overview import overview
 
 router = new_router()
 
@@ -34,6 +36,9 @@ async def ready(request: Request) -> Response:
 
 @router.get("/metrics")
 @allow(ADMINISTRATOR, VIEWER)
-async def metrics() -> Response:
+async def metrics(request: Request) -> Response:
     """Prometheus' text format."""
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    hub = hub_of(request)
+    return Response(
+        exposition(await hub.read(overview, hub.limits)), media_type=CONTENT_TYPE_LATEST
+    )

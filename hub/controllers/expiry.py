@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from hub.controllers.lease import NOT_LEADING
-from hub.controllers.loop import Loop
+from hub.controllers.loop import Loop, Observer, unobserved
 from hub.services import expiry
 from hub.services.hub import Hub
 
@@ -11,10 +11,11 @@ from hub.services.hub import Hub
 class Expiry:
     """One turn: every step once; again at once while a step had more to do."""
 
-    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
+    def __init__(self, hub: Hub, term: Callable[[], int], observe: Observer = unobserved) -> None:
         self._hub = hub
         self._term = term
-        self.loop = Loop("expiry", self.tick, hub.clock, every_s=hub.limits.retention.every_s)
+        every_s = hub.limits.retention.every_s
+        self.loop = Loop("expiry", self.tick, hub.clock, every_s=every_s, observe=observe)
 
     async def run(self) -> None:
         """Until cancelled."""

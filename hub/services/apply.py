@@ -15,7 +15,7 @@ from hub.services.limits import Intake
 from hub.services.provided import ensure_namespaces, row_of
 from hub.services.revise import revise_job
 from hub.services.withdraw import withdraw_jobs
-from hub.store import objects, workloads
+from hub.store import audit, objects, workloads
 from hub.store.unit import Unit
 from shared.errors import Rejected
 
@@ -65,6 +65,25 @@ def apply_documents(
     if queues_changed:
         effects.refresh_queues(unit)
     return [results[index] for index in range(len(documents))]
+
+
+def apply_for(
+    unit: Unit, documents: Sequence[Draft | Rejected], intake: Intake, principal: str
+) -> list[Applied]:
+    """`apply_documents` for a person: what changed is written down under their name."""
+    applied = apply_documents(unit, documents, intake)
+    for each in applied:
+        if each.result in {CREATED, CONFIGURED} and each.draft is not None:
+            parsed = each.draft.parsed
+            place = "/".join(part for part in (parsed.namespace, each.draft.name) if part)
+            audit.add(
+                unit,
+                principal=principal,
+                verb="apply",
+                object=f"{parsed.kind} {place} {each.uid}",
+                outcome=each.result,
+            )
+    return applied
 
 
 def _submit(

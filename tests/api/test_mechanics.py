@@ -138,4 +138,10 @@ async def test_the_description_names_every_route(tmp_path):
 async def test_measures_are_served(tmp_path):
     """`/metrics` in Prometheus' text format."""
     async with served(tmp_path) as hub:
-        assert "# TYPE" in (await hub.viewer.get("/metrics")).text
+        await hub.admin.post("/v1/jobs", json=a_job())
+        text = (await hub.viewer.get("/metrics")).text
+        assert 'roadstead_jobs{state="Pending"} 1.0' in text
+        counted = (
+            'roadstead_http_request_seconds_count{method="POST",route="/v1/jobs",status="201"}'
+        )
+        assert counted in text

@@ -1,6 +1,7 @@
 """The hub as a process: it says when it is ready, keeps its token, ends cleanly, runs once per folder."""
 
 import contextlib
+import json
 import signal
 import subprocess
 import sys
@@ -46,6 +47,25 @@ def test_a_hub_starts_serves_and_ends(tmp_path):
     with running(tmp_path) as (_, address), admin(tmp_path, address) as http:
         assert (tmp_path / "admin.token").read_text() == token
         assert [job["name"] for job in http.get("/v1/jobs").json()["items"]] == ["ok"]
+
+
+def test_changes_are_streamed_as_they_are_committed(tmp_path):
+    """Server-sent events from a revision on; a job submitted meanwhile is among them."""
+    with running(tmp_path) as (_, address), admin(tmp_path, address) as http:
+        revision = http.get("/v1/overview").json()["revision"]
+        accept = {"Accept": "text/event-stream"}
+        with http.stream("GET", f"/v1/changes?revision={revision}", headers=accept) as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            lines = stream.iter_lines()
+            assert next(lines) == ": following"
+            with admin(tmp_path, address) as other:
+                uid = other.post("/v1/jobs", json=a_job()).json()["uid"]
+            for line in lines:
+                if line.startswith("data:"):
+                    change = json.loads(line[5:])
+                    assert change["revision"] > revision
+                    if change["kind"] == "workloads" and uid in change["keys"]:
+                        break
 
 
 def test_one_process_per_folder(tmp_path):

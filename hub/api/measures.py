@@ -1,0 +1,53 @@
+"""What `/metrics` tells besides the process's own figures: requests, turns of the loops, the fleet."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+REQUESTS: Final = Histogram(
+    "roadstead_http_request_seconds",
+    "Time to the first byte of a reply",
+    ("method", "route", "status"),
+    buckets=_BUCKETS,
+)
+TURNS: Final = Histogram(
+    "roadstead_loop_turn_seconds", "Time of one turn of a loop", ("loop",), buckets=_BUCKETS
+)
+FAULTS: Final = Counter("roadstead_loop_faults", "Turns of a loop that failed", ("loop",))
+
+
+def observe_turn(loop: str, seconds: float, fault: BaseException | None) -> None:
+    """Count one turn of a loop: what `hub.controllers.loop` calls its observer with."""
+    TURNS.labels(loop).observe(seconds)
+    if fault is not None:
+        FAULTS.labels(loop).inc()
+
+
+def exposition(overview: Mapping[str, Any]) -> bytes:
+    """Prometheus' text of all figures; `overview` is the answer of `/v1/overview`."""
+    fleet = CollectorRegistry()
+    fleet.register(_Fleet(overview))
+    return generate_latest(REGISTRY) + generate_latest(fleet)
+
+
+class _Fleet(Collector):
+    """Gauges read from the store at the moment of asking."""
+
+    def __init__(self, overview: Mapping[str, Any]) -> None:
+        self._overview = overview
+
+    def collect(self) -> Iterable[Metric]:
+        jobs = GaugeMetricFamily("roadstead_jobs", "Jobs by state", labels=("state",))
+        for state, count in self._overview["jobs"].items():
+            jobs.add_metric((state,), count)
+        clusters = GaugeMetricFamily("roadstead_clusters", "Members by state", labels=("state",))
+        for state, count in self._overview["clusters"].items():
+            if state != "total":
+                clusters.add_metric((state,), count)
+        revision = GaugeMetricFamily("roadstead_revision", "Newest revision of the change feed")
+        revision.add_metric((), self._overview["revision"])
+        return (jobs, clusters, revision)
