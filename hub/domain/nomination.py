@@ -9,7 +9,7 @@ from hub.domain import fair_preemption, partial, preemption
 from hub.domain.fair_preemption import DEFAULT_STRATEGIES
 from hub.domain.flavors import Market
 from hub.domain.fungibility import CanHold, Mode, Outlook, Request, Search, Tried, search
-from hub.domain.plan import Assignment
+from hub.domain.plan import Assignment, Reason
 from hub.domain.quota import FlavorResource, Usage
 from hub.domain.room import NodeAsk
 from hub.domain.standing import Contender, Holder, Standing
@@ -46,6 +46,10 @@ class Ground(Protocol):
     ) -> str | None: ...
 
     def take(self, who: Contender, assignment: Assignment, cluster: str) -> None: ...
+
+    def explain(
+        self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
+    ) -> tuple[Reason, str]: ...
 
 
 class Nominee(NamedTuple):
@@ -91,6 +95,9 @@ class Nominator:
 
     def _at_size(self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried) -> Nominee:
         found = self._search(who, pod_sets, tried)
+        if found.asks is not None and self._ground is not None:  # only clusters were missing
+            reason, message = self._ground.explain(who, pod_sets, found.asks)
+            return Nominee(replace(found, reason=reason, message=message))
         if found.assignment is None or found.mode is Mode.FIT:
             return Nominee(found)
         assignment = found.assignment

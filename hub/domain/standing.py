@@ -125,4 +125,7 @@ class Standing:
 
     def rank(self, holder: Holder) -> float:
         """Fair-admission rank of the LocalQueue it came from; 0 where history does not count."""
+        policy = self.policies.get(holder.queue)
+        if policy is None or not policy.by_usage:
+            return 0.0
         return self.ranks.get(f"{holder.namespace}/{holder.local_queue}", 0.0)

@@ -15,7 +15,7 @@ from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster
 from hub.domain.placement.desk import Desk
 from hub.domain.placement.registry import FILTERS
-from hub.domain.plan import Assignment
+from hub.domain.plan import Assignment, Reason
 from hub.domain.quota import Flavor
 from hub.domain.room import Layout, NodeAsk, Room
 from hub.domain.shape import shape_hash
@@ -125,7 +125,9 @@ class Grounds:
         gone: Sequence[Holder] = (),
     ) -> bool:
         """Can some cluster hold all pods, once `gone` are?"""
-        return self._desk(gone).can_hold(self._demand(who, pod_sets), asks)
+        demand = self._demand(who, pod_sets)
+        desk = self._desk(gone, copied=True)
+        return desk.can_hold(demand, asks) and desk.bid(demand, asks).place() is not None
 
     def choose(
         self, who: Contender, assignment: Assignment, gone: Sequence[Holder] = ()
@@ -140,6 +142,13 @@ class Grounds:
         put = list(zip(_sized(who, assignment), assignment.asks, strict=True))
         self._put[who.uid] = (cluster, put)
         self._charge(self._room, cluster, put)
+
+    def explain(
+        self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
+    ) -> tuple[Reason, str]:
+        """Why no cluster holds it, and which came nearest."""
+        none = self._desk(()).explain(self._demand(who, pod_sets), asks)
+        return none.reason, none.message
 
     def release(self, uid: str) -> None:
         """Its pods are gone."""

@@ -57,7 +57,7 @@ def test_borrowing_while_preempting_up_to_a_threshold(
     threshold: int | None, victims: dict[str, str]
 ) -> None:
     """With borrowWithinCohort lower priorities up to the threshold go even for borrowed quota."""
-    borrow = {"policy": "LowerPriority"}
+    borrow: dict[str, object] = {"policy": "LowerPriority"}
     if threshold is not None:
         borrow["maxPriorityThreshold"] = threshold
     played = play(
