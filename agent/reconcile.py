@@ -39,7 +39,9 @@ log = structlog.get_logger(__name__)
 
 _STEPS_AT_ONCE = 32
 _BURST = 200  # uids decided about before the event loop gets a turn
-_COALESCE_S = 0.01  # after a burst: events of one object that come together cost one decision
+_COALESCE_S = 0.01  # after a burst
+# What was seen is decided about twenty times a second at most: events that come together cost one decision.
+_SEEN_S = 0.05
 # First steps that end at once are not worth a report; whatever delays them is.
 _ROUTINE = frozenset({"Creating", "Applying"})
 _CRD = "CustomResourceDefinition"
@@ -72,6 +74,8 @@ class Reconciler:
         self._lease_waiters: set[str] = set()
         self._marked: dict[str, None] = {}
         self._kick = asyncio.Event()
+        self._soon: dict[str, None] = {}
+        self._soon_set = asyncio.Event()
         self._timers = Timers(clock, self.mark)
         self._steps: asyncio.Queue[tuple[Holding, Decision]] = asyncio.Queue()
         self._namespaces: set[str] = set()  # names of Namespaces among the works
@@ -129,7 +133,7 @@ class Reconciler:
             return
         holding.is_here(obj, self._clock.monotonic())
         holding.compare(self._clock)
-        self.mark(uid)
+        self._mark_soon(uid)
 
     def object_gone(self, uid: str, obj: Object) -> None:
         holding = self.holdings.get(uid)
@@ -146,7 +150,7 @@ class Reconciler:
 
     def pods_changed(self, uid: str) -> None:
         if uid in self.holdings:
-            self.mark(uid)
+            self._mark_soon(uid)
 
     def kind_changed(self, key: KindKey) -> None:
         for uid, holding in self.holdings.items():
@@ -159,7 +163,7 @@ class Reconciler:
     async def run(self) -> None:
         """Decide and act until cancelled."""
         await self.observer.start()
-        loops = [self._decide_marked(), self._timers.run(), self._audit.run()]
+        loops = [self._decide_marked(), self._gather_soon(), self._timers.run(), self._audit.run()]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
@@ -174,6 +178,21 @@ class Reconciler:
         """Have this uid decided about soon."""
         self._marked[uid] = None
         self._kick.set()
+
+    def _mark_soon(self, uid: str) -> None:
+        """Have this uid decided about with what else is seen of it within a moment."""
+        if not self._soon:
+            self._soon_set.set()
+        self._soon[uid] = None
+
+    async def _gather_soon(self) -> None:
+        while True:
+            await self._soon_set.wait()
+            self._soon_set.clear()
+            await self._clock.sleep(_SEEN_S)
+            self._marked.update(self._soon)
+            self._soon.clear()
+            self._kick.set()
 
     def look_again(self, holding: Holding) -> None:
         """Read one object back, for the audit."""
@@ -265,7 +284,10 @@ class Reconciler:
                 holding.settle(decision, Outcome(trouble=trouble), self._clock.monotonic())
             finally:
                 holding.busy = False
-                self.mark(holding.uid)
+                if decision.do == "Create" and holding.seen.trouble is None:
+                    self._mark_soon(holding.uid)
+                else:
+                    self.mark(holding.uid)
 
     async def _carry_out(self, holding: Holding, decision: Decision) -> Outcome:
         work, live = holding.work, holding.seen.live

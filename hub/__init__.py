@@ -1,1 +1,1 @@
-"""The control plane: domain (pure), store (SQL), services (use cases), then api, web, controllers, bridge; main on top."""
+"""The control plane: domain (pure), store (SQL), services, api, web, controllers, bridge; main on top."""

@@ -13,7 +13,6 @@ from hub.services import liveness
 from hub.services.hub import Hub
 from hub.services.sync import AgentSync
 
-UNREACHABLE_AFTER_S: Final = 60.0
 EVERY_S: Final = 5.0
 _MASS: Final = 0.5  # more than this share silent at once is no evidence against a member
 
@@ -42,22 +41,32 @@ class Heartbeats:
         term = self._term()
         if not term:
             return
+        limits = self._hub.limits.scheduling
+        suspect = self._silent(joined, limits.suspect_after_s)
+        if suspect:
+            await self._hub.write(liveness.free_unoffered, suspect, term)
         silent = self._judge(joined)
         if silent:
             await self._hub.write(liveness.lose_jobs, silent, term)
-        timeout = dt.timedelta(seconds=self._hub.limits.scheduling.pods_pending_timeout_s)
+        timeout = dt.timedelta(seconds=limits.pods_pending_timeout_s)
         if self._hub.clock.now() - self._started_at < timeout:
             return  # what started while this hub was away may not have been reported yet
         await self._hub.write(liveness.take_back_stuck, timeout, self.unreachable, term)
 
     def _judge(self, joined: dict[str, dt.datetime | None]) -> dict[str, dt.datetime | None]:
         """The clusters to declare unreachable, with when they were last heard."""
-        limit = self._hub.clock.now() - dt.timedelta(seconds=UNREACHABLE_AFTER_S)
-        silent = {
+        silent = self._silent(joined, self._hub.limits.scheduling.unreachable_after_s)
+        self.unreachable = frozenset(silent)
+        self.frozen = len(silent) >= 2 and len(silent) > _MASS * len(joined)
+        return {} if self.frozen else silent
+
+    def _silent(
+        self, joined: dict[str, dt.datetime | None], after_s: float
+    ) -> dict[str, dt.datetime | None]:
+        """Clusters that have not been heard for `after_s`, counted from this process's start."""
+        limit = self._hub.clock.now() - dt.timedelta(seconds=after_s)
+        return {
             name: at
             for name, at in joined.items()
             if max(at or self._started_at, self._started_at) < limit
         }
-        self.unreachable = frozenset(silent)
-        self.frozen = len(silent) >= 2 and len(silent) > _MASS * len(joined)
-        return {} if self.frozen else silent

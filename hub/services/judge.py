@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from hub.domain.workload import TERMINAL, State
+from hub.domain.workload import ON_CLUSTER, TERMINAL, State
 from hub.store.works import Standing
 from shared import labels as keys
 from shared.wire.agent_v1 import JobStatus, Observed
@@ -81,7 +81,9 @@ def _refuse(entry: Observed, work: Standing) -> Verdict | None:
     if entry.epoch > work.epoch:
         text = f"epoch {entry.epoch} was never given; {work.epoch} is current"
         return Verdict(record=False, code="FutureEpoch", detail=text)
-    had = _previous(work).get("result")
+    if work.state in ON_CLUSTER and work.workload_epoch == work.epoch:
+        return None  # no result stands yet
+    had = work.previous().get("result")
     if had and entry.job is not None and entry.job.result != had:
         text = f"it had ended as {had}"
         return Verdict(record=False, code="IllegalTransition", detail=text)
@@ -153,7 +155,7 @@ def _ended(
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
     columns["message"] = plain(job.message)
     going = state is State.WITHDRAWING and work.withdraw_to != "Pending"
-    if not going and work.epoch < max_epochs(work.annotations):
+    if not going and work.epoch < max_epochs(work.annotations()):
         text = (
             f"epoch {work.epoch} failed in {cluster} ({columns['reason']}): {columns['message']}"
         )
@@ -161,7 +163,7 @@ def _ended(
             "reason": "Retrying",
             "message": plain(text),
             "succeeded": 0,
-            "set_aside": set_aside(work.set_aside, cluster, now, RETRY_SET_ASIDE),
+            "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
         }
         del columns["started_at"]
         return Verdict(transition="requeue", columns=columns, action="Withdraw")
@@ -181,7 +183,7 @@ def _unwanted(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -
         "withdraw_to": "Failed" if hopeless else "Pending",
         "reason": plain(entry.reason, REASON_CHARS),
         "message": plain(f"{cluster}: {entry.message}"),
-        "set_aside": set_aside(work.set_aside, cluster, now, SET_ASIDE),
+        "set_aside": set_aside(work.set_aside(), cluster, now, SET_ASIDE),
     }
     return Verdict(transition="withdraw", columns=columns, action="Withdraw")
 
@@ -208,8 +210,8 @@ def _why_held(entry: Observed, work: Standing, cluster: str) -> tuple[str, str]:
         return plain(entry.reason, REASON_CHARS), plain(f"{cluster}: {entry.message}")
     if job.held_by:
         return "HeldByMember", plain(f"{job.held_by} keeps the Job suspended in {cluster}")
-    if job.suspended and work.options.get("queue"):
-        text = f"waits in LocalQueue {work.options['queue']} of {cluster}"
+    if job.suspended and (queue := work.options().get("queue")):
+        text = f"waits in LocalQueue {queue} of {cluster}"
         return "WaitsInMemberQueue", text
     if job.reason:
         return plain(job.reason, REASON_CHARS), plain(f"{cluster}: {job.message}")
@@ -218,7 +220,7 @@ def _why_held(entry: Observed, work: Standing, cluster: str) -> tuple[str, str]:
 
 def _counts(job: JobStatus, work: Standing) -> dict[str, Any]:
     """Counts of the workload: failures add up over its epochs, the rest is this epoch's."""
-    before = _previous(work).get("failed") or 0
+    before = (work.previous().get("failed") or 0) if job.failed else 0
     return {
         "succeeded": job.succeeded,
         "failed": (work.failed or 0) + max(0, job.failed - before),
@@ -241,9 +243,3 @@ def _standing_counts(work: Standing) -> dict[str, Any]:
         "reason": work.workload_reason,
         "message": work.workload_message,
     }
-
-
-def _previous(work: Standing) -> dict[str, Any]:
-    """The job's status as last recorded for this epoch."""
-    job: dict[str, Any] = (work.observed or {}).get("job") or {}
-    return job

@@ -33,7 +33,9 @@ class Scheduling:
     pods_pending_timeout_s: float = 600.0
     """Placed without all pods bound for this long: withdraw and requeue, s."""
     suspect_after_s: float = SUSPECT_AFTER_S
-    """A cluster silent for this long gets no new work, s."""
+    """A cluster silent for this long gets no new work, s; what it was not told yet goes elsewhere."""
+    unreachable_after_s: float = 60.0
+    """A cluster silent for this long is unreachable: its jobs are Unknown and wait, s."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from hub.domain.workload import State
 from hub.services.judge import SET_ASIDE, plain, set_aside
-from hub.store import clusters, workloads, works
+from hub.services.withdraw import withdraw_jobs
+from hub.store import clusters, on_members, workloads, works
 from hub.store.unit import Unit
 
 UNREACHABLE: Final = "ClusterUnreachable"
@@ -39,7 +40,7 @@ def joined_clusters(unit: Unit) -> dict[str, dt.datetime | None]:
 def lose_jobs(unit: Unit, silent: Mapping[str, dt.datetime | None], term: int) -> int:
     """Jobs on silent clusters are Unknown from now on; how many."""
     unit.require_term(term)
-    rows = works.jobs_on(unit, silent, _ON_MEMBER)
+    rows = on_members.jobs_on(unit, silent, _ON_MEMBER)
     moved = workloads.transition(
         unit,
         "lose",
@@ -56,6 +57,17 @@ def lose_jobs(unit: Unit, silent: Mapping[str, dt.datetime | None], term: int) -
     return len(moved)
 
 
+def free_unoffered(unit: Unit, silent: Mapping[str, dt.datetime | None], term: int) -> int:
+    """Jobs that a silent cluster was not told of go back to their queues; how many.
+
+    No agent can have started them: they were never offered (agents reference, 5.5, S1).
+    """
+    unit.require_term(term)
+    uids = [row["uid"] for row in on_members.jobs_on(unit, silent, [State.PLACED])]
+    words = "its cluster fell silent before it was told"
+    return len(withdraw_jobs(unit, uids, "Pending", UNREACHABLE, words))
+
+
 def take_back_stuck(
     unit: Unit, timeout: dt.timedelta, unreachable: Collection[str], term: int
 ) -> int:
@@ -67,7 +79,7 @@ def take_back_stuck(
     unit.require_term(term)
     rows = [
         row
-        for row in works.jobs_placed_before(unit, unit.now - timeout, _NOT_STARTED)
+        for row in on_members.jobs_placed_before(unit, unit.now - timeout, _NOT_STARTED)
         if row["cluster"] not in unreachable
     ]
     moved = set(

@@ -19,7 +19,7 @@ from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft
 from hub.services.limits import Intake
 from hub.services.queues import list_queues
 from hub.services.withdraw import withdraw_jobs
-from hub.store import clusters, events, objects, settings, workloads, works
+from hub.store import clusters, events, objects, on_members, settings, workloads, works
 from hub.store.unit import Unit
 from shared.errors import Rejected
 
@@ -52,7 +52,7 @@ def take(unit: Unit, drafts: Sequence[Draft | Rejected], intake: Intake) -> list
 def uids_of_kind(unit: Unit, group: str, kind: str) -> dict[str, tuple[str, str]]:
     """Objects of one kind that came from the hub cluster: uid → (namespace, name)."""
     if (group, kind) == ("batch", "Job"):
-        return works.live_jobs_of(unit, ORIGIN_HUB_CLUSTER)
+        return on_members.live_jobs_of(unit, ORIGIN_HUB_CLUSTER)
     return {
         row["uid"]: (row["namespace"], row["name"])
         for row in objects.list_kind(unit, group, kind)

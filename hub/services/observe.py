@@ -10,7 +10,7 @@ from typing import Any
 
 from hub.services.judge import REASON_CHARS, Verdict, judge, plain
 from hub.services.withdraw import purge_deleted
-from hub.store import clusters, workloads, works
+from hub.store import clusters, on_members, workloads, works
 from hub.store.unit import Unit
 from hub.store.works import Standing
 from shared.failpoints import failpoint
@@ -56,7 +56,7 @@ def take_reports(unit: Unit, reports: Sequence[Report]) -> list[list[Refused]]:
     failpoint("H15" if "requeue" in writes.moves else "H11")
     for name, rows in writes.moves.items():
         workloads.transition(unit, name, rows)
-    works.count(unit, writes.counts)
+    on_members.count(unit, writes.counts)
     for action, keys in writes.actions.items():
         if action == "Remove":
             works.remove(unit, keys)
@@ -110,7 +110,8 @@ def _gather(
 ) -> None:
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work))
-        writes.drifts += _new_drifts(cluster, entry, work)
+        if entry.drift:
+            writes.drifts += _new_drifts(cluster, entry, work)
     if verdict.transition:
         move = {**verdict.columns, "uid": work.uid, "epoch": work.epoch}
         writes.moves.setdefault(verdict.transition, []).append(move)
@@ -124,7 +125,7 @@ def _gather(
 
 def _new_drifts(cluster: str, entry: Observed, work: Standing) -> list[dict[str, str]]:
     """An event for each path that has drifted since the last report: overwritten drift is history."""
-    known = {(each["path"], each["first_seen"]) for each in work.drift or ()}
+    known = {(each["path"], each["first_seen"]) for each in work.drift()}
     return [
         {
             "uid": work.uid,

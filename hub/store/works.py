@@ -5,11 +5,22 @@ touch `observed`; both by the key `<cluster>/<uid>`, so that the agents' index n
 again for every state that a member reports.
 """
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Update, and_, bindparam, delete, func, select, tuple_, update
+import orjson
+from sqlalchemy import (
+    LargeBinary,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    func,
+    select,
+    tuple_,
+    type_coerce,
+    update,
+)
 
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
@@ -30,7 +41,10 @@ class Desired(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A row as an observation finds it, with the workload behind it (None for other objects)."""
+    """A row as an observation finds it, with the workload behind it (None for other objects).
+
+    JSON columns stay as stored until they are asked for: most observations never do.
+    """
 
     uid: str
     epoch: int
@@ -39,15 +53,11 @@ class Standing(NamedTuple):
     namespace: str
     name: str
     action: str
-    options: dict[str, Any]
     seen: bool
     phase: str
-    observed: dict[str, Any] | None
-    drift: list[dict[str, Any]] | None
-    reason: str
-    message: str
-    available: bool | None
-    placed_by: str
+    options_json: bytes
+    observed_json: bytes | None
+    drift_json: bytes | None
     state: str | None
     workload_epoch: int | None
     withdraw_to: str | None
@@ -57,9 +67,28 @@ class Standing(NamedTuple):
     failed: int | None
     active: int | None
     ready: int | None
-    annotations: dict[str, str] | None
-    set_aside: dict[str, str] | None
-    started_at: dt.datetime | None
+    annotations_json: bytes | None
+    set_aside_json: bytes | None
+
+    def options(self) -> dict[str, Any]:
+        """The apply options of this epoch."""
+        return _decoded(self.options_json) or {}
+
+    def previous(self) -> dict[str, Any]:
+        """The Job's status as last observed for this epoch."""
+        return (_decoded(self.observed_json) or {}).get("job") or {}
+
+    def drift(self) -> list[dict[str, Any]]:
+        """The drift last observed."""
+        return _decoded(self.drift_json) or []
+
+    def annotations(self) -> dict[str, str]:
+        """The workload's annotations that the hub reads."""
+        return _decoded(self.annotations_json) or {}
+
+    def set_aside(self) -> dict[str, str]:
+        """Clusters that the workload avoids, and until when."""
+        return _decoded(self.set_aside_json) or {}
 
 
 class Composable(NamedTuple):
@@ -114,9 +143,31 @@ _DESIRED = (
     works.c.offered,
 )
 
+_STANDING = (
+    select(
+        *(works.c[name] for name in Standing._fields[:9]),
+        *(type_coerce(works.c[name], LargeBinary) for name in ("options", "observed", "drift")),
+        *(
+            workloads.c[name]
+            for name in (
+                "state",
+                "epoch",
+                "withdraw_to",
+                "reason",
+                "message",
+                "succeeded",
+                "failed",
+                "active",
+                "ready",
+            )
+        ),
+        *(type_coerce(workloads.c[name], LargeBinary) for name in ("annotations", "set_aside")),
+    )
+    .select_from(works)
+    .outerjoin(workloads, workloads.c.uid == works.c.uid)
+)
 _OBSERVED = ("observed_generation", "phase", "observed", "drift", "reason", "message", "available",
              "seen", "observed_at")  # fmt: skip
-_COUNTED = ("succeeded", "failed", "active", "ready", "reason", "message")
 _RENEWED = ("generation", "hash", "options", "action", "placed_by")
 
 
@@ -137,11 +188,6 @@ _REMOVE = Bulk(
     delete(works).where(
         works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid")
     )
-)
-_COUNT = Bulk(
-    update(workloads)
-    .where(workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
-    .values({name: bindparam(f"b_{name}") for name in _COUNTED})
 )
 _UPSERT: dict[str, Bulk] = {}  # by dialect
 
@@ -200,7 +246,7 @@ def follow_generation(unit: Unit, uid: str, generation: int) -> None:
 
 def all_desired(unit: Unit) -> list[Desired]:
     """Every row, as the index of desired sets needs it."""
-    return [Desired._make(row) for row in unit.conn.execute(select(*_DESIRED))]
+    return [Desired._make(row) for row in unit.conn.execute(select(*_DESIRED)).all()]
 
 
 def desired(unit: Unit, keys: Iterable[str]) -> list[Desired]:
@@ -209,7 +255,7 @@ def desired(unit: Unit, keys: Iterable[str]) -> list[Desired]:
     for cluster, uids in _by_cluster(keys).items():
         for chunk in chunks(uids):
             query = select(*_DESIRED).where(works.c.cluster == cluster, works.c.uid.in_(chunk))
-            found.extend(Desired._make(row) for row in unit.conn.execute(query))
+            found.extend(Desired._make(row) for row in unit.conn.execute(query).all())
     return found
 
 
@@ -242,36 +288,17 @@ def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable
     return [
         Composable._make(row)
         for chunk in chunks(uids)
-        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk)))
+        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk))).all()
     ]
 
 
 def standing(unit: Unit, cluster: str, uids: Sequence[str]) -> dict[str, Standing]:
     """Rows of one cluster by uid, each with the workload it belongs to."""
-    query = (
-        select(
-            *(works.c[name] for name in Standing._fields[:16]),
-            workloads.c.state,
-            workloads.c.epoch,
-            workloads.c.withdraw_to,
-            workloads.c.reason,
-            workloads.c.message,
-            workloads.c.succeeded,
-            workloads.c.failed,
-            workloads.c.active,
-            workloads.c.ready,
-            workloads.c.annotations,
-            workloads.c.set_aside,
-            workloads.c.started_at,
-        )
-        .select_from(works)
-        .outerjoin(workloads, workloads.c.uid == works.c.uid)
-        .where(works.c.cluster == cluster)
-    )
+    query = _STANDING.where(works.c.cluster == cluster)
     return {
         row[0]: Standing._make(row)
         for chunk in chunks(uids)
-        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk)))
+        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk))).all()
     }
 
 
@@ -291,15 +318,6 @@ def observe(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
         return
     _OBSERVE.run(unit.conn, [_bound({"observed_at": unit.now, **row}, _OBSERVED) for row in rows])
     unit.touch("observed", *(key(row["cluster"], row["uid"]) for row in rows))
-
-
-def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Set counts, reason and message of workloads whose state stays: uid, epoch, succeeded …"""
-    if not rows:
-        return
-    names = ("uid", "epoch", *_COUNTED)
-    _COUNT.run(unit.conn, [{f"b_{name}": row[name] for name in names} for row in rows])
-    unit.touch("workloads", *(row["uid"] for row in rows))
 
 
 def act(unit: Unit, action: str, keys: Sequence[tuple[str, str]]) -> None:
@@ -338,44 +356,6 @@ def of_placement(unit: Unit, placement: str) -> list[dict[str, Any]]:
     return [dict(row) for row in unit.conn.execute(query).mappings()]
 
 
-def of_cluster(unit: Unit, cluster: str) -> list[dict[str, Any]]:
-    """Whole rows of one cluster."""
-    query = select(works).where(works.c.cluster == cluster)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
-
-
-def jobs_on(unit: Unit, clusters: Iterable[str], states: Sequence[str]) -> list[dict[str, Any]]:
-    """Workloads on the given clusters in the given states: uid, epoch, cluster."""
-    query = select(workloads.c.uid, workloads.c.epoch, workloads.c.cluster).where(
-        workloads.c.state.in_(states)
-    )
-    return [
-        dict(row)
-        for chunk in chunks(clusters)
-        for row in unit.conn.execute(query.where(workloads.c.cluster.in_(chunk))).mappings()
-    ]
-
-
-def live_jobs_of(unit: Unit, origin: str) -> dict[str, tuple[str, str]]:
-    """Workloads of one origin that hold their names: uid → (namespace, name)."""
-    c = workloads.c
-    query = select(c.uid, c.namespace, c.name).where(c.origin == origin, c.live.is_(True))
-    return {uid: (namespace, name) for uid, namespace, name in unit.conn.execute(query)}
-
-
-def jobs_placed_before(
-    unit: Unit, instant: dt.datetime, states: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Workloads in the given states that were placed before `instant`, at most 1,000."""
-    c = workloads.c
-    query = (
-        select(c.uid, c.epoch, c.cluster, c.reason, c.message, c.set_aside)
-        .where(c.state.in_(states), c.placed_at < instant)
-        .limit(1000)
-    )
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
-
-
 def placements_of(unit: Unit, keys: Iterable[str]) -> set[str]:
     """Uids of the placements that caused the rows behind feed keys."""
     pairs = [tuple(each.split("/", 1)) for each in keys]
@@ -397,6 +377,10 @@ def chunks(uids: Iterable[str]) -> Iterable[list[str]]:
     """`uids` in pieces that one statement can bind."""
     whole = list(uids)
     return (whole[start : start + CHUNK] for start in range(0, len(whole), CHUNK))
+
+
+def _decoded(raw: bytes | None) -> Any:
+    return None if raw is None else orjson.loads(raw)
 
 
 def _bound(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ _ALL = ("all",)
 _API = ("api-extensions",)
 
 
-def _row(  # noqa: PLR0917 - a row reads as a line of `kubectl api-resources`
+def _row(
     group_version: str,
     plural: str,
     kind: str,

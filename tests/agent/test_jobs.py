@@ -89,7 +89,7 @@ async def test_a_foreign_job_of_the_same_name_is_left_alone(member):
     await member.hub.seen("u-1", "Gone")
     live = await member.job()
     assert live["metadata"]["uid"] == made["metadata"]["uid"]
-    assert (live["spec"], live["metadata"].get("labels")) == (made["spec"], None)
+    assert (live["spec"], live["metadata"]["labels"]) == (made["spec"], made["metadata"]["labels"])
 
 
 async def test_a_lower_epoch_gives_way_with_its_pods_before_the_next_starts(member):

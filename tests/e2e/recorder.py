@@ -34,8 +34,12 @@ class JobTruth:
 class Recorder:
     """Watches members from the moment it is started until it is stopped."""
 
-    def __init__(self, kubeconfigs: dict[str, Path], namespace: str, managed_by: str = "") -> None:
+    def __init__(
+        self, kubeconfigs: dict[str, Path], namespace: str, strangers: set[str] | None = None
+    ) -> None:
+        """`strangers`: Jobs ("<member>/<uid>") that were there before and do not count."""
         self._namespace = namespace
+        self._strangers = strangers or set()
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self.jobs: dict[str, JobTruth] = defaultdict(JobTruth)
@@ -104,8 +108,10 @@ class Recorder:
         meta, status = item["metadata"], item.get("status", {})
         with self._lock:
             if kind == "jobs":
-                truth = self.jobs[meta["name"]]
                 key = f"{member}/{meta['uid']}"
+                if key in self._strangers:
+                    return
+                truth = self.jobs[meta["name"]]
                 truth.uids.add(key)
                 if any(
                     c["type"] == "Complete" and c["status"] == "True"

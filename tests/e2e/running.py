@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from roadstead import Client
 
 REPOSITORY = Path(__file__).parents[2]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def running_fleet(
         process.stdout.close()
 
 
-def until(condition: Callable[[], object], within_s: float, what: str) -> object:
+def until(condition: Callable[[], T], within_s: float, what: str) -> T:
     """Poll until `condition` gives something true; returns it. Fails after `within_s` seconds."""
     deadline = time.monotonic() + within_s
     while True:

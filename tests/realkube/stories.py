@@ -123,6 +123,31 @@ JOBS = (
         {"job": a_job("managed", "managedBy: roadstead.dev/hub")},
     ),
     Story(
+        "a Job that is cleaned up after its time",
+        ("create -f @job", "wait --for=delete job/short --timeout=30s"),
+        {"job": a_job("short", "ttlSecondsAfterFinished: 1")},
+    ),
+    Story(
+        "a Job that misses its deadline",
+        (
+            "create -f @job",
+            "wait --for=condition=Failed job/late --timeout=30s",
+            "get job late -o jsonpath={.status}",
+            "delete job late",
+        ),
+        {"job": a_job("late", "activeDeadlineSeconds: 1").replace('"1"', '"60"')},
+    ),
+    Story(
+        "a Job that is tried again",
+        (
+            "create -f @job",
+            "wait --for=condition=Failed job/again --timeout=50s",
+            "get job again -o jsonpath={.status}",
+            "delete job again",
+        ),
+        {"job": a_job("again", "backoffLimit: 1", ', sim.roadstead.dev/exit-code: "2"')},
+    ),
+    Story(
         "Jobs that are refused",
         (
             "create -f @name",
@@ -179,6 +204,32 @@ OBJECTS = (
             "delete configmap plain",
         ),
         {"map": a_config_map("plain", "{a: b, c: d}")},
+    ),
+    Story(
+        "a Secret",
+        (
+            "create secret generic hidden --from-literal=a=b",
+            "get secret hidden -o json",
+            "get secret hidden",
+            "describe secret hidden",
+            "delete secret hidden",
+        ),
+    ),
+    Story(
+        "a Deployment made on the command line",
+        (
+            "create deployment web --image=example.test/web:1",
+            "rollout status deployment web --timeout=30s",
+            "get deployment web",
+            "get deployment web -o jsonpath={.spec}",
+            "set image deployment/web web=example.test/web:2",
+            "rollout status deployment web --timeout=30s",
+            "get deployment web -o jsonpath={.spec.template.spec.containers}",
+            "scale deployment web --replicas=3",
+            "rollout status deployment web --timeout=30s",
+            "get deployment web",
+            "delete deployment web",
+        ),
     ),
     Story(
         "client-side apply",

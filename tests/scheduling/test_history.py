@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hypothesis import given, settings, strategies as st
 
+from hub.domain.quota import FlavorResource
 from hub.domain.workload import TRANSITIONS, State
 from hub.services.schedule_index import ScheduleIndex
 from hub.store import workloads
@@ -55,7 +56,7 @@ async def _play(folder: Path, history: list[tuple[str, int]]) -> None:
         assert _picture(followed) == _picture(hub.scheduler.index)
         rows = await hub.jobs(uids)
         charged = sum(1 for row in rows if row["admission"] and row["finished_at"] is None)
-        assert followed.ledger.usage("gold").get(("gold-flavor", "cpu"), 0) == 1000 * charged
+        assert followed.ledger.used("gold", FlavorResource("gold-flavor", "cpu")) == 1000 * charged
 
 
 async def _move(hub: Running, name: str, uid: str) -> None:

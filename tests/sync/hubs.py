@@ -244,7 +244,7 @@ async def running_hub(directory: Path, clock: ManualClock | None = None) -> Asyn
     app.add_exception_handler(Rejected, _refusal)
     app.state.hub, app.state.agent_sync = hub, sync
     following = asyncio.create_task(sync.run())
-    transport = httpx.ASGITransport(app=Guard(app, hub.limits.api))
+    transport = httpx.ASGITransport(app=Guard(app, hub.limits.api, now))
     async with httpx.AsyncClient(transport=transport, base_url="http://hub") as http:
         yield Running(hub, sync, http)
     following.cancel()

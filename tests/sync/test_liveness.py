@@ -38,6 +38,20 @@ async def test_jobs_of_a_silent_cluster_are_unknown_and_come_back(tmp_path: Path
         assert (job["state"], job["reason"]) == ("Running", "")
 
 
+async def test_what_a_silent_cluster_was_not_told_of_goes_back_to_its_queue(tmp_path: Path):
+    """Placed and never offered: after 45 s of silence it is Pending again, safe to start elsewhere."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        await hub.join("north")
+        south = await hub.join("south")
+        uid = await hub.placed("north")
+        hub.clock.advance(46)
+        await south.sync()
+        await heartbeats.tick()
+        job = await hub.job(uid)
+        assert (job["state"], job["reason"]) == ("Pending", "ClusterUnreachable")
+
+
 async def test_no_verdict_falls_while_most_of_the_fleet_is_silent(tmp_path: Path):
     """More than half of at least two silent at once: the hub is cut off, not the members."""
     async with running_hub(tmp_path) as hub:

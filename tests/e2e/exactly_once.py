@@ -1,0 +1,75 @@
+"""The story that every fault is told in: 500 jobs, something breaks in mid-run, all run exactly once.
+
+namesakes of some jobs, not ours, are in the members
+submit 500 ──► a tenth has ended ──► FAULT ──► all 500 end
+recorder: watches the members' API servers from before the first job until after the last
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from roadstead import RoadsteadError
+from tests.e2e.recorder import Recorder
+from tests.e2e.running import REPOSITORY, RunningFleet, a_job, equal_members, running_fleet, until
+
+JOBS = 500
+INDEXES = 2
+NAMESAKES = 10
+MEMBERS = ("m1", "m2", "m3")
+# A member that says nothing for 3 s gets no more work; one that says nothing for 4 s is unreachable.
+IMPATIENT = {
+    "ROADSTEAD_SCHEDULING_SUSPECT_AFTER_S": "3",
+    "ROADSTEAD_SCHEDULING_UNREACHABLE_AFTER_S": "4",
+}
+Fault = Callable[[RunningFleet], None]
+
+
+def run(folder: Path, fault: Fault, *, source: Path = REPOSITORY, within_s: float = 150):
+    """Tell the story; every way in which a job did not run exactly once, as sentences."""
+    names = {f"job-{i:03d}" for i in range(JOBS)}
+    with running_fleet(folder, equal_members(3), env=IMPATIENT, source=source) as fleet:
+        strangers = _plant_namesakes(fleet, sorted(names)[:NAMESAKES])
+        kubeconfigs = {m: fleet.kubeconfig(m) for m in MEMBERS}
+        with Recorder(kubeconfigs, "team-a", strangers) as recorder, fleet.client() as hub:
+            manifests = [a_job(name, run_s=0.5, indexes=INDEXES) for name in sorted(names)]
+            for result in hub.submit_many(manifests):
+                assert not result.get("code"), result
+            until(lambda: recorder.completed() > JOBS / 10, 60, "a tenth has ended")
+            fault(fleet)
+            late = []
+            for done, what in (
+                (lambda: recorder.completed() == JOBS, "all have ended on the members"),
+                (lambda: _succeeded(fleet) == JOBS, "the hub knows that all have ended"),
+            ):
+                try:
+                    until(done, within_s, what)
+                except AssertionError as never:
+                    late.append(str(never))
+            return late + recorder.violations(names, INDEXES)
+
+
+def _plant_namesakes(fleet: RunningFleet, names: list[str]) -> set[str]:
+    """Somebody else's suspended Jobs in m1, called as some of ours will be; their keys."""
+    made = fleet.kubectl("create", "namespace", "team-a", cluster="m1")
+    assert made.returncode == 0, made.stderr
+    strangers = set()
+    for name in names:
+        job = a_job(name)
+        job["spec"]["suspend"] = True
+        shown = fleet.kubectl(
+            *("create", "-f", "-", "-o", "jsonpath={.metadata.uid}"),
+            cluster="m1",
+            stdin=json.dumps(job),
+        )
+        assert shown.returncode == 0, shown.stderr
+        strangers.add(f"m1/{shown.stdout}")
+    return strangers
+
+
+def _succeeded(fleet: RunningFleet) -> int:
+    try:
+        with fleet.client() as hub:
+            return hub.overview()["jobs"].get("Succeeded", 0)
+    except (RoadsteadError, OSError):
+        return 0

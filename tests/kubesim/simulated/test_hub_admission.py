@@ -1,0 +1,87 @@
+"""A hub cluster marks Jobs as the hub's, so that its own Job controller leaves them alone."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from shared import labels
+from tests.kubesim.server.build import a_job
+from tests.kubesim.server.kube import Kube
+from tests.kubesim.simulated.conftest import Process
+
+QUEUED = {"labels": {labels.QUEUE_NAME: "queue"}}
+
+
+@pytest.fixture(scope="module")
+def hub_process(tmp_path_factory) -> Iterator[Process]:
+    process = Process(tmp_path_factory.mktemp("hub"), "--hub")
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def hub(hub_process) -> Iterator[Kube]:
+    kube = hub_process.kube()
+    yield kube
+    kube.http.delete(kube.url("jobs", propagationPolicy="Background"))
+
+
+def managed_by(job):
+    return job["spec"].get("managedBy")
+
+
+@pytest.mark.parametrize("kind", ["labels", "annotations"])
+def test_queued_jobs_are_the_hubs(hub, kind):
+    """The queue name as a label or as an annotation sets managedBy."""
+    job = hub.create("jobs", a_job(meta={kind: {labels.QUEUE_NAME: "queue"}}))
+    assert managed_by(job) == labels.JOB_CONTROLLER
+
+
+def test_so_are_all_others_of_the_people_who_use_it(hub):
+    """Nothing but the hub runs Jobs of an embedded hub cluster."""
+    assert managed_by(hub.create("jobs", a_job())) == labels.JOB_CONTROLLER
+
+
+def test_jobs_of_the_system_are_not(hub_process):
+    """Namespaces of Kubernetes itself are not selected."""
+    system = hub_process.kube("kube-system")
+    assert managed_by(system.create("jobs", a_job())) is None
+
+
+def test_the_mark_survives_an_update(hub):
+    """A write that leaves managedBy out keeps it."""
+    job = hub.create("jobs", a_job(meta=QUEUED))
+    spec = {name: value for name, value in job["spec"].items() if name != "managedBy"}
+    reply = hub.put("jobs", {**job, "spec": {**spec, "backoffLimit": 2}})
+    assert reply.status_code == 200, reply.text
+    assert managed_by(reply.json()) == labels.JOB_CONTROLLER
+
+
+def test_multikueue_jobs_are_left_as_they_are(hub):
+    """A Job that MultiKueue manages keeps its managedBy."""
+    job = hub.create("jobs", a_job(meta=QUEUED, managedBy=labels.MULTIKUEUE_CONTROLLER))
+    assert managed_by(job) == labels.MULTIKUEUE_CONTROLLER
+
+
+def test_jobs_of_a_controller_are_not(hub):
+    """A Job with a controller owner belongs to that controller."""
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "name": "nightly",
+        "uid": hub.create("configmaps", {"metadata": {"generateName": "owner-"}})["metadata"][
+            "uid"
+        ],
+        "controller": True,
+    }
+    job = hub.create("jobs", a_job(meta={**QUEUED, "ownerReferences": [owner]}))
+    assert managed_by(job) is None
+
+
+def test_the_creator_does_not_own_the_mark(hub):
+    """managedBy belongs to no field manager: applying the Job again keeps it."""
+    job = a_job(meta=QUEUED)
+    hub.apply("jobs", job, "one")
+    again = hub.apply("jobs", job, "one")
+    assert again.status_code == 200, again.text
+    assert managed_by(again.json()) == labels.JOB_CONTROLLER
