@@ -308,3 +308,16 @@ def test_decisions_also_name_clusters_that_have_no_room() -> None:
         "cpu",
         "misses 2 nvidia.com/gpu on one node",
     )
+
+
+def test_a_decision_names_each_cluster_once() -> None:
+    """Clusters without the flavor's nodes are the refused ones; the one that took it is not."""
+    queue = a_queue(flavors=("a100",), cpu=99)
+    clusters = [room_for(64, "a-plain"), room_for(64, "z-plain")]
+    carrier = a_cluster(a_pool(cpu=8, labels={"gpu-type": "a100"}), name="m-carrier")
+    snapshot = a_snapshot(
+        [a_lane(a_demand(), "j")], [clusters[0], carrier, clusters[1]], queue,
+        flavors=[a_flavor("a100", **{"gpu-type": "a100"})], key_revisions={"gpu-type": 0},
+    )  # fmt: skip
+    (placement,) = decide(snapshot).placements
+    assert [verdict.cluster for verdict in placement.rejected] == ["a-plain", "z-plain"]

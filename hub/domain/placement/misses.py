@@ -30,7 +30,10 @@ def verdicts(
 ) -> tuple[tuple[Verdict, ...], Miss | None]:
     """Why the `closed` clusters have no room, nearest first, at most `limit`; and the nearest miss."""
     distances, failing = _distances(room, asked, closed)
-    order = np.argsort(distances, kind="stable")[: min(limit, int(np.count_nonzero(closed)))]
+    order = np.argsort(distances, kind="stable")
+    order = order[closed[order]][
+        :limit
+    ]  # open clusters are infinitely far, as some closed ones are
     told: list[Verdict] = []
     nearest: Miss | None = None
     for at in order.tolist():
