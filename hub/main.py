@@ -102,7 +102,13 @@ async def _composed(
         lease = Lease(hub, holder=f"{socket.gethostname()}/{os.getpid()}")
         await lease.start()
         sync = AgentSync(
-            db, clock, hub_id=known.hub_id, incarnation=known.incarnation, term=lease.term
+            db,
+            clock,
+            hub_id=known.hub_id,
+            incarnation=known.incarnation,
+            term=lease.term,
+            closing=hub.closing,
+            suspect_after_s=limits.scheduling.suspect_after_s,
         )
         app = create_app(hub, (agents.router, pages.router))
         app.state.agent_sync = sync
@@ -137,7 +143,14 @@ def _bridge(hub: Hub, lease: Lease, kubeconfig: Path | None) -> list[Run]:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to us: SIGTERM is an ordinary end, with exit code 0."""
+    """A server that leaves signals to us: SIGTERM is an ordinary end, with exit code 0.
+
+    What hangs is told to end itself: polls of agents and streams would hold the server otherwise.
+    """
+
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
+        super().__init__(config)
+        self._closing = closing
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -145,6 +158,7 @@ class _Server(uvicorn.Server):
 
     def stop(self) -> None:
         self.should_exit = True
+        self._closing.set()
 
 
 async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket) -> None:
@@ -159,7 +173,8 @@ async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket)
             server_header=False,
             timeout_graceful_shutdown=_GRACE_S,
             timeout_keep_alive=75,
-        )
+        ),
+        app.state.hub.closing,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.stop)
@@ -169,7 +184,7 @@ async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket)
     done, _ = await asyncio.wait([serving, *tasks], return_when=asyncio.FIRST_COMPLETED)
     for task in done - {serving}:
         _logger.error("a loop has ended", exc_info=task.exception())
-    server.should_exit = True
+    server.stop()
     await serving
     for task in (announcing, *tasks):
         task.cancel()

@@ -1,7 +1,5 @@
 """`GET /v1/changes`: what commits touch, as server-sent events, from a revision on, without holes."""
 
-import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -11,6 +9,7 @@ from starlette.responses import Response, StreamingResponse
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
 from hub.api.reply import number_of, query
+from hub.api.streams import count_stream, counted, hear
 from hub.services import overview, queries
 from hub.services.hub import Hub
 from shared.errors import Rejected
@@ -34,51 +33,26 @@ async def follow(request: Request) -> Response:
     if revision is None:
         revision = await hub.read(queries.revision)
     await hub.read(overview.changes_since, revision, PAGE)  # 410 while it can still be said
-    open_streams = _streams(request)
     who = caller(request).id
-    if open_streams[who] >= hub.limits.api.streams_per_principal:
-        raise Rejected("TooManyStreams", f"{open_streams[who]} streams are open; close some")
+    streams = count_stream(request, who, hub.limits.api.streams_per_principal)
     return StreamingResponse(
-        _counted(open_streams, who, _events(request, hub, revision)),
+        counted(streams, who, _events(request, hub, revision)),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store"},
     )
-
-
-def _streams(request: Request) -> Counter[str]:
-    """Open streams by principal, of this application."""
-    state = request.app.state
-    if not hasattr(state, "streams"):
-        state.streams = Counter()
-    streams: Counter[str] = state.streams
-    return streams
-
-
-async def _counted(
-    streams: Counter[str], who: str, events: AsyncIterator[bytes]
-) -> AsyncIterator[bytes]:
-    streams[who] += 1
-    try:
-        async for event in events:
-            yield event
-    finally:
-        streams[who] -= 1
 
 
 async def _events(request: Request, hub: Hub, revision: int) -> AsyncIterator[bytes]:
     news = hub.subscribe()
     try:
         yield b": following\n\n"
-        while True:
+        while not hub.closing.is_set():
             page, more = await hub.read(overview.changes_since, revision, PAGE)
             for change in page:
                 revision = change["revision"]
                 yield b"id: %d\ndata: %b\n\n" % (revision, orjson.dumps(change))
-            if not more:
-                try:
-                    await asyncio.wait_for(news.get(), BEAT_S)
-                except TimeoutError:
-                    yield b": beat\n\n"
+            if not more and not await hear(hub, news, BEAT_S):
+                yield b": beat\n\n"
             await authorize(request, _PEOPLE)
     except Rejected:
         return  # the credential has ended, or the follower has fallen behind what is kept

@@ -3,6 +3,7 @@
 Routers and loops call service functions through it, and so never see SQL.
 """
 
+import asyncio
 import functools
 from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
@@ -32,6 +33,7 @@ class Hub:
         self.clock = clock
         self.limits = limits or Limits()
         self.page_key = page_key  # signs continue tokens
+        self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
         self.authenticator = Authenticator(db, clock, self.limits.api.token_cache_s)
 
     async def write(

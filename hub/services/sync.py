@@ -25,7 +25,14 @@ from hub.store.unit import Unit
 from shared.clock import Clock
 from shared.errors import Rejected
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import MAX_WORKS_PER_REPLY, PROTO, Capacity, Refused, SyncRequest
+from shared.wire.agent_v1 import (
+    MAX_WORKS_PER_REPLY,
+    PROTO,
+    SUSPECT_AFTER_S,
+    Capacity,
+    Refused,
+    SyncRequest,
+)
 
 NEXT_S = 10.0
 _TRIES = 3  # to compose a page while works keep changing
@@ -47,7 +54,15 @@ class AgentSync:
     """Answers agents. `run` keeps the index in step with the store."""
 
     def __init__(
-        self, db: Database, clock: Clock, *, hub_id: str, incarnation: str, term: Callable[[], int]
+        self,
+        db: Database,
+        clock: Clock,
+        *,
+        hub_id: str,
+        incarnation: str,
+        term: Callable[[], int],
+        closing: asyncio.Event | None = None,
+        suspect_after_s: float = SUSPECT_AFTER_S,
     ) -> None:
         self._db = db
         self._clock = clock
@@ -58,6 +73,9 @@ class AgentSync:
         self._sessions: dict[str, Session] = {}
         self._pool_keys: dict[str, Any] = {"revision": 0, "keys": []}
         self._ready = asyncio.Event()
+        self._closing = closing or asyncio.Event()
+        # An agent without news is heard three times before its cluster is suspect.
+        self._hold_s = suspect_after_s / 3
         self.heartbeats = Heartbeats()
 
     # --- following the store ------------------------------------------------------------------
@@ -168,16 +186,18 @@ class AgentSync:
     async def _wait(
         self, desired: ClusterSet, session: Session, turn: asyncio.Event, request: SyncRequest
     ) -> None:
-        """Hold the request until there is news, a newer request, or its time is up."""
+        """Hold the request until there is news, a newer request, the hub closes, or its time is up."""
         number = desired.number
         if desired.delta(session.id, request.desired) is not None:
             return
         waits = [
             asyncio.ensure_future(desired.news(number)),
             asyncio.ensure_future(turn.wait()),
+            asyncio.ensure_future(self._closing.wait()),
         ]
+        held_s = min(request.wait_s, self._hold_s)
         try:
-            await asyncio.wait(waits, timeout=request.wait_s, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, timeout=held_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for each in waits:
                 each.cancel()

@@ -5,7 +5,6 @@ and other sites can not send; every request checks it as the REST API would, str
 seconds. Nothing on the page is fetched from elsewhere, and no inline script is allowed.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from hub.api.policy import PUBLIC, allow, hub_of, new_router
+from hub.api.streams import hear, rest
 from hub.services.front_page import read_front_page
 from hub.services.hub import Hub
 from hub.services.tokens import ADMINISTRATOR, VIEWER
@@ -110,18 +110,15 @@ async def _renewals(request: Request) -> AsyncIterator[str]:
     hub = hub_of(request)
     feed = hub.subscribe("workloads", "clusters", "works", "objects")
     try:
-        while not await request.is_disconnected():
+        while not hub.closing.is_set() and not await request.is_disconnected():
             if not await _signed_in(request):
                 yield "event: ended\ndata: {}\n\n"
                 return
             view = page(await _snapshot(hub))
             html = _templates.get_template("live.html").render(view=view)
             yield f"data: {orjson.dumps({'at': view.at, 'html': html}).decode()}\n\n"
-            await hub.clock.sleep(_RENEW_AT_MOST_S)
-            try:
-                await asyncio.wait_for(feed.get(), _CHECK_EVERY_S)
-            except TimeoutError:
-                continue
+            await rest(hub, _RENEW_AT_MOST_S)
+            await hear(hub, feed, _CHECK_EVERY_S)
     finally:
         feed.close()
 

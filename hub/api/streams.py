@@ -1,0 +1,62 @@
+"""Streams of server-sent events: counted per principal, woken by the feed, ended with the hub.
+
+Used by `/v1/changes` and by the live page. A stream that did not end itself at shutdown would hold
+the process for the whole of its grace period.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from hub.services.hub import Hub, Subscription
+from shared.errors import Rejected
+
+T = TypeVar("T")
+
+
+def count_stream(request: Request, who: str, limit: int) -> Counter[str]:
+    """Open streams by principal, of this application. Raises Rejected: TooManyStreams."""
+    state = request.app.state
+    if not hasattr(state, "streams"):
+        state.streams = Counter()
+    streams: Counter[str] = state.streams
+    if streams[who] >= limit:
+        raise Rejected("TooManyStreams", f"{streams[who]} streams are open; close some")
+    return streams
+
+
+async def counted(streams: Counter[str], who: str, events: AsyncIterator[T]) -> AsyncIterator[T]:
+    """`events`, counted as one open stream of `who` for as long as it lasts."""
+    streams[who] += 1
+    try:
+        async for event in events:
+            yield event
+    finally:
+        streams[who] -= 1
+
+
+async def hear(hub: Hub, feed: Subscription, timeout_s: float) -> bool:
+    """Wait for the next change: was there one? Returns at once when the hub closes."""
+    return await _first(hub, feed.get(), timeout_s)
+
+
+async def rest(hub: Hub, seconds: float) -> None:
+    """Wait that long, or until the hub closes."""
+    await _first(hub, asyncio.Event().wait(), seconds)
+
+
+async def _first(hub: Hub, awaited: Awaitable[object], timeout_s: float) -> bool:
+    """Did `awaited` come within that time, before the hub closed?"""
+    wanted = asyncio.ensure_future(awaited)
+    closing = asyncio.ensure_future(hub.closing.wait())
+    try:
+        done, _ = await asyncio.wait(
+            {wanted, closing}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        return wanted in done
+    finally:
+        wanted.cancel()
+        closing.cancel()
