@@ -13,7 +13,7 @@ from hub.services import liveness
 from hub.services.hub import Hub
 from hub.services.sync import AgentSync
 
-EVERY_S: Final = 5.0
+EVERY_S: Final = 5.0  # at most; a ninth of what makes a cluster suspect, as 5 s are of 45 s
 _MASS: Final = 0.5  # more than this share silent at once is no evidence against a member
 
 
@@ -27,7 +27,8 @@ class Heartbeats:
         self._started_at = hub.clock.now()
         self.frozen = False  # verdicts are suspended: most of the fleet is silent
         self.unreachable: frozenset[str] = frozenset()
-        self.loop = Loop("heartbeats", self.tick, hub.clock, every_s=EVERY_S)
+        every_s = min(EVERY_S, hub.limits.scheduling.suspect_after_s / 9)
+        self.loop = Loop("heartbeats", self.tick, hub.clock, every_s=every_s)
 
     async def run(self) -> None:
         await self.loop.run()

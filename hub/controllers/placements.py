@@ -20,7 +20,6 @@ from hub.services.hub import Hub, Unit
 from hub.services.placement_index import PlacementIndex
 from hub.services.placement_status import write_status
 from hub.services.placements import read_fleet, read_heartbeats, reconcile
-from shared.wire.agent_v1 import SUSPECT_AFTER_S
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
@@ -131,7 +130,9 @@ class Placements:
     async def _hear(self) -> None:
         """Take heartbeats; a member that is heard again may be picked again."""
         heard = await self._hub.read(read_heartbeats)
-        limit = self._hub.clock.now() - dt.timedelta(seconds=SUSPECT_AFTER_S)
+        limit = self._hub.clock.now() - dt.timedelta(
+            seconds=self._hub.limits.scheduling.suspect_after_s
+        )
         for name, at in heard.items():
             cluster = self._fleet.get(name)
             if cluster is None or cluster.heartbeat_at == at:

@@ -165,19 +165,6 @@ def with_report(cluster: Cluster, capacity: Mapping[str, Any]) -> Cluster:
     )
 
 
-def with_state_of(cluster: Cluster, row: Mapping[str, Any]) -> Cluster:
-    """The same cluster as its `clusters` row now declares it, with the report it already has."""
-    return replace(
-        cluster,
-        labels=row.get("labels") or {},
-        taints=selectors.read_taints(row.get("taints")),
-        cordoned=bool(row.get("cordoned")),
-        joined=row.get("joined_at") is not None,
-        leaving=bool(row.get("leaving")),
-        heartbeat_at=row.get("heartbeat_at"),
-    )
-
-
 def pool(
     labels: Mapping[str, str],
     resources: Sequence[str],

@@ -6,7 +6,7 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -14,10 +14,10 @@ import orjson
 from hub.domain import demand as demands, shape
 from hub.domain.demand import Demand
 from hub.domain.flavors import Market
-from hub.domain.fleet import Cluster, cluster_from_rows, with_state_of
+from hub.domain.fleet import Cluster, cluster_from_rows
 from hub.domain.plan import Plan, Reason, Refusal
 from hub.domain.queueing import Entry
-from hub.domain.quota import EVERYTHING, ClusterQueue
+from hub.domain.quota import ClusterQueue
 from hub.domain.selectors import LabelSelector
 from hub.domain.snapshot import Snapshot
 from hub.domain.waiting import Waiting
@@ -48,7 +48,8 @@ class HeldBack:
 class ScheduleIndex:
     """Queues with who waits in them, quota with what is charged, the fleet with what is promised."""
 
-    def __init__(self, missing_selector: LabelSelector | None = EVERYTHING) -> None:
+    def __init__(self, missing_selector: LabelSelector | None, suspect_after_s: float) -> None:
+        self._suspect_after_s = suspect_after_s
         self.routes = Routes(missing_selector)
         self.waiting = Waiting()
         self.keys = PoolKeys()
@@ -129,33 +130,34 @@ class ScheduleIndex:
         for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
             self.members.drop(name)
         for row, capacity in news.clusters:
-            self._put_cluster(row, capacity)
+            self._put_cluster(row, capacity, news.read_at)
         for name, at in news.heartbeats.items():
             cluster = self.members.clusters.get(name)
             if cluster is not None and cluster.heartbeat_at != at:
-                self._declare(cluster, {**_declared(cluster), "heartbeat_at": at})
+                self.members.declare(replace(cluster, heartbeat_at=at))
+                if self._was_silent(cluster, news.read_at):
+                    self.waiting.wake_all_for_room()
 
-    def _put_cluster(self, row: Mapping[str, Any], capacity: bytes | None) -> None:
+    def _put_cluster(
+        self, row: Mapping[str, Any], capacity: bytes | None, now: dt.datetime | None
+    ) -> None:
         present = self.members.clusters.get(row["name"])
         try:
             report = None if capacity is None else orjson.loads(capacity)
             cluster = cluster_from_rows(row, report)
         except Exception:  # noqa: BLE001 - a report that can not be read must not stop the others
             cluster = cluster_from_rows(row, None)
-        if present is None or _declared(present) != _declared(cluster):
+        changed = present is None or _declared(present) != _declared(cluster)
+        if changed or self._was_silent(present, now):
             self.waiting.wake_all_for_room()
         self.members.put(cluster)
 
-    def _declare(self, cluster: Cluster, row: Mapping[str, Any]) -> None:
-        """Only the heartbeat moved: worth a look only if the cluster had been silent."""
-        changed = with_state_of(cluster, row)
-        silent = cluster.heartbeat_at is None or (
-            changed.heartbeat_at is not None
-            and (changed.heartbeat_at - cluster.heartbeat_at).total_seconds() > _SILENT_S
-        )
-        self.members.declare(changed)
-        if silent:
-            self.waiting.wake_all_for_room()
+    def _was_silent(self, cluster: Cluster | None, now: dt.datetime | None) -> bool:
+        """May workloads have been refused because of the silence that is over now?"""
+        if cluster is None or now is None:
+            return False
+        at = cluster.heartbeat_at
+        return at is None or (now - at).total_seconds() > self._suspect_after_s
 
     def _apply_workload(self, row: Standing) -> None:
         if row.state == State.PENDING:
@@ -318,7 +320,6 @@ class ScheduleIndex:
 
 
 _LEFT_OUT: Final = "JobNeedsOneCluster"
-_SILENT_S: Final = 45.0
 _MOST_DEMANDS: Final = 50_000
 
 

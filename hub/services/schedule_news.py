@@ -34,6 +34,7 @@ class News:
     clusters_gone: frozenset[str] = frozenset()
     heartbeats: dict[str, dt.datetime | None] = field(default_factory=dict)
     keys: PoolKeys | None = None
+    read_at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Known(NamedTuple):
 
 def read_all(unit: Unit) -> News:
     """Everything there is."""
-    news = News(whole=True, keys=pool_keys.load(unit))
+    news = News(whole=True, keys=pool_keys.load(unit), read_at=unit.now)
     news.rules = schedule.rules(unit, KINDS)
     news.clusters = _clusters(unit, None)
     news.workloads = list(schedule.considered(unit))
@@ -72,7 +73,8 @@ def read_news(
     heartbeats: bool = True,
 ) -> News:
     """What a change touched, and when each agent was last heard (which enters no feed)."""
-    news = News(heartbeats=schedule.heartbeats(unit) if heartbeats else {})
+    heard = schedule.heartbeats(unit) if heartbeats else {}
+    news = News(heartbeats=heard, read_at=unit.now)
     if pool_keys.SETTING in keys.get("settings", ()):
         news.keys = pool_keys.load(unit)
     if uids := keys.get("objects"):

@@ -37,15 +37,19 @@ class Scheduler:
         self._term = term
         everything = hub.limits.intake.missing_namespace_selector == "Everything"
         self._missing_selector = EVERYTHING if everything else None
-        self.index = ScheduleIndex(self._missing_selector)
+        self.index = self._new_index()
         self.loaded = False  # set False after a fault: what was decided may or may not be written
         self.placed_total = 0
         self._notes: tuple[str, ...] = ()
         self._heard_at = -HEARTBEATS_EVERY_S
 
+    def _new_index(self) -> ScheduleIndex:
+        suspect_after_s = self._hub.limits.scheduling.suspect_after_s
+        return ScheduleIndex(self._missing_selector, suspect_after_s)
+
     async def load(self) -> None:
         """Read everything anew."""
-        index = ScheduleIndex(self._missing_selector)
+        index = self._new_index()
         index.apply(await self._hub.read(schedule_news.read_all))
         self.index = index
         self.loaded = True

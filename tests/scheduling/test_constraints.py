@@ -1,5 +1,6 @@
 """Which clusters a live Job may go to: annotations, cordons, silence, clusters set aside, taints."""
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,10 @@ async def test_a_cordoned_cluster_gets_nothing_until_it_is_uncordoned(tmp_path: 
         assert (await hub.job(uid))["state"] == "Placed"
 
 
-async def test_a_silent_cluster_gets_nothing_until_it_is_heard_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written_late_s", [0, 20])
+async def test_a_silent_cluster_gets_nothing_until_it_is_heard_again(
+    tmp_path: Path, written_late_s: int
+) -> None:
     """After 45 s of silence a cluster is suspect; a heartbeat, which enters no feed, ends that."""
     async with running(tmp_path) as hub:
         await hub.cluster("only", a_pool(cpu="4"))
@@ -65,8 +69,8 @@ async def test_a_silent_cluster_gets_nothing_until_it_is_heard_again(tmp_path: P
         (uid,) = await hub.apply(a_job("one"))
         await hub.settle()
         assert "silent for 60 s" in (await hub.job(uid))["message"]
-        now = hub.clock.now()
-        await hub.hub.db.write(lambda unit: clusters.beat(unit, {"only": now}))
+        at = hub.clock.now() - dt.timedelta(seconds=written_late_s)
+        await hub.hub.db.write(lambda unit: clusters.beat(unit, {"only": at}))
         hub.clock.advance(2)
         await hub.settle()
         assert (await hub.job(uid))["state"] == "Placed"
