@@ -1,6 +1,7 @@
 """What the documentation tells people to type works."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +14,16 @@ from tests.house import commands, sources
 BLOCKS = commands.blocks()
 
 
-def _marked(mark: str) -> list[object]:
-    return [pytest.param(block, id=str(block)) for block in BLOCKS if block.mark == mark]
+def _marked(mark: str) -> list[commands.Block]:
+    return [block for block in BLOCKS if block.mark == mark]
 
 
-def _run(block: commands.Block, **environment: str) -> None:
+def _run(script: str, **environment: str) -> None:
+    for name in commands.programs(script):
+        if shutil.which(name) is None:
+            pytest.skip(f"{name} is not on PATH")
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.script],
+        ["bash", "-euo", "pipefail", "-c", script],
         cwd=sources.REPOSITORY,
         env={
             **os.environ,
@@ -32,7 +36,7 @@ def _run(block: commands.Block, **environment: str) -> None:
         timeout=180,
         check=False,
     )
-    assert done.returncode == 0, f"{block}\n{block.script}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +54,14 @@ def test_blocks_are_found_with_their_marks() -> None:
     assert (two.mark, two.script) == ("", "ls\n")
 
 
+def test_a_python_block_runs_as_a_program() -> None:
+    """A Python block becomes a program of its own within the page's shell."""
+    (block,) = commands.blocks_of(Path("page.md"), "<!-- run -->\n```python\nprint(1)\n```\n")
+    assert block.script == "python - <<'PYTHON'\nprint(1)\nPYTHON\n"
+
+
 def test_every_block_says_whether_it_is_run() -> None:
-    """Each shell block in the documentation is run by a test or says why not."""
+    """Each block of commands in the documentation is run by a test or says why not."""
     known = ("run", "run: fleet")
     unmarked = [
         str(b) for b in BLOCKS if b.mark not in known and not b.mark.startswith("not run: ")
@@ -61,19 +71,20 @@ def test_every_block_says_whether_it_is_run() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("block", _marked("run"))
+@pytest.mark.parametrize("block", _marked("run"), ids=str)
 def test_a_command_block_runs(block: commands.Block, tmp_path: Path) -> None:
     """A block marked `run` ends with success from a fresh checkout."""
-    _run(block, HOME=str(tmp_path))
+    _run(block.script, HOME=str(tmp_path))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("block", _marked("run: fleet"))
-def test_a_command_block_runs_beside_a_fleet(block: commands.Block, fleet: RunningFleet) -> None:
-    """A block marked `run: fleet` ends with success against the embedded fleet."""
+@pytest.mark.parametrize("page", sorted({b.page for b in _marked("run: fleet")}), ids=str)
+def test_the_blocks_of_a_page_run_beside_a_fleet(page: Path, fleet: RunningFleet) -> None:
+    """The blocks marked `run: fleet` of a page end with success, in order, in one shell."""
+    blocks = [block for block in _marked("run: fleet") if block.page == page]
     _run(
-        block,
+        commands.session(blocks),
         ROADSTEAD_DATA=str(fleet.folder),
         KUBECONFIG=str(fleet.kubeconfig("hub")),
         HOME=str(fleet.folder),

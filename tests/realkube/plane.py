@@ -143,6 +143,10 @@ class Plane:
             "create", "clusterrolebinding", f"{namespace}-{account}",
             f"--clusterrole={cluster_role}", f"--serviceaccount={namespace}:{account}",
         )  # fmt: skip
+        return self.kubeconfig_of(account, namespace=namespace)
+
+    def kubeconfig_of(self, account: str, *, namespace: str = "default") -> Path:
+        """A kubeconfig whose bearer is a service account that is there already."""
         token = self.kubectl("create", "token", account, "-n", namespace).strip()
         config = yaml.safe_load(self.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": token}

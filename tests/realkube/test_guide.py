@@ -1,8 +1,9 @@
 """The guide on real control planes: hub cluster and three members with RBAC on, kubectl throughout.
 
 The hub runs beside them with the CRDs it installs itself and the admission policy of
-`deploy/hub-cluster`; each member gets the queue kinds and its agent. The story ends where it ends on
-the embedded fleet: the same cluster, score, six conditions, and the Job's completion on the hub.
+`deploy/hub-cluster`; each member gets the queue kinds, and its agent the rights of `deploy/member`. The
+story ends where it ends on the embedded fleet: the same cluster, score, six conditions, and the Job's
+completion on the hub.
 """
 
 import contextlib
@@ -50,6 +51,7 @@ def test_the_guide_runs_on_real_control_planes(real_fleet, tmp_path):
     for member in planes.members.values():
         for path in crds:
             member.kubectl("apply", "--server-side", "-f", str(path))
+        member.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "member"))
     with _hub_and_agents(planes, tmp_path) as hub:
         until(lambda: "resourceplacements" in planes.hub.kubectl("api-resources"), 60, "CRDs")
         for path in FILES:
@@ -108,7 +110,7 @@ def _hub_and_agents(planes, folder: Path) -> Iterator[Client]:
             start(
                 "agent",
                 f"--hub={server}",
-                f"--kubeconfig={plane.kubeconfig}",
+                f"--kubeconfig={plane.kubeconfig_of('agent', namespace='roadstead')}",
                 f"--credential={folder / name}.credential",
                 f"--join-token={token}",
             )
