@@ -63,6 +63,7 @@ class Request:
     fair: bool = False
     can_hold: CanHold | None = None
     resume: Tried = ()
+    keep: tuple[Mapping[str, str], ...] = ()  # per pod set and resource: the only flavor looked at
     groups: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()  # prefixes of resources that are not counted
     ignore_undeclared: bool = False
@@ -223,6 +224,8 @@ class _Searching:
         last = len(group.flavors) - 1
         index = self._first(members[0], resource)
         for index in range(index, len(group.flavors)):  # noqa: B020 - the last index tried is needed
+            if not self._may_use(members, group.flavors[index], resource):
+                continue
             flavor, outlook, outlooks, why = self._try(members, group.flavors[index], amounts)
             if why is not None:
                 misses.append(why)
@@ -240,6 +243,10 @@ class _Searching:
         if best.outlook.mode is not Mode.FIT:
             self._why.append(_least(request.pod_sets[members[0]].name, misses))
         return best._replace(tried=-1 if index >= last else index)
+
+    def _may_use(self, members: list[int], name: str, resource: str) -> bool:
+        keep = self._request.keep
+        return not keep or any(keep[index].get(resource) == name for index in members)
 
     def _first(self, index: int, resource: str) -> int:
         resume = self._request.resume

@@ -76,9 +76,14 @@ class Nominator:
         self._ground = ground
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
 
-    def nominate(self, who: Contender, tried: Tried = ()) -> Nominee:
-        """Full size if it fits or may preempt, else the most pods that do, else why not."""
-        full = self._at_size(who, who.pod_sets, tried)
+    def nominate(
+        self, who: Contender, tried: Tried = (), keep: Assignment | None = None
+    ) -> Nominee:
+        """Full size if it fits or may preempt, else the most pods that do, else why not.
+
+        With `keep` no other flavors are looked at than those of that assignment.
+        """
+        full = self._at_size(who, who.pod_sets, tried, keep)
         if full.victims or full.search.mode is Mode.FIT:
             return full
         if self._rules.partial and partial.may_shrink(who.pod_sets):
@@ -87,14 +92,20 @@ class Nominator:
                 reduced = tuple(
                     replace(p, count=n) for p, n in zip(who.pod_sets, counts, strict=True)
                 )
-                found = self._at_size(who, reduced, tried)
+                found = self._at_size(who, reduced, tried, keep)
                 return found if found.victims or found.search.mode is Mode.FIT else None
 
             return partial.largest(who.pod_sets, admissible) or full
         return full
 
-    def _at_size(self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried) -> Nominee:
-        found = self._search(who, pod_sets, tried)
+    def _at_size(
+        self,
+        who: Contender,
+        pod_sets: Sequence[PodSet],
+        tried: Tried,
+        keep: Assignment | None,
+    ) -> Nominee:
+        found = self._search(who, pod_sets, tried, keep)
         if found.asks is not None and self._ground is not None:  # only clusters were missing
             reason, message = self._ground.explain(who, pod_sets, found.asks)
             return Nominee(replace(found, reason=reason, message=message))
@@ -104,7 +115,9 @@ class Nominator:
         victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
         return Nominee(found, tuple(victims))
 
-    def _search(self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried) -> Search:
+    def _search(
+        self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried, keep: Assignment | None
+    ) -> Search:
         standing, ground = self._standing, self._ground
         can_hold: CanHold | None = None
         if ground is not None:
@@ -121,6 +134,7 @@ class Nominator:
                 fair=self._rules.fair,
                 can_hold=can_hold,
                 resume=tried,
+                keep=tuple(dict(p.flavors) for p in keep.pod_sets) if keep else (),
                 groups=self._groups.get(who.uid, ()),
                 excluded=self._rules.excluded,
                 ignore_undeclared=self._rules.ignore_undeclared,

@@ -96,9 +96,9 @@ class Rounds:
                 refused.append(attempt)
         return attempts, refused
 
-    def nominate_again(self, who: Contender) -> Nominee:
-        """The same head on what the round has become."""
-        return self._nominator.nominate(who, self._tried.get(who.uid, ()))
+    def nominate_again(self, attempt: Attempt) -> Nominee:
+        """The same head, with the flavors it has, on what the round has become."""
+        return self._nominator.nominate(attempt.who, keep=attempt.search.assignment)
 
     def order(self, attempts: list[Attempt]) -> Iterator[Attempt]:
         """Heads in the order in which they are processed."""
@@ -132,6 +132,8 @@ class Rounds:
             self._tried.pop(who.uid, None)  # once there is room all flavors are tried
             for victim in attempt.victims:
                 self._mark_evicted(victim.holder)
+        elif attempt.verdict == SKIPPED or attempt.outcome is Outcome.GATED:
+            self._tried.pop(who.uid, None)  # it did not fail on its flavors
         elif attempt.search.tried:
             self._tried[who.uid] = attempt.search.tried
         strict = line.queue.strict
@@ -206,7 +208,7 @@ class _Round:
         True where it would fit then: it waits, and what it asks for is kept for it meanwhile.
         """
         with self._standing.without(self._claimed.values()):
-            nominee = self._rounds.nominate_again(attempt.who)
+            nominee = self._rounds.nominate_again(attempt)
         if nominee.search.mode is Mode.FIT:
             attempt.nominee = nominee
             self._take(attempt.who.queue, nominee.search.assignment)

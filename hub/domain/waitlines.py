@@ -10,21 +10,24 @@ from collections.abc import Iterable, Mapping
 
 from hub.domain.quota import ClusterQueue
 from hub.domain.requeue import Where
+from hub.domain.shape import shape_hash
 from hub.domain.standing import Contender, Identity
 
 _Key = tuple[bool, int, int, Identity]
+_Class = tuple[object, ...]
 
 
 class Waitline:
     """One ClusterQueue's heap and park. `ranks` is None where history does not count."""
 
-    __slots__ = ("_heap", "_sticky", "parked", "queue", "ranks")
+    __slots__ = ("_heap", "_refused", "_sticky", "parked", "queue", "ranks")
 
     def __init__(self, queue: ClusterQueue, ranks: Mapping[str, float] | None = None) -> None:
         self.queue = queue
         self.ranks = ranks
         self.parked: dict[str, Contender] = {}
         self._sticky: set[str] = set()
+        self._refused: set[_Class] = set()  # what holds of one holds of its equals
         self._heap: list[tuple[_Key, Contender]] = []
 
     def __len__(self) -> int:
@@ -40,9 +43,15 @@ class Waitline:
         heapq.heapify(self._heap)
 
     def pop(self) -> Contender | None:
-        """Take the head, if there is one."""
-        if not self._heap:
-            return None
+        """Take the head, if there is one; equals of what was refused are parked on the way."""
+        while self._heap:
+            who = self._take()
+            if not self._refused or who.uid in self._sticky or _alike(who) not in self._refused:
+                return who
+            self.parked[who.uid] = who
+        return None
+
+    def _take(self) -> Contender:
         if self.ranks is None:
             return heapq.heappop(self._heap)[1]
         at = min(range(len(self._heap)), key=self._ranked)
@@ -68,16 +77,19 @@ class Waitline:
 
     def wake(self) -> None:
         """Something changed in the cohort's tree: the turn of the parked may come again."""
+        self._refused.clear()
         if self.parked:
             woken, self.parked = self.parked, {}
             self.extend(woken.values())
 
-    def park_equals(self, alike: Iterable[Contender]) -> None:
-        """What holds of one holds of its equals: park them without a turn of their own."""
-        gone = {who.uid for who in alike}
-        self.parked.update((who.uid, who) for _, who in self._heap if who.uid in gone)
-        self._heap = [item for item in self._heap if item[1].uid not in gone]
-        heapq.heapify(self._heap)
+    def park_equals(self, who: Contender) -> None:
+        """What was refused to one is refused to its equals until the next wake: none has a turn."""
+        self._refused.add(_alike(who))
 
     def _key(self, who: Contender) -> _Key:
         return who.uid not in self._sticky, -who.priority, who.queued_at, who.identity
+
+
+def _alike(who: Contender) -> _Class:
+    """What a verdict on flavors and victims depends on, besides the queue."""
+    return who.priority, shape_hash(who.pod_sets), tuple(sorted(who.annotations.items()))

@@ -1,6 +1,7 @@
 """Playing rounds on a scene: from records to the latest decision for everyone who waits."""
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from hub.domain import eligibility
 from hub.domain.admission_fair import Ranks
@@ -9,12 +10,15 @@ from hub.domain.flavors import Market
 from hub.domain.fleet import in_units
 from hub.domain.plan import Reason
 from hub.domain.quota import Usage
+from hub.domain.requeue import Outcome, Where
 from hub.domain.rounds import ADMITTED, Attempt, Rounds
 from hub.domain.standing import Contender, Standing
 from hub.domain.waitlines import Waitline
 from hub.offline.fleet import Grounds
 from hub.offline.scene import Scene
 from shared.resources import PodSet
+
+_OF_EQUALS: Final = (Outcome.NO_FIT, Outcome.NO_CANDIDATES)
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +35,9 @@ class Engine:
     def round(self, now: int) -> list[Attempt]:
         """One round; what is admitted counts against its LocalQueue at once."""
         attempts = self.rounds.run(now)
+        for attempt in attempts:
+            if attempt.where is Where.PARKED and attempt.outcome in _OF_EQUALS:
+                self.lines[attempt.who.queue].park_equals(attempt.who)
         if self.ranks is not None:
             for attempt in attempts:
                 if attempt.verdict == ADMITTED:

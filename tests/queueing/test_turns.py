@@ -1,0 +1,132 @@
+"""What a round leaves to the next: flavors, reservations, victims, equals (queueing 1.2, 2.1)."""
+
+import pytest
+
+from tests.queueing.scenes import Q, a_flavor, a_holder, a_queue, a_workload, play, pods
+
+_TWO = [a_flavor("f1"), a_flavor("f2")]
+
+
+def _a_race(rounds: int) -> tuple:
+    """x reserves what it may not take back; a, which borrows, loses the race for flavor f1."""
+    return play(
+        _TWO,
+        a_queue("x", {"f1": 4}, "all"),
+        a_queue("y", {"f1": 4, "f2": 0}, "all"),
+        a_queue("a", {"f1": 0, "f2": 4}, "all"),
+        a_holder("hx", "x", 2, flavor="f1"),
+        a_holder("hy", "y", 4, flavor="f1"),
+        a_workload("wx", "x", 4, prio=9),
+        a_workload("wa", "a", 2),
+        rounds=rounds,
+    )  # fmt: skip
+
+
+def test_a_skipped_head_starts_again_from_the_first_flavor() -> None:
+    """A head that lost a race did not fail on its flavors: its next turn starts from the first."""
+    # what x has reserved is free again once the round is over: x itself is parked
+    first = _a_race(1)
+    assert first.verdict("wx") == ("pending", "parked")
+    assert first.verdict("wa") == ("skipped", "heap")
+    second = _a_race(2)
+    assert second.verdict("wa")[0] == "admitted"
+    assert second.flavor("wa") == "f1"
+
+
+@pytest.mark.parametrize(
+    ("nominal", "used", "asked", "kept"),
+    [
+        (Q(4), 0, 4, 4),  # inside nominal: min(4, 4 - 0)
+        (Q(4), 1, 3, 3),  # min(3, 4 - 1)
+        (Q(4, 1), 2, 3, 3),  # borrowing: min(3, 4 + 1 - 2)
+        (Q(4, 1), 3, 3, 2),  # borrowing: min(3, 4 + 1 - 3)
+        (Q(4), 3, 3, 3),  # borrowing without a limit: all of it
+    ],
+)
+def test_what_a_head_without_candidates_keeps(
+    nominal: Q, used: int, asked: int, kept: int
+) -> None:
+    """Step 5c: it keeps min(request, nominal - usage), borrowing up to its limit, from borrowers."""
+    for more, verdict in ((0, "admitted"), (1, "skipped")):
+        # spare quota lies in z: just what is kept, and what the borrower asks for
+        free = kept + 1 - more
+        played = play(
+            a_queue("x", nominal, "all"),
+            a_queue("z", 20, "all"),
+            a_queue("b", 0, "all"),
+            a_holder("hx", "x", used) if used else [],
+            a_holder("hz", "z", 20 + nominal.nominal - used - free),
+            a_workload("wx", "x", asked, prio=1),
+            a_workload("wb", "b", 1),
+        )
+        if played.verdict("wx")[0] == "admitted":
+            continue  # it is not short at all: nothing to be kept
+        assert played.verdict("wb")[0] == verdict, (free, kept)
+
+
+def test_overlapping_heads_look_for_other_victims() -> None:
+    """With the first choice claimed by an earlier head, the next takes others if there are any."""
+    played = play(
+        a_queue("a", 4, "all", reclaim="Any"),
+        a_queue("b", 4, "all", reclaim="Any"),
+        a_queue("c", 0, "all"),
+        a_holder("c1", "c", 4, since=-60),
+        a_holder("c2", "c", 4, since=-30),
+        a_workload("wa", "a", 4, age=10),
+        a_workload("wb", "b", 4, age=5),
+    )
+    assert played.victims("wa") == {"c2": "InCohortReclamation"}
+    assert played.victims("wb") == {"c1": "InCohortReclamation"}
+
+
+def test_looking_again_keeps_the_flavor() -> None:
+    """What an overlapping head is recomputed for is the flavor it was nominated with."""
+    # MayStopSearch stops wb at f1, whose victim is wa's; f2 is free, but for its next turn.
+    policy = {"reclaim": "Any", "flavorFungibility": {"whenCanPreempt": "MayStopSearch"}}
+    played = play(
+        _TWO,
+        a_queue("a", {"f1": 4, "f2": 0}, "all", **policy),
+        a_queue("b", {"f1": 4, "f2": 4}, "all", **policy),
+        a_queue("c", {"f1": 0, "f2": 0}, "all"),
+        a_holder("c1", "c", 8, flavor="f1"),
+        a_workload("wa", "a", 4, age=10),
+        a_workload("wb", "b", 4, age=5),
+    )
+    assert played.victims("wa") == {"c1": "InCohortReclamation"}
+    assert played.verdict("wb") == ("skipped", "heap")
+
+
+def test_equals_of_what_was_refused_have_no_turn() -> None:
+    """1.2 (d): NoFit parks the equals behind the head too; the next turn is another one's."""
+    scene = (
+        a_queue("q", 2),
+        [a_workload(f"big{n}", "q", 3, age=90 - n) for n in range(5)],
+        a_workload("small", "q", 1, age=1),
+    )
+    assert play(*scene, rounds=1).admitted() == set()
+    assert play(*scene, rounds=2).admitted() == {"small"}
+
+
+def test_a_strict_head_blocks_its_queue_in_every_round() -> None:
+    """StrictFIFO: what does not fit is popped again each round, and nothing behind it has a turn."""
+    played = play(
+        a_queue("q", 2, queueingStrategy="StrictFIFO"),
+        a_workload("big", "q", 3, age=9),
+        a_workload("small", "q", 1, age=1),
+        rounds=5,
+    )
+    assert played.verdict("big") == ("pending", "heap")
+    assert played.of("small")["reason"] == "NotConsidered"
+    assert played.of("small")["requeue"] is None
+
+
+def test_fewer_pods_at_the_cost_of_others() -> None:
+    """2.6: the largest size that fits or may preempt; here 10 of 12, with the low priority gone."""
+    played = play(
+        a_queue("q", 10, within="LowerPriority"),
+        a_holder("low", "q", 6, prio=-1),
+        a_workload("w", "q", pod_sets=[pods(1, 12, 4)]),
+        settings={"partialAdmission": True},
+    )
+    assert played.counts("w") == [10]
+    assert played.victims("w") == {"low": "InClusterQueue"}
