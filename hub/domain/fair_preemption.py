@@ -81,11 +81,12 @@ class _Scan:
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
             targets = _Targets(contest, candidates)
+            entitled = self._is_within_nominal()
             while (queue := targets.next()) is not None:
                 if queue is contest.node:
                     if self._take(targets.pop(queue), Cause.IN_QUEUE):
                         return True
-                elif self._is_within_nominal():
+                elif entitled:
                     if self._take(targets.pop(queue), Cause.RECLAMATION):
                         return True
                 elif self._take_by_share(targets, queue, strategy):

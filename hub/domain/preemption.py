@@ -6,7 +6,6 @@ some lower subtree could hold the rest of the request inside its quota, else *pr
 
 from collections.abc import Iterable, Iterator
 from enum import Enum, auto
-from itertools import chain
 from typing import NamedTuple
 
 from hub.domain.cohort import Node
@@ -107,11 +106,11 @@ def _concatenated(
 ) -> list[Candidate]:
     """Evicted ones of each class first, then the live ones of each class."""
 
-    def key(candidate: Candidate) -> tuple[object, ...]:
-        return contest.order(candidate.holder)
+    def in_order(candidates: list[Candidate]) -> list[Candidate]:
+        by_uid = {c.holder.uid: c for c in candidates}
+        return [by_uid[h.uid] for h in contest.sorted(c.holder for c in candidates)]
 
-    classes = [sorted(c, key=key) for c in (hierarchical, by_priority, own)]
-    listed = list(chain.from_iterable(classes))
+    listed = [*in_order(hierarchical), *in_order(by_priority), *in_order(own)]
     return [c for c in listed if c.holder.evicted] + [c for c in listed if not c.holder.evicted]
 
 

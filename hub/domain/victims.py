@@ -98,14 +98,26 @@ class Contest:
         return bool(least) and began is not None and self.limits.now - began < least
 
     def order(self, holder: Holder) -> tuple[object, ...]:
-        """Which candidate goes first: evicted, others' before own, fair rank, then `Limits.order`."""
+        """Which candidate goes first: evicted, others' before own, then `Limits.order`."""
         own = holder.queue == self.who.queue
-        rank = -self.standing.rank(holder) if own else 0.0
         keys = tuple(_ORDERS[name](holder) for name in self.limits.order)
-        return (not holder.evicted, own, rank, *keys, *holder.identity)
+        return (not holder.evicted, own, *keys, *holder.identity)
 
     def sorted(self, candidates: Iterable[Holder]) -> list[Holder]:
-        return sorted(candidates, key=self.order)
+        """Candidates as they are tried. In a queue where history counts, those of the LocalQueue that
+        used more go first; between queues it says nothing, so there such ones only change places.
+        """
+        listed = sorted(candidates, key=self.order)
+        by_usage = {h.queue for h in listed if self.standing.policies[h.queue].by_usage}
+        for queue in sorted(by_usage):
+            places = [at for at, h in enumerate(listed) if h.queue == queue]
+            ranked = sorted(
+                (listed[at] for at in places),
+                key=lambda h: (not h.evicted, -self.standing.rank(h), *self.order(h)),
+            )
+            for at, holder in zip(places, ranked, strict=True):
+                listed[at] = holder
+        return listed
 
     def own_candidates(self) -> list[Holder]:
         """Candidates of its own queue, under withinClusterQueue."""

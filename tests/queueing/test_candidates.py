@@ -1,0 +1,200 @@
+"""Which candidates are taken, in which order, and on which ground (queueing 2.4), worked by hand."""
+
+import pytest
+
+from tests.queueing.scenes import (
+    Q,
+    a_cohort,
+    a_flavor,
+    a_holder,
+    a_local_queue,
+    a_queue,
+    a_workload,
+    play,
+)
+
+
+def test_reclaim_leaves_alone_whoever_came_inside_quota() -> None:
+    """A foreign candidate is skipped once its queue is inside its quota again."""
+    # l1 holds 4 of 2, l2 holds 3 of 2, r1 none of its 4; one of eight is free: three must go.
+    played = play(
+        a_cohort("root"), a_cohort("left", parent="root"), a_cohort("right", parent="root"),
+        a_queue("l1", 2, "left"), a_queue("l2", 2, "left"),
+        a_queue("r1", 4, "right", reclaim="Any"),
+        [a_holder(f"l1-{n}", "l1", 1, since=-10 - n) for n in range(4)],
+        [a_holder(f"l2-{n}", "l2", 1, since=-n) for n in range(3)],
+        a_workload("w", "r1", 4),
+    )  # fmt: skip
+    # l2-0 is the most recent; then l2 holds two of two. l1-0 and l1-1 follow.
+    assert set(played.victims("w")) == {"l2-0", "l1-0", "l1-1"}
+    assert set(played.victims("w").values()) == {"InCohortReclamation"}
+
+
+def test_whoever_is_going_already_goes_first() -> None:
+    """Evicted candidates of any class come before live ones of any."""
+    played = play(
+        a_queue("a", 4, "all", within="LowerPriority", reclaim="Any"),
+        a_queue("b", 4, "all"),
+        a_holder("going", "a", 2, prio=-1, evicted=True),
+        a_holder("b1", "b", 6, prio=-9),
+        a_workload("w", "a", 2),
+    )
+    assert played.victims("w") == {"going": "InClusterQueue"}
+
+
+@pytest.mark.parametrize(
+    ("priority", "expected"),
+    [
+        (0, {"low": "InCohortReclaimWhileBorrowing"}),  # at the threshold
+        (1, {}),  # above it: only without borrowing, and four are more than a has
+    ],
+)
+def test_borrowing_within_a_cohort_up_to_the_threshold(priority: int, expected: dict) -> None:
+    """borrowWithinCohort preempts while borrowing only up to maxPriorityThreshold."""
+    borrow = {"policy": "LowerPriority", "maxPriorityThreshold": 0}
+    played = play(
+        a_queue("a", 2, "all", reclaim="LowerPriority", borrow=borrow),
+        a_queue("b", 6, "all"),
+        a_holder("low", "b", 4, prio=priority),
+        a_holder("high", "b", 4, prio=1),
+        a_workload("w", "a", 4, prio=10),
+    )
+    assert played.victims("w") == expected
+
+
+def test_above_the_threshold_inside_nominal() -> None:
+    """Candidates above the threshold are there for a request that needs no borrowing."""
+    borrow = {"policy": "LowerPriority", "maxPriorityThreshold": 0}
+    played = play(
+        a_queue("a", 4, "all", reclaim="LowerPriority", borrow=borrow),
+        a_queue("b", 4, "all"),
+        a_holder("high", "b", 8, prio=1),
+        a_workload("w", "a", 4, prio=10),
+    )
+    assert played.victims("w") == {"high": "InCohortReclamation"}
+
+
+def test_equal_priority_is_no_lower_priority_while_borrowing() -> None:
+    """reclaim Any reaches equals, borrowing does not: without borrowing four are too many."""
+    played = play(
+        a_queue("a", 2, "all", reclaim="Any", borrow={"policy": "LowerPriority"}),
+        a_queue("b", 6, "all"),
+        a_holder("b1", "b", 8, prio=5),
+        a_workload("w", "a", 4, prio=5),
+    )
+    assert played.victims("w") == {}
+    assert played.verdict("w") == ("pending", "parked")
+
+
+def test_own_queue_while_borrowing() -> None:
+    """With nobody to reclaim from, its own lower priorities go although it borrows."""
+    played = play(
+        a_queue("a", 2, "all", within="LowerPriority"),
+        a_queue("b", 4, "all"),
+        a_holder("a1", "a", 3, prio=-1),
+        a_holder("b1", "b", 3),
+        a_workload("w", "a", 2),
+    )
+    assert played.victims("w") == {"a1": "InClusterQueue"}
+
+
+def test_nothing_is_preempted_that_would_not_suffice() -> None:
+    """Where all candidates together do not make room, none is touched."""
+    played = play(
+        a_queue("a", 4, "all", within="LowerPriority", reclaim="LowerPriority"),
+        a_queue("b", 2, "all"),
+        a_holder("a1", "a", 1, prio=-1),
+        a_holder("a2", "a", 3, prio=9),
+        a_holder("b1", "b", 2, prio=-1),
+        a_workload("w", "a", 3),
+    )
+    assert played.victims("w") == {}
+
+
+def test_a_whole_small_set_rather_than_one_needless_large() -> None:
+    """Fill-back goes from the second-last taken to the first: what is not needed is given back."""
+    # taken by priority: s1, s2, s3 (1 each), then big (4): with big gone s3, s2, s1 come back
+    small = [a_holder(f"s{n}", "q", 1, prio=-4 + n) for n in (1, 2, 3)]
+    played = play(
+        a_queue("q", 7, within="LowerPriority"),
+        small,
+        a_holder("big", "q", 4, prio=0),
+        a_workload("w", "q", 4, prio=1),
+    )
+    assert played.victims("w") == {"big": "InClusterQueue"}
+
+
+def test_lending_limits_of_cohorts() -> None:
+    """A cohort that lends 3 of 15 keeps 12: its queue sees 30, its neighbour 18, and 16 once it borrows."""
+    root = (
+        a_cohort("root", 10),
+        a_cohort("left", Q(10, None, 3), "root"),
+        a_cohort("right", parent="root"),
+        a_queue("l", 5, "left"),
+        a_queue("r", 5, "right"),
+    )
+    idle = play(*root)
+    assert idle.potential("l", "r") == ["30", "18"]
+    busy = play(*root, a_holder("h", "l", 14))
+    assert busy.available("l", "r") == ["16", "16"]
+
+
+def test_lending_limit_protects_what_is_not_lent() -> None:
+    """What a queue does not lend cannot have been borrowed: nobody is preempted for it."""
+    played = play(
+        a_queue("keeper", Q(6, None, 2), "all", reclaim="Any"),
+        a_queue("taker", 2, "all"),
+        a_holder("t", "taker", 4),
+        a_workload("fits", "keeper", 4),
+    )
+    assert played.verdict("fits") == ("admitted", None)
+
+
+@pytest.mark.parametrize(
+    ("preference", "flavor", "decision"),
+    [
+        (None, "f1", "admitted"),
+        ("BorrowingOverPreemption", "f1", "admitted"),
+        ("PreemptionOverBorrowing", "f2", "preempting"),
+    ],
+)
+def test_borrow_or_preempt(preference: str | None, flavor: str, decision: str) -> None:
+    """With both policies TryNextFlavor the preference says: borrow in f1, or preempt in f2."""
+    fungibility = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}
+    if preference:
+        fungibility["preference"] = preference
+    played = play(
+        a_flavor("f1"), a_flavor("f2"),
+        a_queue("a", {"f1": 0, "f2": 2}, "all", within="LowerPriority", flavorFungibility=fungibility),
+        a_queue("b", {"f1": 2, "f2": 0}, "all"),
+        a_holder("low", "a", 2, flavor="f2", prio=-1),
+        a_workload("w", "a", 2),
+    )  # fmt: skip
+    assert (played.flavor("w"), played.of("w")["decision"]) == (flavor, decision)
+
+
+def _history(name: str, used: int, queue: str) -> dict:
+    consumed = {"consumedResources": {"cpu": str(used)}, "lastUpdate": "2026-01-01T00:00:00Z"}
+    status = {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": consumed}}
+    return a_local_queue(name, queue, status=status)
+
+
+def test_the_local_queue_that_used_more_gives_first() -> None:
+    """2.7: among victims of one queue the higher usage goes first, before the lower priority."""
+    by_usage = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
+    settings = {"admissionFairSharing": {"usageHalfLifeTime": "1h"}}
+    holders = [
+        a_holder("of-much", "b", 4, prio=1, local_queue="much"),
+        a_holder("of-little", "b", 4, prio=0, local_queue="little"),
+    ]
+    histories = [_history("much", 10, "b"), _history("little", 5, "b")]
+    own = play(
+        a_queue("b", 8, within="LowerPriority", **by_usage), histories, holders,
+        a_workload("w", "b", 4, prio=2), settings=settings,
+    )  # fmt: skip
+    assert own.victims("w") == {"of-much": "InClusterQueue"}
+    foreign = play(
+        a_queue("a", 4, "all", reclaim="Any"), a_queue("b", 4, "all", **by_usage),
+        histories, holders, a_workload("w", "a", 4, prio=2), settings=settings,
+    )  # fmt: skip
+    assert foreign.victims("w") == {"of-much": "InCohortReclamation"}
