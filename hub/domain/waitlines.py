@@ -2,7 +2,8 @@
 
 Order: sticky preemptors, then fair-admission rank where the queue asks for it, priority descending,
 queue-order timestamp, uid. A rank may change while others are admitted, so there the next is sought
-anew.
+anew. Equal workloads share a lane: what is refused to one is refused to all of them at once, so that
+parking and waking cost as much as there are lanes, however many wait.
 """
 
 import heapq
@@ -17,79 +18,156 @@ _Key = tuple[bool, int, int, Identity]
 _Class = tuple[object, ...]
 
 
+class _Lane:
+    """Equal workloads in order. `refused`: until the next wake none of them has a turn."""
+
+    __slots__ = ("entries", "local_queue", "refused")
+
+    def __init__(self, local_queue: str) -> None:
+        self.entries: list[tuple[_Key, Contender]] = []
+        self.local_queue = local_queue
+        self.refused = False
+
+
 class Waitline:
     """One ClusterQueue's heap and park. `ranks` is None where history does not count."""
 
-    __slots__ = ("_heap", "_refused", "_sticky", "parked", "queue", "ranks")
+    __slots__ = ("_heads", "_lanes", "_sticky", "_waiting", "parked", "queue", "ranks")
 
     def __init__(self, queue: ClusterQueue, ranks: Mapping[str, float] | None = None) -> None:
         self.queue = queue
         self.ranks = ranks
-        self.parked: dict[str, Contender] = {}
+        self.parked: dict[str, Contender] = {}  # one by one
         self._sticky: set[str] = set()
-        self._refused: set[_Class] = set()  # what holds of one holds of its equals
-        self._heap: list[tuple[_Key, Contender]] = []
+        self._lanes: dict[_Class, _Lane] = {}
+        self._heads: list[
+            tuple[_Key, _Class]
+        ] = []  # of lanes; one that is its lane's no more is stale
+        self._waiting = 0
 
     def __len__(self) -> int:
-        return len(self._heap)
+        """How many wait, parked or not."""
+        return self._waiting
 
     def push(self, who: Contender) -> None:
         """Its turn may come."""
-        heapq.heappush(self._heap, (self._key(who), who))
+        self._waiting += 1
+        self._enter(who)
 
     def extend(self, many: Iterable[Contender]) -> None:
         """The turn of all of these may come."""
-        self._heap.extend((self._key(who), who) for who in many)
-        heapq.heapify(self._heap)
+        touched = set()
+        for who in many:
+            self._waiting += 1
+            of = self._class_of(who)
+            self._lane(of, who).entries.append((self._key(who), who))
+            touched.add(of)
+        for of in touched:
+            heapq.heapify(self._lanes[of].entries)
+            self._show(of)
+
+    def discard(self, who: Contender) -> None:
+        """It waits no longer. Costs as much as its lane is long."""
+        if self.parked.pop(who.uid, None) is None:
+            of = self._class_of(who)
+            lane = self._lanes.get(of)
+            if lane is None or not any(w.uid == who.uid for _, w in lane.entries):
+                return
+            lane.entries = [item for item in lane.entries if item[1].uid != who.uid]
+            heapq.heapify(lane.entries)
+            self._show(of)
+        self._sticky.discard(who.uid)
+        self._waiting -= 1
 
     def pop(self) -> Contender | None:
-        """Take the head, if there is one; equals of what was refused are parked on the way."""
-        while self._heap:
-            who = self._take()
-            if not self._refused or who.uid in self._sticky or _alike(who) not in self._refused:
-                return who
-            self.parked[who.uid] = who
-        return None
-
-    def _take(self) -> Contender:
+        """Take the head, if there is one."""
         if self.ranks is None:
-            return heapq.heappop(self._heap)[1]
-        at = min(range(len(self._heap)), key=self._ranked)
-        _, who = self._heap.pop(at)
-        heapq.heapify(self._heap)
+            while self._heads:
+                key, of = heapq.heappop(self._heads)
+                if self._is_head(key, of):
+                    return self._take(of)
+            return None
+        self._heads = [head for head in set(self._heads) if self._is_head(*head)]
+        if not self._heads:
+            return None
+        return self._take(min(self._heads, key=self._ranked)[1])
+
+    def _take(self, of: _Class) -> Contender:
+        _, who = heapq.heappop(self._lanes[of].entries)
+        self._waiting -= 1
+        self._show(of)
         return who
 
-    def _ranked(self, at: int) -> tuple[float, _Key]:
+    def _is_head(self, key: _Key, of: _Class) -> bool:
+        lane = self._lanes.get(of)
+        return (
+            lane is not None
+            and not lane.refused
+            and bool(lane.entries)
+            and lane.entries[0][0] == key
+        )
+
+    def _ranked(self, head: tuple[_Key, _Class]) -> tuple[float, _Key]:
         assert self.ranks is not None
-        key, who = self._heap[at]
-        return self.ranks.get(f"{who.namespace}/{who.local_queue}", 0.0), key
+        return self.ranks.get(self._lanes[head[1]].local_queue, 0.0), head[0]
 
     def put_back(self, who: Contender, where: Where, *, sticky: bool = False) -> None:
         """After an attempt: to the heap or into the park; sticky ones go before all others."""
+        self._waiting += 1
         if sticky:
             self._sticky.add(who.uid)
         else:
             self._sticky.discard(who.uid)
         if where is Where.HEAP:
-            self.push(who)
+            self._enter(who)
         else:
             self.parked[who.uid] = who
 
-    def wake(self) -> None:
-        """Something changed in the cohort's tree: the turn of the parked may come again."""
-        self._refused.clear()
-        if self.parked:
-            woken, self.parked = self.parked, {}
-            self.extend(woken.values())
-
     def park_equals(self, who: Contender) -> None:
         """What was refused to one is refused to its equals until the next wake: none has a turn."""
-        self._refused.add(_alike(who))
+        self._lane(self._class_of(who), who).refused = True
+
+    def wake(self) -> None:
+        """Something changed in the cohort's tree: the turn of the parked may come again."""
+        for of, lane in list(self._lanes.items()):
+            if not lane.entries:
+                del self._lanes[of]
+            elif lane.refused:
+                lane.refused = False
+                self._show(of)
+        woken, self.parked = self.parked, {}
+        for who in woken.values():
+            self._enter(who)
+
+    def _enter(self, who: Contender) -> None:
+        of = self._class_of(who)
+        heapq.heappush(self._lane(of, who).entries, (self._key(who), who))
+        self._show(of)
+
+    def _show(self, of: _Class) -> None:
+        """The head of a lane takes its place among the others."""
+        lane = self._lanes[of]
+        if lane.entries and not lane.refused:
+            heapq.heappush(self._heads, (lane.entries[0][0], of))
+
+    def _lane(self, of: _Class, who: Contender) -> _Lane:
+        lane = self._lanes.get(of)
+        if lane is None:
+            lane = self._lanes[of] = _Lane(f"{who.namespace}/{who.local_queue}")
+        return lane
+
+    def _class_of(self, who: Contender) -> _Class:
+        """What a verdict on flavors and victims depends on, besides the queue; a sticky one is alone."""
+        if who.uid in self._sticky:
+            return (False, who.uid)
+        door = "" if self.ranks is None else f"{who.namespace}/{who.local_queue}"
+        return (
+            True,
+            -who.priority,
+            shape_hash(who.pod_sets),
+            str(sorted(who.annotations.items())),
+            door,
+        )
 
     def _key(self, who: Contender) -> _Key:
         return who.uid not in self._sticky, -who.priority, who.queued_at, who.identity
-
-
-def _alike(who: Contender) -> _Class:
-    """What a verdict on flavors and victims depends on, besides the queue."""
-    return who.priority, shape_hash(who.pod_sets), tuple(sorted(who.annotations.items()))
