@@ -57,17 +57,30 @@ class Ranks:
         self._history = history
         self._weights = weights
         self._consumed = {name: dict(amounts) for name, amounts in consumed.items()}
+        self._penalties: dict[str, dict[str, float]] = {}
         self.values: dict[str, float] = {}
         for name in {*consumed, *weights}:
             self._update(name)
 
     def penalise(self, local_queue: str, request: Mapping[str, float]) -> None:
         """Quota was reserved for a workload of this LocalQueue."""
-        consumed = self._consumed.setdefault(local_queue, {})
+        penalties = self._penalties.setdefault(local_queue, {})
         for resource, amount in self._history.penalty(request).items():
-            consumed[resource] = consumed.get(resource, 0.0) + amount
+            penalties[resource] = penalties.get(resource, 0.0) + amount
         self._update(local_queue)
+
+    def sample(self, current: Mapping[str, Mapping[str, float]], elapsed: float) -> None:
+        """A sampling tick: what is used now enters the history, and penalties are settled by it."""
+        self._penalties.clear()
+        for name in {*self._consumed, *current}:
+            consumed = self._consumed.get(name, {})
+            self._consumed[name] = self._history.decayed(consumed, current.get(name, {}), elapsed)
+        for name in {*self.values, *current}:
+            self._update(name)
 
     def _update(self, name: str) -> None:
         weight = self._weights.get(name, 1.0)
-        self.values[name] = self._history.rank(self._consumed.get(name, {}), weight)
+        total = dict(self._consumed.get(name, {}))
+        for resource, amount in self._penalties.get(name, {}).items():
+            total[resource] = total.get(resource, 0.0) + amount
+        self.values[name] = self._history.rank(total, weight)

@@ -74,6 +74,7 @@ class Nominator:
         self._market = market
         self._rules = rules
         self._ground = ground
+        self.now = rules.limits.now
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
 
     def nominate(
@@ -169,7 +170,10 @@ class Nominator:
                 gone = [h for h in all_of_them if not standing.holds(h)]
                 return ground.can_hold(who, pod_sets, asks, gone)
 
-        contest = Contest(standing, who, usage, contested, self._rules.limits, has_room)
+        limits = self._rules.limits
+        if limits.minimum_runtime:
+            limits = replace(limits, now=self.now)
+        contest = Contest(standing, who, usage, contested, limits, has_room)
         if self._rules.fair:
             return fair_preemption.find_fair_victims(contest, self._rules.strategies)
         return preemption.find_victims(contest)

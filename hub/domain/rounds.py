@@ -75,6 +75,7 @@ class Rounds:
 
     def run(self, now: int) -> list[Attempt]:
         """One round; an attempt for each head, in the order in which they were processed."""
+        self._nominator.now = now
         heads = [who for name in sorted(self.lines) if (who := self.lines[name].pop())]
         attempts, refused = self.nominate(heads)
         processed = list(_Round(self, now).process(attempts))

@@ -92,6 +92,10 @@ class Standing:
         """Those that hold quota of a queue, in no particular order."""
         return self._holders.get(queue, {}).values()
 
+    def holder(self, queue: str, uid: str) -> Holder:
+        """One that holds quota of a queue; raises KeyError for any other."""
+        return self._holders[queue][uid]
+
     def all_holders(self) -> Iterator[Holder]:
         for held in self._holders.values():
             yield from held.values()

@@ -12,7 +12,7 @@ from hub.domain.plan import Reason
 from hub.domain.quota import Usage
 from hub.domain.requeue import Outcome, Where
 from hub.domain.rounds import ADMITTED, Attempt, Rounds
-from hub.domain.standing import Contender, Standing
+from hub.domain.standing import Contender, Holder, Standing
 from hub.domain.waitlines import Waitline
 from hub.offline.fleet import Grounds
 from hub.offline.scene import Scene
@@ -31,6 +31,17 @@ class Engine:
     ranks: Ranks | None
     ground: Grounds | None
     held: dict[str, Hold] = field(default_factory=dict)  # uid → why its turn can not come
+
+    def hold(self, scene: Scene, who: Contender) -> Hold | None:
+        """Why the turn of a workload can not come; None where it can."""
+        queue = scene.queues.get(who.queue)
+        return eligibility.held_back(
+            who, scene.local_queue_of(who), queue, scene.inactive, scene.now
+        )
+
+    def holder(self, who: Contender) -> Holder:
+        """A workload that was admitted, as it holds quota now."""
+        return self.standing.holder(who.queue, who.uid)
 
     def round(self, now: int) -> list[Attempt]:
         """One round; what is admitted counts against its LocalQueue at once."""
@@ -90,9 +101,7 @@ def _running_pods(scene: Scene, uid: str) -> tuple[PodSet, ...]:
 def _line_up(scene: Scene, engine: Engine) -> None:
     waiting: dict[str, list[Contender]] = {}
     for who in scene.contenders:
-        queue = scene.queues.get(who.queue)
-        local_queue = scene.local_queue_of(who)
-        hold = eligibility.held_back(who, local_queue, queue, scene.inactive, scene.now)
+        hold = engine.hold(scene, who)
         if hold is None:
             waiting.setdefault(who.queue, []).append(who)
         else:

@@ -35,6 +35,7 @@ class Settings:
     history: History | None = None
     missing_selector: LabelSelector | None = EVERYTHING
     by_eviction_time: bool = True  # waitForPodsReady.requeuingStrategy.timestamp
+    eviction_grace: float = 0.0  # seconds from preemption until a workload has left, in `run`
     unknown: tuple[str, ...] = ()  # keys that mean nothing here
 
 
@@ -82,6 +83,9 @@ class _Reader:
             history=self._history(),
             missing_selector=EVERYTHING if missing == "Everything" else None,
             by_eviction_time=stamp == "Eviction",
+            eviction_grace=self._duration(
+                self._block("preemption").get("gracePeriod", 0), "preemption.gracePeriod"
+            ),
             unknown=tuple(sorted(map(str, set(self._given) - known))),
         )
 

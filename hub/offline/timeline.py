@@ -1,0 +1,267 @@
+"""A load in virtual time: the same rounds as a hub's, between arrivals and ends of runs.
+
+At each instant everything that happens then happens first; then rounds are played until nothing moves
+any more. Deciding takes no time. A workload runs from its admission; one that is preempted stops,
+leaves after the grace period, waits again with its old place, and starts its run anew.
+"""
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Final
+
+from hub.domain.requeue import Where
+from hub.domain.rounds import ADMITTED, PREEMPTING, SKIPPED, Attempt
+from hub.domain.standing import Contender, Holder
+from hub.offline.cycle import Engine, engine_of, request_of
+from hub.offline.load import MICROSECONDS, Arrival, Load
+from hub.offline.scene import Scene
+
+MOST_ROUNDS: Final = 1_000_000  # at one instant: a guard against a loop that no rule allows
+
+
+class Event(IntEnum):
+    """What happens; of one instant in this order."""
+
+    FINISH = 0
+    GONE = 1  # a preempted workload has left
+    SAMPLE = 2
+    ARRIVE = 3
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """One workload of the load, and what became of it. Times in microseconds after the start."""
+
+    who: Contender
+    class_name: str
+    runtime: int
+    arrived: int
+    admitted: int | None = None  # the last time
+    first_admitted: int | None = None
+    finished: int | None = None
+    preemptions: int = 0
+    lost: int = 0  # microseconds that were run in vain
+    cluster: str = ""
+    holder: Holder | None = None
+    reason: str = ""  # why it waits, as last said
+    epoch: int = 0
+
+
+@dataclass(slots=True)
+class Preemption:
+    """One workload told to go."""
+
+    at: int
+    uid: str
+    queue: str
+    reason: str
+    by: str  # ClusterQueue of the preemptor
+    ran: int
+
+
+@dataclass(slots=True)
+class History:
+    """What was seen: every workload, every preemption, and each queue's use and line over time."""
+
+    lives: dict[str, Life] = field(default_factory=dict)
+    preemptions: list[Preemption] = field(default_factory=list)
+    points: dict[str, list[tuple[int, dict[str, int], int]]] = field(default_factory=dict)
+    rounds: int = 0
+    end: int = 0
+
+
+class Timeline:
+    """Plays a load on a scene. `run` returns what was seen, as far as `until` microseconds."""
+
+    def __init__(self, scene: Scene, load: Load, until: int | None = None) -> None:
+        self.scene = scene
+        self.engine: Engine = engine_of(scene)
+        self.history = History()
+        self._until = until
+        self._grace = round(scene.settings.eviction_grace * MICROSECONDS)
+        self._counter = itertools.count()
+        self._events: list[tuple[int, Event, int, object]] = []
+        self._trees = _trees(self.engine)
+        self._woken: set[int] = set()
+        self._changed: set[str] = set()
+        self._sampled = 0
+        self._timed = bool(scene.settings.rules.limits.minimum_runtime) or (
+            scene.settings.rules.block_admission
+        )
+        self._doors = {key: q.cluster_queue for key, q in scene.local_queues.items()}
+        for arrival in load.arrivals:
+            self._at(arrival.at, Event.ARRIVE, arrival)
+        if scene.settings.history is not None and load.arrivals:
+            self._at(self._sampling(), Event.SAMPLE, None)
+
+    def _sampling(self) -> int:
+        history = self.scene.settings.history
+        return max(1, round(history.sampling * MICROSECONDS)) if history else 0
+
+    def _at(self, at: int, event: Event, subject: object) -> None:
+        heapq.heappush(self._events, (at, event, next(self._counter), subject))
+
+    def run(self) -> History:
+        """Play until nothing is left to happen."""
+        self._settle(0)
+        while self._events and (self._until is None or self._events[0][0] <= self._until):
+            at = self._events[0][0]
+            while self._events and self._events[0][0] == at:
+                _, event, _, subject = heapq.heappop(self._events)
+                self._happens(at, event, subject)
+            self._settle(at)
+            self.history.end = at
+        if self._until is not None:
+            self.history.end = self._until
+        return self.history
+
+    def _happens(self, at: int, event: Event, subject: object) -> None:
+        match event, subject:
+            case Event.ARRIVE, Arrival():
+                self._arrive(at, subject)
+            case Event.FINISH, (Life() as life, int(epoch)):
+                if life.epoch == epoch and life.holder is not None:
+                    life.finished = at
+                    self._leave(life)
+            case Event.GONE, Life():
+                self._leave(subject)
+                self.engine.lines[subject.who.queue].push(subject.who)
+            case Event.SAMPLE, _:
+                self._sample(at)
+
+    def _arrive(self, at: int, arrival: Arrival) -> None:
+        door = f"{arrival.namespace}/{arrival.local_queue}"
+        kind = arrival.kind
+        who = Contender(
+            uid=arrival.name, namespace=arrival.namespace, name=arrival.name,
+            queue=self._doors.get(door, ""), pod_sets=kind.pod_sets, priority=kind.priority,
+            queued_at=self.scene.now + at, local_queue=arrival.local_queue,
+        )  # fmt: skip
+        life = Life(who, kind.name, kind.runtime, at)
+        self.history.lives[who.uid] = life
+        hold = self.engine.hold(self.scene, who)
+        if hold is not None:
+            life.reason = hold.reason.value
+            return
+        self.engine.lines[who.queue].push(who)
+        self._changed.add(who.queue)
+
+    def _leave(self, life: Life) -> None:
+        """It holds nothing any more; those that its tree keeps parked may try again."""
+        holder = life.holder
+        assert holder is not None
+        life.holder = None
+        self.engine.standing.remove(holder)
+        if self.engine.ground is not None:
+            self.engine.ground.release(holder.uid)
+        self._woken.add(self._trees[holder.queue])
+        self._changed.add(holder.queue)
+
+    def _sample(self, at: int) -> None:
+        ranks = self.engine.ranks
+        assert ranks is not None
+        current: dict[str, dict[str, float]] = {}
+        for holder in self.engine.standing.all_holders():
+            used = current.setdefault(f"{holder.namespace}/{holder.local_queue}", {})
+            for resource, amount in request_of(holder.usage).items():
+                used[resource] = used.get(resource, 0.0) + amount
+        ranks.sample(current, (at - self._sampled) / MICROSECONDS)
+        self._sampled = at
+        if self._events:
+            self._at(at + self._sampling(), Event.SAMPLE, None)
+
+    def _settle(self, at: int) -> None:
+        """Rounds until nothing moves."""
+        before: list[tuple[str, str]] = []
+        for _ in range(MOST_ROUNDS):
+            self._wake()
+            attempts = self.engine.round(self.scene.now + at)
+            self.history.rounds += bool(attempts)
+            moved = [self._note(at, attempt) for attempt in attempts]
+            now = [(a.who.uid, a.verdict) for a in attempts]
+            if not any(moved) and (now == before or not any(map(_again, attempts))):
+                break
+            before = now
+        self._observe(at)
+
+    def _wake(self) -> None:
+        for tree in self._woken:
+            for name in self._members(tree):
+                self.engine.lines[name].wake()
+        self._woken.clear()
+
+    def _members(self, tree: int) -> Iterator[str]:
+        return (name for name, root in self._trees.items() if root == tree)
+
+    def _note(self, at: int, attempt: Attempt) -> bool:
+        """What came of one attempt; did it change who holds quota?"""
+        self._changed.add(attempt.who.queue)
+        life = self.history.lives.get(attempt.who.uid)
+        if life is not None:
+            life.reason = attempt.reason.value
+        if attempt.verdict == ADMITTED:
+            self._admit(at, attempt, life)
+            return True
+        if attempt.verdict != PREEMPTING:
+            return False
+        new = [v for v in attempt.victims if not v.holder.evicted]
+        for victim in new:
+            self._evict(at, victim.holder.uid, victim.cause.value, attempt.who.queue)
+        return bool(new)
+
+    def _admit(self, at: int, attempt: Attempt, life: Life | None) -> None:
+        holder = self.engine.holder(attempt.who)
+        if self._timed:
+            standing = self.engine.standing
+            standing.remove(holder)
+            holder = replace(holder, started_at=self.scene.now + at, pods_ready=True)
+            standing.add(holder)
+        if life is None:
+            return  # of the manifests: nobody knows how long it runs
+        life.holder, life.admitted, life.cluster = holder, at, attempt.cluster or ""
+        if life.first_admitted is None:
+            life.first_admitted = at
+        life.epoch += 1
+        self._at(at + life.runtime, Event.FINISH, (life, life.epoch))
+
+    def _evict(self, at: int, uid: str, reason: str, by: str) -> None:
+        life = self.history.lives.get(uid)
+        if life is None or life.admitted is None:
+            return
+        life.epoch += 1  # its end is called off
+        life.preemptions += 1
+        ran = at - life.admitted
+        life.lost += ran
+        life.holder = self.engine.holder(life.who)
+        self.history.preemptions.append(Preemption(at, uid, life.who.queue, reason, by, ran))
+        if self._grace:
+            self._at(at + self._grace, Event.GONE, life)
+        else:
+            self._happens(at, Event.GONE, life)
+
+    def _observe(self, at: int) -> None:
+        tree = self.engine.standing.tree
+        for name in self._changed:
+            used: dict[str, int] = {}
+            for of, amount in tree.usage(name).items():
+                used[of.resource] = used.get(of.resource, 0) + amount
+            point = (at, used, len(self.engine.lines[name]))
+            self.history.points.setdefault(name, []).append(point)
+        self._changed.clear()
+
+
+def _again(attempt: Attempt) -> bool:
+    """May the next round treat this one, or the one behind it, otherwise?"""
+    return (
+        attempt.where is Where.PARKED
+        or attempt.verdict == SKIPPED
+        or (attempt.search.untried_flavors)
+    )
+
+
+def _trees(engine: Engine) -> dict[str, int]:
+    """ClusterQueue → the tree it hangs in."""
+    return {name: node.root().index for name, node in engine.standing.tree.queues.items()}
