@@ -62,11 +62,11 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "timeline": _timeline(unit, row),
     }
     if row["state"] == State.PENDING:
-        told |= _waiting(unit, row, index)
+        told |= explain_waiting(unit, row, index)
     return told
 
 
-def _waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
+def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
     """Why a pending job waits: its own reason if it can not be in line, else that of its class."""
     if index is None:
         return {}

@@ -1,26 +1,105 @@
-"""Everything the live page shows, read in one snapshot."""
+"""Everything the live page shows, each part read by itself: one that fails leaves the others whole."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
-from hub.services import clusters, queues
+import structlog
+
+from hub.domain.workload import State
+from hub.services import clusters, explain, queues
 from hub.services.limits import Limits
-from hub.store import drift, front_page, jobs
+from hub.services.schedule_index import ScheduleIndex
+from hub.store import drift, events, front_page, jobs
+from hub.store.errors import StoreUnavailable
 from hub.store.unit import Unit
 
-MAX_JOBS = 100
-MAX_DRIFTS = 50
+JOBS_PER_PAGE: Final = 50
+MAX_PAGES: Final = 400  # what lies further back is found by searching
+MAX_DRIFTS: Final = 50
+MAX_EVENTS: Final = 20
+WAITING: Final = ("Pending", "Held", "Reserved")
+MOVING: Final = ("Placed", "Offered", "Applied", "Withdrawing")
+# The groups people look at, and their states.
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "waiting": WAITING,
+    "moving": MOVING,
+    "running": ("Running",),
+    "succeeded": ("Succeeded",),
+    "failed": ("Failed", "Deactivated"),
+    "cancelled": ("Cancelled",),
+    "unreachable": ("Unknown",),
+}
+ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
+Row = dict[str, Any]
+T = TypeVar("T")
+_logger = structlog.get_logger(__name__)
 
 
-def read_front_page(unit: Unit, limits: Limits) -> dict[str, Any]:
-    """{"at", "states", "jobs", "clusters", "queues", "drifts"}; jobs that wait or run come first."""
-    found = front_page.unfinished(unit, MAX_JOBS)
-    if len(found) < MAX_JOBS:
-        found += front_page.ended(unit, MAX_JOBS - len(found))
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of the jobs a viewer wants to see."""
+
+    group: str = ""  # of GROUPS; "" for all
+    text: str = ""  # part of a namespace, name, queue or cluster
+    page: int = 1
+
+
+def read_jobs(unit: Unit, asked: Asked, index: ScheduleIndex | None) -> Row:
+    """{"items", "more"}: one page of jobs; those that wait with "told", as `explain_job` has it."""
+    offset = (asked.page - 1) * JOBS_PER_PAGE
+    found = _find(unit, asked, offset, JOBS_PER_PAGE + 1)
+    items = found[:JOBS_PER_PAGE]
+    for row in items:
+        row["told"] = _told(unit, row, index)
+    return {"items": items, "more": len(found) > JOBS_PER_PAGE}
+
+
+def read_fleet(unit: Unit, limits: Limits) -> Row:
+    """{"at", "states", "clusters", "queues", "drifts", "events"}; None for what can not be read."""
     return {
         "at": unit.now,
-        "states": jobs.count_by_state(unit),
-        "jobs": found,
-        "clusters": clusters.list_clusters(unit, limits)["items"],
-        "queues": queues.list_queues(unit)["items"],
-        "drifts": drift.list_drifted(unit, None, MAX_DRIFTS),
+        "states": _read("states", lambda: jobs.count_by_state(unit)),
+        "clusters": _read("clusters", lambda: clusters.list_clusters(unit, limits)["items"]),
+        "queues": _read("queues", lambda: queues.list_queues(unit)["items"]),
+        "drifts": _read("drifts", lambda: drift.list_drifted(unit, None, MAX_DRIFTS)),
+        "events": _read(
+            "events", lambda: events.list_events(unit, limit=MAX_EVENTS, newest_first=True)
+        ),
     }
+
+
+def _find(unit: Unit, asked: Asked, offset: int, limit: int) -> list[Row]:
+    """Unfinished jobs, then ended ones, as one list."""
+    states = GROUPS.get(asked.group, ())
+    if asked.group in ENDED:
+        return front_page.ended(unit, states, asked.text, offset, limit)
+    found = front_page.unfinished(unit, states, asked.text, offset, limit)
+    if asked.group or len(found) == limit:
+        return found
+    ahead = offset if found or not offset else front_page.count_unfinished(unit, asked.text)
+    later = max(0, offset - ahead)
+    return found + front_page.ended(unit, (), asked.text, later, limit - len(found))
+
+
+def _told(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
+    """Why a job waits, with its position; {} where its row says all, or it can not be said."""
+    if row["state"] != State.PENDING:
+        return {}
+    try:
+        return explain.explain_waiting(unit, row, index)
+    except (RuntimeError, IndexError):
+        return {}  # the line moved on while a reader's thread looked at it
+    except Exception as fault:  # noqa: BLE001 - one unusable row must not take the page
+        _logger.warning("a job can not be explained", uid=row["uid"], error=str(fault))
+        return {}
+
+
+def _read(name: str, ask: Callable[[], T]) -> T | None:
+    try:
+        return ask()
+    except StoreUnavailable:
+        raise
+    except Exception:  # the other parts of the page stay
+        _logger.exception("a part of the page can not be read", part=name)
+        return None

@@ -1,8 +1,12 @@
-"""What the live page shows of jobs: those that need looking at first, in one indexed statement each."""
+"""What the live page shows of jobs: a page of them, those that need looking at first.
 
+Everything is bounded by `limit`; decisions, the one wide column, are read for the page alone.
+"""
+
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from hub.domain.workload import TERMINAL
 from hub.store.tables import workloads
@@ -13,36 +17,76 @@ _SHOWN = (
     "namespace",
     "name",
     "queue",
+    "cluster_queue",
     "state",
     "reason",
     "message",
     "cluster",
-    "scores",
+    "epoch",
     "created_at",
     "started_at",
     "finished_at",
 )
 
 
-def unfinished(unit: Unit, limit: int) -> list[dict[str, Any]]:
-    """Jobs that have not ended, oldest first."""
+def unfinished(
+    unit: Unit, states: Collection[str], text: str, offset: int, limit: int
+) -> list[dict[str, Any]]:
+    """Jobs that have not ended, oldest first; in one of `states`, if any are given."""
     c = workloads.c
-    query = (
-        select(*(c[name] for name in _SHOWN))
-        .where(c.finished_at.is_(None), c.state.not_in(sorted(TERMINAL)))
-        .order_by(c.created_at, c.uid)
-        .limit(limit)
-    )
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    query = _shown().where(*_unfinished(states, text)).order_by(c.created_at, c.uid)
+    return _rows(unit, query, offset, limit)
 
 
-def ended(unit: Unit, limit: int) -> list[dict[str, Any]]:
-    """Jobs that have ended, the latest first."""
+def count_unfinished(unit: Unit, text: str) -> int:
+    """How many jobs `unfinished` would give, state and limit aside."""
+    query = select(func.count()).select_from(workloads).where(*_unfinished((), text))
+    return int(unit.conn.execute(query).scalar_one())
+
+
+def ended(
+    unit: Unit, states: Collection[str], text: str, offset: int, limit: int
+) -> list[dict[str, Any]]:
+    """Jobs that have ended, the latest first; in one of `states`, if any are given."""
     c = workloads.c
-    query = (
-        select(*(c[name] for name in _SHOWN))
-        .where(c.finished_at.is_not(None))
-        .order_by(c.finished_at.desc())
-        .limit(limit)
-    )
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    query = _shown().where(c.finished_at.is_not(None), *_selected(states, text))
+    return _rows(unit, query.order_by(c.finished_at.desc(), c.uid), offset, limit)
+
+
+def _shown() -> Select[Any]:
+    return select(*(workloads.c[name] for name in _SHOWN))
+
+
+def _unfinished(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
+    c = workloads.c
+    return [c.finished_at.is_(None), c.state.not_in(sorted(TERMINAL)), *_selected(states, text)]
+
+
+def _selected(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
+    """Not deleted (or still in a cluster), and `text` is in a name that people know the job by."""
+    c = workloads.c
+    wanted: list[ColumnElement[bool]] = [c.deleted_at.is_(None) | c.live.is_not(None)]
+    if states:
+        wanted.append(c.state.in_(sorted(states)))
+    if text:
+        places = (c.namespace + "/" + c.name, c.queue, c.cluster)
+        wanted.append(or_(*(each.contains(text, autoescape=True) for each in places)))
+    return wanted
+
+
+def _rows(unit: Unit, query: Select[Any], offset: int, limit: int) -> list[dict[str, Any]]:
+    found = [dict(r) for r in unit.conn.execute(query.offset(offset).limit(limit)).mappings()]
+    decided = _decisions(unit, [row["uid"] for row in found])
+    return [{**row, "scores": decided.get(row["uid"])} for row in found]
+
+
+def _decisions(unit: Unit, uids: Collection[str]) -> dict[str, Any]:
+    """What was decided for each; one that can not be decoded is left out, and no other."""
+    c = workloads.c
+    try:
+        query = select(c.uid, c.scores).where(c.uid.in_(uids))
+        return {row.uid: row.scores for row in unit.conn.execute(query)}
+    except ValueError:
+        if len(uids) <= 1:
+            return {}
+    return {uid: each for one in uids for uid, each in _decisions(unit, [one]).items()}

@@ -1,148 +1,127 @@
-"""The live page: sign in with a token, see the fleet, be told when it changes.
+"""The live page: the whole of it once, then each part again when it has changed.
 
-The page has no API of its own. A token sent to `/login` becomes a cookie that scripts can not read
-and other sites can not send; every request checks it as the REST API would, streams every few
-seconds. Nothing on the page is fetched from elsewhere, and no inline script is allowed.
+The page has no API of its own and reads nothing but what a viewer may read. All state of a view is
+in its address, so that a view can be kept and sent.
 """
 
-from collections.abc import AsyncIterator
+import hashlib
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
 
-import jinja2
 import orjson
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from hub.api.policy import PUBLIC, allow, hub_of, new_router
-from hub.api.streams import hear, rest
-from hub.services.front_page import read_front_page
-from hub.services.hub import Hub
-from hub.services.tokens import ADMINISTRATOR, VIEWER
-from hub.web.views import page
+from hub.api.streams import count_stream, counted, hear, rest
+from hub.services.front_page import GROUPS, MAX_PAGES, Asked
+from hub.services.schedule_index import ScheduleIndex
+from hub.services.views import stamp
+from hub.web import access
+from hub.web.access import HEADERS, viewer
+from hub.web.board import Board, templates
+from hub.web.views import address
 from shared.errors import Rejected
 
-_HERE: Final = Path(__file__).parent
-_COOKIE: Final = "roadstead"
-_STATIC: Final = {
-    "page.css": "text/css",
-    "page.js": "text/javascript",
-    "login.js": "text/javascript",
+_FOLDER: Final = Path(__file__).parent / "static"
+_TYPES: Final = {
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "mark.svg": "image/svg+xml",
 }
-_HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-_RENEW_AT_MOST_S: Final = (
-    0.5  # a busy hub changes all the time; people read twice a second at best
-)
-_CHECK_EVERY_S: Final = 5.0  # ages move on, and a revoked token ends the stream
-_templates = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(_HERE / "templates"),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_STATIC: Final = {name: (_FOLDER / name).read_bytes() for name in _TYPES}
+# In the addresses of the files: a browser keeps each version for good and never mixes two.
+_VERSION: Final = hashlib.sha256(b"".join(_STATIC.values())).hexdigest()[:12]
+_KEEP: Final = {"Cache-Control": "max-age=31536000, immutable"}
+_BEAT_S: Final = 5.0  # ages move on, and a revoked token ends the stream
+_MOST_TEXT: Final = 120
 router = new_router()
+router.routes.extend(access.router.routes)
 
 
 @router.get("/", include_in_schema=False)
 @allow(PUBLIC)
 async def front(request: Request) -> Response:
     """The page, or the way in."""
-    if not await _signed_in(request):
+    who = await viewer(request)
+    if who is None:
         return _html("login.html", wrong="wrong" in request.query_params)
-    return _html("page.html", view=page(await _snapshot(hub_of(request))))
-
-
-@router.post("/login", include_in_schema=False)
-@allow(PUBLIC)
-async def login(request: Request) -> Response:
-    """Turn a token into a cookie."""
-    _same_origin(request)
-    given = parse_qs((await request.body()).decode("ascii", "replace"))
-    token = (given.get("token") or [""])[0].strip()
-    if not await _known(hub_of(request), token):
-        return RedirectResponse("/?wrong", 303)
-    reply = RedirectResponse("/", 303)
-    secure = request.url.scheme == "https"
-    reply.set_cookie(_COOKIE, token, httponly=True, samesite="strict", secure=secure)
-    return reply
-
-
-@router.post("/logout", include_in_schema=False)
-@allow(PUBLIC)
-async def logout(request: Request) -> Response:
-    """Forget the cookie."""
-    _same_origin(request)
-    reply = RedirectResponse("/", 303)
-    reply.delete_cookie(_COOKIE)
-    return reply
+    asked = asked_of(request.query_params)
+    sight = await _board(request).see(asked)
+    return _html("page.html", asked=asked, query=address(asked), sight=sight, who=who)
 
 
 @router.get("/static/{name}", include_in_schema=False)
 @allow(PUBLIC)
-async def static(name: str) -> Response:
-    """Style and scripts of the page."""
+async def static(request: Request, name: str) -> Response:
+    """Style, script and sign of the page."""
     if name not in _STATIC:
         raise Rejected("NotFound", "there is nothing at this path")
-    headers = {**_HEADERS, "Cache-Control": "max-age=300"}
-    return Response((_HERE / "static" / name).read_bytes(), 200, headers, _STATIC[name])
+    kept = _KEEP if request.query_params.get("v") == _VERSION else {}
+    return Response(_STATIC[name], 200, {**HEADERS, **kept}, _TYPES[name])
 
 
 @router.get("/live", include_in_schema=False)
 @allow(PUBLIC)
 async def live(request: Request) -> Response:
-    """The page's inner part, again after each change, as server-sent events."""
-    if not await _signed_in(request):
+    """The parts of a view as server-sent events: all at first, then those that have changed."""
+    who = await viewer(request)
+    if who is None:
         raise Rejected("Unauthenticated", "sign in first")
-    return StreamingResponse(_renewals(request), 200, _HEADERS, "text/event-stream")
+    streams = count_stream(request, who.id, hub_of(request).limits.api.streams_per_principal)
+    asked = asked_of(request.query_params)
+    renewals = counted(streams, who.id, _renewals(request, asked))
+    return StreamingResponse(renewals, 200, HEADERS, "text/event-stream")
 
 
-async def _renewals(request: Request) -> AsyncIterator[str]:
-    hub = hub_of(request)
-    feed = hub.subscribe("workloads", "clusters", "works", "objects")
+def asked_of(query: QueryParams) -> Asked:
+    """The view that an address names; what makes no sense in it is left out."""
+    group, page = query.get("state", ""), query.get("page", "")
+    return Asked(
+        group=group if group in GROUPS else "",
+        text=query.get("q", "").strip()[:_MOST_TEXT],
+        page=min(max(1, int(page[:6])), MAX_PAGES) if page.isdecimal() else 1,
+    )
+
+
+async def _renewals(request: Request, asked: Asked) -> AsyncIterator[bytes]:
+    hub, board = hub_of(request), _board(request)
+    feed = hub.subscribe()
+    shown: Mapping[str, str] = {}
     try:
         while not hub.closing.is_set() and not await request.is_disconnected():
-            if not await _signed_in(request):
-                yield "event: ended\ndata: {}\n\n"
+            if await viewer(request) is None:
+                yield b"event: ended\ndata: {}\n\n"
                 return
-            view = page(await _snapshot(hub))
-            html = _templates.get_template("live.html").render(view=view)
-            yield f"data: {orjson.dumps({'at': view.at, 'html': html}).decode()}\n\n"
-            await rest(hub, _RENEW_AT_MOST_S)
-            await hear(hub, feed, _CHECK_EVERY_S)
+            feed.take()
+            sight = await board.see(asked)
+            news = {name: html for name, html in sight.parts.items() if shown.get(name) != html}
+            shown = sight.parts
+            yield b"data: %b\n\n" % orjson.dumps({"at": stamp(sight.at), "parts": news})
+            await rest(hub, sight.pause_s)
+            if not board.is_behind(sight):
+                await hear(hub, feed, _BEAT_S)
     finally:
         feed.close()
 
 
-async def _snapshot(hub: Hub) -> dict[str, object]:
-    return await hub.read(read_front_page, hub.limits)
+def _board(request: Request) -> Board:
+    """The board of this application."""
+    state = request.app.state
+    if not hasattr(state, "board"):
+        state.board = Board(hub_of(request), getattr(state, "schedule_index", _no_index))
+    board = state.board
+    assert isinstance(board, Board)
+    return board
 
 
-async def _signed_in(request: Request) -> bool:
-    return await _known(hub_of(request), request.cookies.get(_COOKIE, ""))
-
-
-async def _known(hub: Hub, token: str) -> bool:
-    found = await hub.authenticator.authenticate(token)
-    return found is not None and found.role in {ADMINISTRATOR, VIEWER}
-
-
-def _same_origin(request: Request) -> None:
-    """Refuse a form that another site sent."""
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        raise Rejected("Forbidden", "this form was sent from another site")
+def _no_index() -> ScheduleIndex | None:
+    """A hub without scheduler knows what the store knows."""
+    return None
 
 
 def _html(template: str, **values: object) -> Response:
-    text = _templates.get_template(template).render(**values)
-    return Response(text, 200, _HEADERS, "text/html")
+    text = templates.get_template(template).render(version=_VERSION, **values)
+    return Response(text, 200, HEADERS, "text/html")

@@ -1,265 +1,187 @@
-"""Read models of the page: what a snapshot looks like to a person. Pure, no logic in the templates."""
+"""The page's read models: what was read, as records the templates show without thinking.
+
+A row that can not be shown is replaced by a line that says so; the others stay.
+"""
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
 
-from shared import quantity
+import structlog
 
-Row = Mapping[str, Any]
-GPU = "nvidia.com/gpu"
-_ROOMS = ("cpu", "memory", GPU)
+from hub.services.front_page import GROUPS, JOBS_PER_PAGE, MAX_PAGES, Asked
+from hub.web import fleet_view, job_view
+from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
+from hub.web.job_view import JobLine
+from hub.web.words import Row, count
 
-# state → how it looks; the text always says the state too
-_TONES = {
-    "Succeeded": "good",
-    "Running": "work",
-    "Applied": "work",
-    "Offered": "work",
-    "Placed": "work",
-    "Failed": "bad",
-    "Unknown": "bad",
-    "Deactivated": "bad",
-    "Ready": "good",
-    "Active": "good",
-    "Suspect": "bad",
+T = TypeVar("T")
+_logger = structlog.get_logger(__name__)
+MAX_CARDS: Final = 60  # clusters, and queues; those that need looking at come first
+_LABELS: Final = {
+    "waiting": ("Waiting", "wait"),
+    "moving": ("On the way", "work"),
+    "running": ("Running", "work"),
+    "succeeded": ("Succeeded", "good"),
+    "failed": ("Failed", "bad"),
+    "cancelled": ("Cancelled", "calm"),
+    "unreachable": ("Unreachable", "bad"),
 }
-_TOTALS = (
-    ("Waiting", "wait", ("Pending", "Held", "Reserved")),
-    ("On the way", "work", ("Placed", "Offered", "Applied")),
-    ("Running", "work", ("Running",)),
-    ("Succeeded", "good", ("Succeeded",)),
-    ("Failed", "bad", ("Failed", "Deactivated")),
-    ("Unreachable", "bad", ("Unknown",)),
-)
-_MAX_SCORES = 6
+_SELDOM: Final = frozenset({"cancelled", "unreachable"})  # shown if there are any
 
 
-@dataclass(frozen=True)
-class Total:
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A group of states: how many jobs are in it, and the way to see them."""
+
     label: str
     tone: str
     count: int
+    href: str
+    current: bool
 
 
-@dataclass(frozen=True)
-class Score:
-    cluster: str
-    score: str
-    selected: bool
-    reason: str
+@dataclass(frozen=True, slots=True)
+class JobsView:
+    """The table of jobs."""
 
-
-@dataclass(frozen=True)
-class JobLine:
-    namespace: str
-    name: str
-    queue: str
-    state: str
-    tone: str
-    cluster: str
-    why: str
-    scores: tuple[Score, ...]
-    age: str
-    created: str
-
-
-@dataclass(frozen=True)
-class Room:
-    free: str
-    total: str
-    percent: int  # used, of allocatable
-
-
-@dataclass(frozen=True)
-class ClusterLine:
-    name: str
-    labels: str
-    state: str
-    tone: str
-    nodes: int
-    rooms: tuple[Room | None, ...]
-    jobs: int
-    heartbeat: str
-
-
-@dataclass(frozen=True)
-class QuotaLine:
-    label: str
-    used: str
-    nominal: str
-    percent: int
-
-
-@dataclass(frozen=True)
-class QueueLine:
-    name: str
-    local: str
-    state: str
-    tone: str
-    message: str
-    quotas: tuple[QuotaLine, ...]
-    pending: int
-    admitted: int
-
-
-@dataclass(frozen=True)
-class DriftLine:
-    cluster: str
-    object: str
-    path: str
-    hub: str
-    member: str
-    since: str
-
-
-@dataclass(frozen=True)
-class PageView:
-    """The whole page."""
-
-    at: str
-    totals: tuple[Total, ...]
-    attention: tuple[str, ...]
     jobs: tuple[JobLine, ...]
-    job_count: int
-    clusters: tuple[ClusterLine, ...]
-    queues: tuple[QueueLine, ...]
-    drift: tuple[DriftLine, ...]
+    any: bool  # are there jobs at all?
+    filtered: bool
+    text: str
+    page: int
+    newer: str  # address of the page before, or ""
+    older: str
+    title: str
 
 
-def page(snapshot: Row) -> PageView:
-    """The page for what `services.front_page.read_front_page` gives."""
-    now: dt.datetime = snapshot["at"]
-    states: Mapping[str, int] = snapshot["states"]
-    clusters = tuple(_cluster(c, now) for c in snapshot["clusters"])
-    return PageView(
-        at=now.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        totals=tuple(
-            Total(label, tone, sum(states.get(s, 0) for s in members))
-            for label, tone, members in _TOTALS
-        ),
-        attention=tuple(_attention(states, clusters)),
-        jobs=tuple(_job(j, now) for j in snapshot["jobs"]),
-        job_count=sum(states.values()),
-        clusters=clusters,
-        queues=tuple(_queue(q) for q in snapshot["queues"]),
-        drift=tuple(_drift(w, d, now) for w in snapshot["drifts"] for d in w["drift"] or ()),
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """Everything that is the same for all viewers. None: could not be read."""
+
+    attention: tuple[str, ...]
+    clusters: tuple[ClusterLine, ...] | None
+    more_clusters: int
+    queues: tuple[QueueLine, ...] | None
+    more_queues: int
+    events: tuple[EventLine, ...] | None
+    drift: tuple[DriftLine, ...] | None
+
+
+def address(asked: Asked, **changes: Any) -> str:
+    """The query that asks for this view, with changes; "" for the plain page."""
+    values = {"state": asked.group, "q": asked.text, "page": asked.page, **changes}
+    given = {name: value for name, value in values.items() if value not in ("", 1)}
+    return f"?{urlencode(given)}" if given else ""
+
+
+def tabs(states: Mapping[str, int] | None, asked: Asked) -> tuple[Tab, ...]:
+    """All jobs, then each group of states."""
+    known = states or {}
+    counts = {group: sum(known.get(s, 0) for s in own) for group, own in GROUPS.items()}
+    shown = [Tab("All", "calm", sum(known.values()), _to(asked, ""), not asked.group)]
+    for group, (label, tone) in _LABELS.items():
+        if counts[group] or group not in _SELDOM or group == asked.group:
+            href = _to(asked, group)
+            shown.append(Tab(label, tone, counts[group], href, group == asked.group))
+    return tuple(shown)
+
+
+def _to(asked: Asked, group: str) -> str:
+    return "/" + address(asked, state=group, page=1)
+
+
+def jobs_view(
+    found: Row, states: Mapping[str, int] | None, asked: Asked, now: dt.datetime
+) -> JobsView:
+    """The page of jobs that `services.front_page.read_jobs` found."""
+    first = (asked.page - 1) * JOBS_PER_PAGE + 1
+    items = found["items"]
+    shown = f"{first} to {first + len(items) - 1}" if items else "none"
+    total = sum(states.values()) if states and not asked.text and not asked.group else 0
+    further = found["more"] and asked.page < MAX_PAGES
+    return JobsView(
+        jobs=tuple(_each(items, lambda r: job_view.job_line(r, now), job_view.unreadable)),
+        any=bool(items) or any((states or {}).values()),
+        filtered=bool(asked.group or asked.text),
+        text=asked.text,
+        page=asked.page,
+        newer="/" + address(asked, page=asked.page - 1) if asked.page > 1 else "",
+        older="/" + address(asked, page=asked.page + 1) if further else "",
+        title=f"{shown} of {total}" if total else shown,
     )
 
 
-def _attention(states: Mapping[str, int], clusters: Sequence[ClusterLine]) -> list[str]:
-    lines = [
-        f"Cluster {c.name} is silent since {c.heartbeat}; it gets no new work."
-        for c in clusters
-        if c.state == "Suspect"
-    ]
-    if states.get("Unknown"):
-        lines.append(
-            f"{states['Unknown']} jobs are on clusters that do not answer. They keep their quota and "
-            "start nowhere else until it is certain that they do not run."
+def fleet_view_of(fleet: Row) -> FleetView:
+    """What `services.front_page.read_fleet` read."""
+    now = fleet["at"]
+    clusters = queues = events = drift = None
+    if fleet["clusters"] is not None:
+        found = sorted(fleet["clusters"], key=lambda r: (r.get("state") != "Suspect", r["name"]))
+        clusters = _each(
+            found[:MAX_CARDS],
+            lambda r: fleet_view.cluster_line(r, now),
+            fleet_view.unreadable_cluster,
         )
-    return lines
-
-
-def _job(row: Row, now: dt.datetime) -> JobLine:
-    decided = (row["scores"] or {}).get("clusters") or []
-    return JobLine(
-        namespace=row["namespace"],
-        name=row["name"],
-        queue=row["queue"],
-        state=row["state"],
-        tone=_TONES.get(row["state"], "wait"),
-        cluster=row["cluster"],
-        why=": ".join(part for part in (row["reason"], row["message"]) if part),
-        scores=tuple(
-            Score(
-                d["cluster"],
-                "" if d.get("score") is None else str(d["score"]),
-                bool(d.get("selected")),
-                d.get("message") or d.get("reason") or "",
-            )
-            for d in decided[:_MAX_SCORES]
-        ),
-        age=_age(row["created_at"], now),
-        created=row["created_at"].isoformat(),
+    if fleet["queues"] is not None:
+        found = sorted(fleet["queues"], key=lambda r: (-r.get("pending", 0), r["name"]))
+        queues = _each(found[:MAX_CARDS], fleet_view.queue_line, fleet_view.unreadable_queue)
+    if fleet["events"] is not None:
+        events = _each(fleet["events"], lambda r: fleet_view.event_line(r, now), None)
+    if fleet["drifts"] is not None:
+        each = _each(fleet["drifts"], lambda r: fleet_view.drift_lines(r, now), None)
+        drift = [line for lines in each for line in lines]
+    return FleetView(
+        attention=tuple(_attention(fleet, clusters or (), queues or (), drift or ())),
+        clusters=_tuple(clusters),
+        more_clusters=max(0, len(fleet["clusters"] or ()) - MAX_CARDS),
+        queues=_tuple(queues),
+        more_queues=max(0, len(fleet["queues"] or ()) - MAX_CARDS),
+        events=_tuple(events),
+        drift=_tuple(drift),
     )
 
 
-def _cluster(row: Row, now: dt.datetime) -> ClusterLine:
-    return ClusterLine(
-        name=row["name"],
-        labels=" ".join(f"{k}={v}" for k, v in sorted(row["labels"].items())),
-        state=row["state"],
-        tone=_TONES.get(row["state"], "wait"),
-        nodes=row["nodeCount"],
-        rooms=tuple(_room(name, row["resources"].get(name)) for name in _ROOMS),
-        jobs=row["jobs"],
-        heartbeat=f"{_age(_instant(row['heartbeatAt']), now)} ago"
-        if row["heartbeatAt"]
-        else "never",
-    )
+def _attention(
+    fleet: Row,
+    clusters: Sequence[ClusterLine],
+    queues: Sequence[QueueLine],
+    drift: Sequence[DriftLine],
+) -> Iterable[str]:
+    """What somebody should look at."""
+    for each in clusters:
+        if each.state == "Suspect" and each.heartbeat is not None:
+            yield f"Cluster {each.name} has been silent for {each.heartbeat.age}: it gets no new work."
+        if each.state == "Declared":
+            yield f"Cluster {each.name} is declared, but no agent has joined it yet."
+    unknown = (fleet["states"] or {}).get("Unknown", 0)
+    if unknown:
+        yield (
+            f"{count(unknown, 'job is', 'jobs are')} on clusters that do not answer. Quota stays "
+            "charged, and they start nowhere else until it is certain that they do not run."
+        )
+    for queue in queues:
+        if queue.state == "Stopped" and queue.pending:
+            yield f"Queue {queue.name} is stopped with {count(queue.pending, 'job')} waiting: {queue.message}"
+    if drift:
+        yield f"{count(len(drift), 'field differs', 'fields differ')} from what the hub wants: see Drift."
 
 
-def _room(resource: str, room: Row | None) -> Room | None:
-    if room is None:
-        return None
-    total = quantity.parse(resource, room["allocatable"])
-    free = max(0, quantity.parse(resource, room["free"]))
-    return Room(room["free"], room["allocatable"], _percent(total - free, total))
+def _each(
+    rows: Iterable[Row], make: Callable[[Row], T], broken: Callable[[Row], T] | None
+) -> list[T]:
+    made: list[T] = []
+    for row in rows:
+        try:
+            made.append(make(row))
+        except Exception as fault:  # noqa: BLE001 - one unusable row must not take the page
+            _logger.warning("a row can not be shown", uid=row.get("uid"), error=repr(fault))
+            if broken is not None:
+                made.append(broken(row))
+    return made
 
 
-def _queue(row: Row) -> QueueLine:
-    active: Row = next((c for c in row["conditions"] if c.get("type") == "Active"), {})
-    state = "Stopped" if active.get("status") == "False" else "Active"
-    doors = ", ".join(f"{q['namespace']}/{q['name']}" for q in row["localQueues"][:3])
-    more = len(row["localQueues"]) - 3
-    return QueueLine(
-        name=row["name"],
-        local=doors + (f" and {more} more" if more > 0 else ""),
-        state=state,
-        tone=_TONES.get(state, "wait"),
-        message=str(active.get("message") or "") if state == "Stopped" else "",
-        quotas=tuple(
-            QuotaLine(
-                f"{q['resource']} ({q['flavor']})",
-                q["used"],
-                q["nominal"],
-                _percent(
-                    quantity.parse(q["resource"], q["used"]),
-                    quantity.parse(q["resource"], q["nominal"]),
-                ),
-            )
-            for q in row["quotas"]
-        ),
-        pending=row["pending"],
-        admitted=row["admitted"],
-    )
-
-
-def _drift(work: Row, each: Row, now: dt.datetime) -> DriftLine:
-    name = "/".join(p for p in (work["namespace"], work["name"]) if p)
-    return DriftLine(
-        cluster=work["cluster"],
-        object=f"{work['kind']} {name}",
-        path=each["path"],
-        hub=each.get("hub") or "–",
-        member=each.get("member") or "–",
-        since=_age(_instant(each["first_seen"]), now),
-    )
-
-
-def _percent(part: int, whole: int) -> int:
-    return 0 if whole <= 0 else min(100, round(100 * part / whole))
-
-
-def _instant(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text)
-
-
-def _age(then: dt.datetime, now: dt.datetime) -> str:
-    left = max(0, int((now - then).total_seconds()))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if left >= size:
-            return f"{left // size}{unit}"
-    return f"{left}s"
+def _tuple(found: Sequence[T] | None) -> tuple[T, ...] | None:
+    return None if found is None else tuple(found)

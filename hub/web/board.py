@@ -1,0 +1,113 @@
+"""What viewers see, read and rendered once for all who look at the same.
+
+A part is HTML with the id it has on the page. Looking never weighs on the hub: whoever asks again
+within `pause_s` gets what is there, and `pause_s` grows with what reading took, so that the page
+takes at most a tenth of the time of one thread however many watch.
+"""
+
+import asyncio
+import datetime as dt
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+
+from hub.services.front_page import Asked, read_fleet, read_jobs
+from hub.services.hub import Hub, Unit
+from hub.services.schedule_index import ScheduleIndex
+from hub.web import views
+
+_LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best
+_SHARE: Final = 9  # times what reading took
+_FRESH_S: Final = 5.0  # what only time changes (a silent cluster) is seen within this
+_MOST_KEPT: Final = 64
+_HERE: Final = Path(__file__).parent
+FindIndex = Callable[[], ScheduleIndex | None]
+Row = Mapping[str, Any]
+
+templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One view at one moment: its parts by name, and when it may be read again."""
+
+    at: dt.datetime
+    revision: int  # of the change feed, before it was read
+    parts: Mapping[str, str]
+    read_at: float  # monotonic
+    pause_s: float
+
+
+class Board:
+    """The views that somebody looks at."""
+
+    def __init__(self, hub: Hub, find_index: FindIndex) -> None:
+        self._hub = hub
+        self._find_index = find_index
+        self._kept: OrderedDict[Asked, Sight] = OrderedDict()
+        self._turn = asyncio.Lock()
+
+    async def see(self, asked: Asked) -> Sight:
+        """The view that `asked` names, as it is, or was a moment ago."""
+        found = self._kept.get(asked)
+        if found is None or self._is_old(found):
+            async with self._turn:  # one reads, the others take what it found
+                found = self._kept.get(asked)
+                if found is None or self._is_old(found):
+                    found = await self._look(asked)
+                    self._keep(asked, found)
+        return found
+
+    def is_behind(self, sight: Sight) -> bool:
+        """Has anything been committed since?"""
+        return self._hub.db.revision > sight.revision
+
+    def _is_old(self, sight: Sight) -> bool:
+        age = self._hub.clock.monotonic() - sight.read_at
+        return age > _FRESH_S or (age >= sight.pause_s and self.is_behind(sight))
+
+    def _keep(self, asked: Asked, sight: Sight) -> None:
+        self._kept[asked] = sight
+        self._kept.move_to_end(asked)
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+
+    async def _look(self, asked: Asked) -> Sight:
+        clock = self._hub.clock
+        began, revision = clock.monotonic(), self._hub.db.revision
+        at, parts = await self._hub.read(_render, asked, self._hub.limits, self._find_index())
+        ended = clock.monotonic()
+        return Sight(at, revision, parts, ended, max(_LEAST_PAUSE_S, _SHARE * (ended - began)))
+
+
+def _render(
+    unit: Unit, asked: Asked, limits: Any, index: ScheduleIndex | None
+) -> tuple[dt.datetime, Mapping[str, str]]:
+    """Read and render, in a thread of the store's."""
+    fleet = read_fleet(unit, limits)
+    at: dt.datetime = fleet["at"]
+    view = views.fleet_view_of(fleet)
+    jobs = views.jobs_view(read_jobs(unit, asked, index), fleet["states"], asked, at)
+    given: dict[str, dict[str, Any]] = {
+        "tabs": {"tabs": views.tabs(fleet["states"], asked)},
+        "attention": {"lines": view.attention},
+        "jobs": {"view": jobs},
+        "clusters": {"clusters": view.clusters, "more": view.more_clusters},
+        "queues": {"queues": view.queues, "more": view.more_queues},
+        "events": {"events": view.events},
+        "drift": {"drift": view.drift},
+    }
+    return at, {
+        name: templates.get_template(f"{name}.html").render(**values)
+        for name, values in given.items()
+    }

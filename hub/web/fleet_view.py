@@ -1,0 +1,212 @@
+"""Clusters, queues, events and drift as the page shows them."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hub.web.words import Instant, Row, instant, labels, percent, text, tone
+from shared import quantity
+
+_FIRST: Final = ("cpu", "memory")
+_LAST: Final = "pods"
+_MAX_DOORS: Final = 3
+UNREADABLE: Final = "what the hub holds of it can not be shown; the hub's log says why"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """One resource of a cluster, as its agent last reported it."""
+
+    resource: str
+    free: str
+    total: str
+    percent: int  # used, of the total
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLine:
+    """One member."""
+
+    name: str
+    state: str
+    tone: str
+    labels: str
+    taints: str
+    nodes: int
+    jobs: int
+    heartbeat: Instant | None
+    rooms: tuple[Room, ...]
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaLine:
+    """One flavor and resource of a queue."""
+
+    resource: str
+    flavor: str
+    used: str
+    nominal: str
+    percent: int
+    borrows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLine:
+    """One ClusterQueue."""
+
+    name: str
+    doors: str
+    cohort: str
+    strategy: str
+    state: str
+    tone: str
+    message: str
+    pending: int
+    admitted: int
+    quotas: tuple[QuotaLine, ...]
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """Something that happened."""
+
+    id: str
+    at: Instant | None
+    reason: str
+    tone: str
+    object: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriftLine:
+    """One field that is not as the hub wants it."""
+
+    cluster: str
+    object: str
+    path: str
+    hub: str
+    member: str
+    since: Instant | None
+
+
+def cluster_line(row: Row, now: dt.datetime) -> ClusterLine:
+    """One of `services.clusters.list_clusters`."""
+    resources: Mapping[str, Row] = row["resources"]
+    return ClusterLine(
+        name=text(row["name"]),
+        state=text(row["state"]),
+        tone=tone(row["state"]),
+        labels=labels(row["labels"] or {}),
+        taints=text(", ".join(_taint(t) for t in row["taints"] or ())),
+        nodes=row["nodeCount"],
+        jobs=row["jobs"],
+        heartbeat=instant(row["heartbeatAt"], now),
+        rooms=tuple(_room(name, resources[name]) for name in sorted(resources, key=_rank)),
+    )
+
+
+def unreadable_cluster(row: Row) -> ClusterLine:
+    """What is shown of one that can not be shown."""
+    return ClusterLine(
+        text(row.get("name")), "Unreadable", "bad", "", "", 0, 0, None, (), UNREADABLE
+    )
+
+
+def _taint(taint: object) -> str:
+    if not isinstance(taint, Mapping):
+        return str(taint)
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
+
+
+def _rank(resource: str) -> tuple[int, str]:
+    """cpu, memory, then the others by name, pods last."""
+    if resource in _FIRST:
+        return _FIRST.index(resource), resource
+    return (9 if resource == _LAST else 5), resource
+
+
+def _room(resource: str, room: Row) -> Room:
+    total = quantity.parse(resource, room["allocatable"])
+    free = max(0, quantity.parse(resource, room["free"]))
+    return Room(text(resource), room["free"], room["allocatable"], percent(total - free, total))
+
+
+def queue_line(row: Row) -> QueueLine:
+    """One of `services.queues.list_queues`."""
+    active: Row = next((c for c in row["conditions"] if c.get("type") == "Active"), {})
+    state = "Stopped" if active.get("status") == "False" else "Active"
+    doors = [f"{door['namespace']}/{door['name']}" for door in row["localQueues"]]
+    more = len(doors) - _MAX_DOORS
+    return QueueLine(
+        name=text(row["name"]),
+        doors=text(", ".join(doors[:_MAX_DOORS]) + (f" and {more} more" if more > 0 else "")),
+        cohort=text(row["cohort"]),
+        strategy=text(row["strategy"]),
+        state=state,
+        tone="good" if state == "Active" else "bad",
+        message=text(active.get("message")) if state == "Stopped" else "",
+        pending=row["pending"],
+        admitted=row["admitted"],
+        quotas=tuple(_quota(q) for q in sorted(row["quotas"], key=_quota_rank)),
+    )
+
+
+def unreadable_queue(row: Row) -> QueueLine:
+    """What is shown of one that can not be shown."""
+    return QueueLine(
+        text(row.get("name")), "", "", "", "Unreadable", "bad", "", 0, 0, (), UNREADABLE
+    )
+
+
+def _quota_rank(row: Row) -> tuple[tuple[int, str], str]:
+    return _rank(row["resource"]), row["flavor"]
+
+
+def _quota(row: Row) -> QuotaLine:
+    used = quantity.parse(row["resource"], row["used"])
+    nominal = quantity.parse(row["resource"], row["nominal"])
+    return QuotaLine(
+        resource=text(row["resource"]),
+        flavor=text(row["flavor"]),
+        used=row["used"],
+        nominal=row["nominal"],
+        percent=percent(used, nominal) if nominal else 100 * bool(used),
+        borrows=used > nominal,
+    )
+
+
+def event_line(row: Row, now: dt.datetime) -> EventLine:
+    """One of `store.events.list_events`."""
+    return EventLine(
+        id=text(row["id"]),
+        at=instant(row["at"], now),
+        reason=text(row["reason"]),
+        tone="bad" if row["type"] == "Warning" else "calm",
+        object=_object(row),
+        message=text(row["message"]),
+    )
+
+
+def drift_lines(work: Row, now: dt.datetime) -> Sequence[DriftLine]:
+    """The fields of one of `store.drift.list_drifted`."""
+    return [
+        DriftLine(
+            cluster=text(work["cluster"]),
+            object=_object(work),
+            path=text(each["path"]),
+            hub=text(each.get("hub")) or "–",
+            member=text(each.get("member")) or "–",
+            since=instant(each.get("first_seen"), now),
+        )
+        for each in work["drift"] or ()
+    ]
+
+
+def _object(row: Row) -> str:
+    name = "/".join(part for part in (row["namespace"], row["name"]) if part)
+    return text(f"{row['kind']} {name}")

@@ -1,0 +1,183 @@
+"""A job as the page shows it: its state, why it waits in words and numbers, or where it went and why."""
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hub.web.words import Instant, Row, count, instant, percent, text, tone
+from shared import quantity
+
+_PREFIX: Final = "resources.kubernetes-fleet.io/"
+_AVAILABLE: Final = "available-"
+_MAX_CHOICES: Final = 20
+# What is said where neither the hub nor the member has said anything.
+_WORDS: Final = {
+    "Held": "held by its user or its queue",
+    "Pending": "has not been considered yet",
+    "Reserved": "quota is charged; admission checks are open",
+    "Placed": "its agent has not been told yet",
+    "Offered": "its agent was told; the Job is not in the cluster yet",
+    "Applied": "the Job is in the cluster; no pod has run yet",
+    "Running": "",
+    "Withdrawing": "is being taken back from its cluster",
+    "Succeeded": "",
+    "Unknown": "its cluster does not answer: it waits, and its quota stays charged",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One cluster that was considered."""
+
+    cluster: str
+    chosen: bool
+    score: str  # "" for one that did not compete
+    percent: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """One row of the table of jobs."""
+
+    uid: str
+    namespace: str
+    name: str
+    queue: str
+    cluster: str
+    state: str
+    tone: str
+    since: Instant | None  # of the state, where it is known
+    created: Instant | None
+    reason: str
+    message: str
+    facts: tuple[str, ...]
+    choices_title: str
+    choices: tuple[Choice, ...]
+
+
+def job_line(row: Row, now: dt.datetime) -> JobLine:
+    """One row of `services.front_page.read_jobs`."""
+    told: Row = row.get("told") or {}
+    waiting: Row = told.get("waiting") or {}
+    if waiting:
+        title, choices = _verdicts(waiting)
+    else:
+        title, choices = _decision(row["scores"] or {}) if row["cluster"] else ("", ())
+    message = text(told.get("message") or row["message"] or _WORDS.get(row["state"], ""))
+    return JobLine(
+        uid=row["uid"],
+        namespace=text(row["namespace"]),
+        name=text(row["name"]),
+        queue=text(row["queue"]),
+        cluster=text(row["cluster"]),
+        state=text(row["state"]),
+        tone=tone(row["state"]),
+        since=instant(row["finished_at"] or row["started_at"], now),
+        created=instant(row["created_at"], now),
+        reason=text(told.get("reason") or row["reason"]),
+        message=message,
+        facts=tuple(_facts(told, waiting, message)),
+        choices_title=title,
+        choices=choices,
+    )
+
+
+def unreadable(row: Row) -> JobLine:
+    """What is shown of a row that can not be shown."""
+    return JobLine(
+        uid=text(row.get("uid")),
+        namespace=text(row.get("namespace")),
+        name=text(row.get("name")),
+        queue="",
+        cluster="",
+        state=text(row.get("state")),
+        tone="bad",
+        since=None,
+        created=None,
+        reason="Unreadable",
+        message="what the hub holds of this job can not be shown; the hub's log says why",
+        facts=(),
+        choices_title="",
+        choices=(),
+    )
+
+
+def _facts(told: Row, waiting: Row, message: str) -> Iterator[str]:
+    """The numbers behind the reason, one line each."""
+    position: Row = told.get("position") or {}
+    if position:
+        yield (
+            f"position {position['inQueue']} of {position['ofQueue']} in {told['clusterQueue']}, "
+            f"{position['overall']} of {position['ofOverall']} overall"
+        )
+    for short in waiting.get("quota") or ():
+        yield text(
+            f"quota: asks {short['asked']} {short['resource']} of flavor {short['flavor']}, "
+            f"{short['used']} of {short['limit']} used, {short['missing']} more needed"
+        )
+    nearest: Row = waiting.get("nearest") or {}
+    if nearest and nearest["message"] not in message:
+        yield text(f"nearest miss: {nearest['message']}")
+
+
+def _verdicts(waiting: Row) -> tuple[str, tuple[Choice, ...]]:
+    """Why no cluster takes it."""
+    verdicts: Sequence[Row] = waiting.get("clusters") or ()
+    choices = tuple(
+        Choice(text(v["cluster"]), False, "", 0, text(v.get("message") or v.get("reason")))
+        for v in verdicts[:_MAX_CHOICES]
+    )
+    return f"{count(len(verdicts), 'cluster')} considered", choices
+
+
+def _decision(decision: Row) -> tuple[str, tuple[Choice, ...]]:
+    """Why this cluster, and no other."""
+    clusters: Sequence[Row] = decision.get("clusters") or ()
+    scored = [c for c in clusters if not c.get("rule")]
+    names = {c["cluster"] for c in scored}
+    refused = [c for c in clusters if c.get("rule") and c["cluster"] not in names]
+    chosen = next((c for c in scored if c.get("selected")), None)
+    if chosen is None:
+        return "", ()
+    competed = len(scored) + int(decision.get("others") or 0)
+    if competed > 1:
+        title = f"score {chosen['score']}, best of {competed} clusters that fit"
+    elif refused:
+        title = f"the only cluster of {1 + len(refused)} that fits"
+    else:
+        title = "the only cluster"
+    choices = [_scored(c) for c in scored] + [
+        Choice(text(c["cluster"]), False, "", 0, text(c.get("message") or c.get("reason")))
+        for c in refused
+    ]
+    return title, tuple(choices[:_MAX_CHOICES])
+
+
+def _scored(each: Row) -> Choice:
+    terms: Sequence[Row] = each.get("terms") or ()
+    most = sum(abs(int(t["weight"])) for t in terms) or 100
+    because = ", ".join(_term(t) for t in terms)
+    return Choice(
+        cluster=text(each["cluster"]),
+        chosen=bool(each.get("selected")),
+        score=text(each.get("score")),
+        percent=percent(float(each.get("score") or 0), most),
+        because=text(because or each.get("message") or each.get("reason")),
+    )
+
+
+def _term(term: Row) -> str:
+    """`available cpu 128: 40 of 40`."""
+    name = str(term["name"]).removeprefix(_PREFIX)
+    value = term.get("value")
+    shown = "" if value is None else f" {_amount(name, float(value))}"
+    return f"{name.replace('-', ' ', 1)}{shown}: {term['score']} of {term['weight']}"
+
+
+def _amount(name: str, value: float) -> str:
+    """A property's value; memory as people write it."""
+    if name.endswith("memory") and value == int(value):
+        return quantity.canonical("memory", int(value))
+    return f"{value:.15g}"
