@@ -4,10 +4,13 @@
 
     with Client() as hub:                       # address and token as `roadstead` finds them
         job = hub.submit(open("job.yaml", "rb").read())
-        job = hub.wait(job["uid"])
+        job = hub.wait(job["uid"], timeout_s=600)
         print(job["state"], job["cluster"])
 
-Objects are the hub's JSON, as plain dictionaries. Errors: see `roadstead.errors`.
+Objects are the hub's JSON, as plain dictionaries. `jobs` and `drift` fetch page after page as they
+are iterated. Every method raises what `roadstead.errors` draws: `Rejected` (with `code`, `detail` and
+`errors`) and `NotFound` where the hub refuses, `NotAllowed`, `Unreachable`. What may be repeated
+without harm is repeated once when a kept connection has died, and when the hub asks for a pause.
 """
 
 import json
@@ -15,9 +18,10 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
+from urllib.parse import quote
 
 from roadstead.context import resolve
-from roadstead.errors import RoadsteadError
+from roadstead.errors import TimedOut, Unreachable
 from roadstead.transport import Transport
 
 Json = dict[str, Any]
@@ -77,38 +81,54 @@ class Client:
         yield from self._pages("/v1/jobs", filters)
 
     def job(self, name: str) -> Json:
-        """One job by uid or by `namespace/name`."""
+        """One job by uid or by `namespace/name` (the newest that had the name)."""
         return self._object("GET", _job_path(name))
 
     def explain(self, name: str) -> Json:
         """Where a job is and why: position, blocking rule in numbers, verdict per cluster."""
         return self._object("GET", f"{self._by_uid(name)}/explain")
 
-    def job_events(self, name: str) -> list[Json]:
-        """What happened to a job, oldest first."""
-        return self._items("GET", f"{self._by_uid(name)}/events")
+    def job_events(self, name: str, *, limit: int = 500) -> list[Json]:
+        """What happened to a job lately, oldest first; at most `limit` (1 to 500) events."""
+        return self._items("GET", f"{self._by_uid(name)}/events", query={"limit": limit})
 
     def cancel(self, name: str) -> Json:
         """Stop a job wherever it is; it ends Cancelled once it is certain that nothing runs."""
-        return self._object("POST", f"{self._by_uid(name)}/cancel")
+        return self._object("POST", f"{self._by_uid(name)}/cancel", repeatable=True)
 
     def wait(self, name: str, *, timeout_s: float | None = None, every_s: float = 0.5) -> Json:
-        """Return the job once it has ended. Raises RoadsteadError after `timeout_s`."""
+        """Return the job once it has ended. Raises TimedOut after `timeout_s`; the job goes on."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         path = self._by_uid(name)
         while True:
             job = self._object("GET", path)
             if job["state"] in TERMINAL_STATES:
                 return job
-            if deadline is not None and time.monotonic() > deadline:
-                raise RoadsteadError(f"{name} is {job['state']} after {timeout_s:g} s")
-            time.sleep(every_s)
+            left = every_s if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                job_name = f"{job['namespace']}/{job['name']}"
+                raise TimedOut(f"{job_name} is {job['state']} after {timeout_s:g} s")
+            time.sleep(min(every_s, left))
 
     # -- objects ------------------------------------------------------------------------------
 
-    def apply(self, manifests: bytes, *, content_type: str = "application/yaml") -> Json:
-        """Apply documents of any kind, as `kubectl apply` would; returns a result per document."""
-        return self._object("POST", "/v1/apply", body=manifests, content_type=content_type)
+    def apply(
+        self, manifests: bytes, *, content_type: str | None = None, namespace: str | None = None
+    ) -> Json:
+        """Apply documents of any kind, as `kubectl apply` would: JSON, or YAML with several documents.
+
+        Returns {"items": [{kind, namespace, name, uid, result, …}]}, a result per document: created,
+        configured, unchanged or rejected (then with code and detail). Raises Rejected if every
+        document was; `problem["items"]` then tells of each. `namespace` is for those without one.
+        """
+        return self._object(
+            "POST",
+            "/v1/apply",
+            query={"namespace": namespace},
+            body=manifests,
+            content_type=content_type or _type_of(manifests),
+            repeatable=True,
+        )
 
     def queues(self) -> list[Json]:
         """Every ClusterQueue with quota, usage and its LocalQueues."""
@@ -116,7 +136,7 @@ class Client:
 
     def queue(self, name: str) -> Json:
         """One ClusterQueue, or a LocalQueue as `namespace/name`."""
-        return self._object("GET", f"/v1/queues/{name}")
+        return self._object("GET", f"/v1/queues/{_path(name)}")
 
     def clusters(self) -> list[Json]:
         """Every member cluster with its capacity and heartbeat."""
@@ -124,7 +144,7 @@ class Client:
 
     def cluster(self, name: str) -> Json:
         """One member cluster."""
-        return self._object("GET", f"/v1/clusters/{name}")
+        return self._object("GET", f"/v1/clusters/{_part(name)}")
 
     def add_cluster(
         self, name: str, labels: dict[str, str] | None = None, taints: list[Json] | None = None
@@ -135,11 +155,12 @@ class Client:
 
     def join_token(self, name: str) -> Json:
         """A fresh one-time join token for a declared member; earlier unused ones end."""
-        return self._object("POST", f"/v1/clusters/{name}/join-token")
+        return self._object("POST", f"/v1/clusters/{_part(name)}/join-token")
 
     def cordon(self, name: str, *, on: bool = True) -> Json:
         """Stop (or allow again) new work on a member; what runs there goes on."""
-        return self._object("POST", f"/v1/clusters/{name}/{'cordon' if on else 'uncordon'}")
+        verb = "cordon" if on else "uncordon"
+        return self._object("POST", f"/v1/clusters/{_part(name)}/{verb}", repeatable=True)
 
     def placements(self) -> list[Json]:
         """Every placement with what it selected and where it put it."""
@@ -147,14 +168,14 @@ class Client:
 
     def placement(self, name: str) -> Json:
         """One ClusterResourcePlacement, or a ResourcePlacement as `namespace/name`."""
-        return self._object("GET", f"/v1/placements/{name}")
+        return self._object("GET", f"/v1/placements/{_path(name)}")
 
-    def drift(self) -> list[Json]:
-        """Every object that no longer is as the hub wants it, with path and both values."""
-        return self._items("GET", "/v1/drift")
+    def drift(self) -> Iterator[Json]:
+        """Every field that no longer is as the hub wants it, with path and both values."""
+        yield from self._pages("/v1/drift", {})
 
     def events(self, **filters: str | int | None) -> list[Json]:
-        """Recent events of the whole fleet, newest last."""
+        """Recent events of the whole fleet, newest last: namespace, kind, name, uid, limit."""
         return self._items("GET", "/v1/events", query=filters)
 
     def overview(self) -> Json:
@@ -175,7 +196,7 @@ class Client:
             content_type="application/x-ndjson",
             headers={"Idempotency-Key": str(uuid.uuid4())},
         )
-        yield from answer["items"]
+        yield from _items_of(answer, self.server)
 
     def _pages(self, path: str, filters: dict[str, str | int | None]) -> Iterator[Json]:
         wanted = filters.pop("limit", None)
@@ -185,33 +206,53 @@ class Client:
             page = _PAGE if left is None else min(_PAGE, left)
             query = {**filters, "limit": page, "continue": token}
             answer = self._object("GET", path, query=query)
-            yield from answer["items"]
-            left = None if left is None else left - len(answer["items"])
+            items = _items_of(answer, self.server)
+            yield from items
+            left = None if left is None else left - len(items)
             token = answer.get("continue")
             if not token:
                 return
 
     def _by_uid(self, name: str) -> str:
-        return f"/v1/jobs/{self.job(name)['uid']}" if "/" in name else f"/v1/jobs/{name}"
+        uid = self.job(name)["uid"] if "/" in name else name
+        return f"/v1/jobs/{_part(uid)}"
 
     def _items(self, method: str, path: str, **given: Any) -> list[Json]:
-        items: list[Json] = self._http.request(method, path, **given)["items"]
-        return items
+        return _items_of(self._object(method, path, **given), self.server)
 
     def _object(self, method: str, path: str, **given: Any) -> Json:
-        answer: Json = self._http.request(method, path, **given)
-        return answer
+        return self._http.request(method, path, **given)
+
+
+def _items_of(answer: Json, server: str) -> list[Json]:
+    items = answer.get("items")
+    if not isinstance(items, list):
+        raise Unreachable(f"what answers at {server} is no hub: its list has no items")
+    return items
 
 
 def _job_path(name: str) -> str:
     if "/" in name:
         namespace, _, short = name.partition("/")
-        return f"/v1/namespaces/{namespace}/jobs/{short}"
-    return f"/v1/jobs/{name}"
+        return f"/v1/namespaces/{_part(namespace)}/jobs/{_part(short)}"
+    return f"/v1/jobs/{_part(name)}"
+
+
+def _path(name: str) -> str:
+    """`name` or `namespace/name` as segments of a path."""
+    return "/".join(_part(part) for part in name.split("/", 1))
+
+
+def _part(name: str) -> str:
+    """One segment of a path, whatever a person typed; a dot of its own would be taken for a step."""
+    return quote(name, safe="") if name.strip(".") else quote(name, safe="").replace(".", "%2E")
 
 
 def _body(manifest: bytes | Json) -> tuple[bytes, str]:
     if isinstance(manifest, bytes):
-        kind = "json" if manifest.lstrip()[:1] == b"{" else "yaml"
-        return manifest, f"application/{kind}"
+        return manifest, _type_of(manifest)
     return json.dumps(manifest).encode(), "application/json"
+
+
+def _type_of(manifests: bytes) -> str:
+    return f"application/{'json' if manifests.lstrip()[:1] in (b'{', b'[') else 'yaml'}"

@@ -25,15 +25,19 @@ def resolve(server: str | None = None, token: str | None = None) -> Context:
 
     Order: the arguments; ROADSTEAD_SERVER and ROADSTEAD_TOKEN; the files `server` and
     `admin.token` that `roadstead up` leaves in its data folder (ROADSTEAD_DATA, else ~/.roadstead).
+    The token of the folder goes to no other hub than the folder's own.
     """
     folder = default_data_dir()
-    server = server or os.environ.get("ROADSTEAD_SERVER") or _read(folder / "server")
-    token = token or os.environ.get("ROADSTEAD_TOKEN") or _read(folder / "admin.token")
-    return Context(server or DEFAULT_SERVER, token or "")
+    own = _read(folder / "server") or DEFAULT_SERVER
+    server = server or os.environ.get("ROADSTEAD_SERVER") or own
+    token = token or os.environ.get("ROADSTEAD_TOKEN")
+    if not token and server.rstrip("/") == own.rstrip("/"):
+        token = _read(folder / "admin.token")
+    return Context(server, token or "")
 
 
 def _read(path: Path) -> str:
     try:
         return path.read_text().strip()
-    except OSError:
+    except (OSError, ValueError):
         return ""

@@ -1,10 +1,15 @@
 """What can go wrong when talking to a hub, and the exit code a script sees for it.
 
-RoadsteadError
-├── Rejected        the hub refused the request (exit 3)
-│   └── NotFound    … because the thing is absent or not yours
-├── NotAllowed      no or wrong credential, or no right (exit 4)
-└── Unreachable     no hub at that address, or it is not ready (exit 5)
+RoadsteadError          (exit 1)
+├── Rejected            the hub refused the request (exit 3)
+│   └── NotFound        … because the thing is absent or not yours
+├── NotAllowed          no or wrong credential, or no right (exit 4)
+├── Unreachable         no hub at that address, or it is not ready or failing (exit 5)
+├── JobFailed           a job that was waited for ended otherwise than Succeeded (exit 1)
+├── TimedOut            a job that was waited for has not ended in time (exit 6)
+└── WrongAddress        what was given as the hub's address is none (exit 2)
+
+Wrong usage of the command line is exit 2, and Ctrl-C 130. docs/reference/cli.md lists them all.
 """
 
 from dataclasses import dataclass
@@ -13,7 +18,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FieldProblem:
-    """One field of a refused request."""
+    """One field of a refused request: its path, a stable code, and what is wrong with it."""
 
     field: str
     code: str
@@ -27,7 +32,7 @@ class RoadsteadError(Exception):
 
 
 class Rejected(RoadsteadError):
-    """The hub's problem+json answer: a stable `code`, what was wrong, what to do."""
+    """The hub's problem+json answer: a stable `code`, what was wrong, and in which fields."""
 
     exit_code = 3
 
@@ -36,13 +41,7 @@ class Rejected(RoadsteadError):
         self.code = str(problem.get("code") or f"Http{status}")
         self.detail = str(problem.get("detail") or problem.get("title") or "")
         self.problem = problem
-        self.errors = tuple(
-            FieldProblem(
-                str(e.get("field", "")), str(e.get("code", "")), str(e.get("message", ""))
-            )
-            for e in problem.get("errors") or ()
-            if isinstance(e, dict)
-        )
+        self.errors = field_problems(problem)
         super().__init__(f"{self.code}: {self.detail}")
 
 
@@ -51,13 +50,17 @@ class NotFound(Rejected):
 
 
 class NotAllowed(RoadsteadError):
-    """401 or 403."""
+    """401: no or wrong credential; 403: one without the right. `status` tells which."""
 
     exit_code = 4
 
+    def __init__(self, message: str, status: int = 401) -> None:
+        self.status = status
+        super().__init__(message)
+
 
 class Unreachable(RoadsteadError):
-    """No answer, or 503 from a hub that is starting."""
+    """No answer, no hub's answer, or 5xx from a hub that is starting or failing: try again later."""
 
     exit_code = 5
 
@@ -66,3 +69,25 @@ class JobFailed(RoadsteadError):
     """A job that was waited for ended otherwise than Succeeded."""
 
     exit_code = 1
+
+
+class TimedOut(RoadsteadError):
+    """A job that was waited for has not ended in time; it goes on."""
+
+    exit_code = 6
+
+
+class WrongAddress(RoadsteadError):
+    """What was given as the hub's address is none."""
+
+    exit_code = 2
+
+
+def field_problems(problem: dict[str, Any]) -> tuple[FieldProblem, ...]:
+    """The `errors` of a problem, or of one refused document of several; others' are skipped."""
+    found = problem.get("errors")
+    return tuple(
+        FieldProblem(str(e.get("field", "")), str(e.get("code", "")), str(e.get("message", "")))
+        for e in (found if isinstance(found, list) else ())
+        if isinstance(e, dict)
+    )

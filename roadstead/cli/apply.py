@@ -1,14 +1,17 @@
 """`roadstead apply -f`: manifests of any kind, as kubectl takes them."""
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import click
 
-from roadstead.cli.output import client
+from roadstead.cli.manifests import Source, read_sources
+from roadstead.cli.output import answer_option, client, dump
+from roadstead.cli.telling import refusal
+from roadstead.client import Client
+from roadstead.errors import Rejected, field_problems
 
-_SUFFIXES = {".yaml", ".yml", ".json"}
+Json = dict[str, Any]
+_REJECTED = "rejected"
 
 
 @click.command()
@@ -21,41 +24,63 @@ _SUFFIXES = {".yaml", ".yml", ".json"}
     metavar="FILE",
     help="A file, a folder, or '-' for standard input. May be given several times.",
 )
+@click.option("-R", "--recursive", is_flag=True, help="Look into the folders below a folder too.")
+@click.option("-n", "--namespace", help="For documents that name none  [default: default]")
+@answer_option
 @click.pass_context
-def apply(ctx: click.Context, names: tuple[str, ...]) -> int:
-    """Apply manifests; prints what became of each document, and ends with 3 if one was refused."""
+def apply(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    recursive: bool,
+    namespace: str | None,
+    output: str,
+) -> int:
+    """Apply manifests; prints what became of each document.
+
+    All files are read before the first is sent. A refused document does not keep the others back;
+    the command then ends with exit code 3.
+    """
+    told: list[Json] = []
     refused = 0
     with client(ctx) as hub:
-        for label, body in _bodies(names):
-            kind = "json" if label.endswith(".json") else "yaml"
-            answer = hub.apply(body, content_type=f"application/{kind}")
-            for item in answer["items"]:
-                refused += _print(label, item)
-    return 3 if refused else 0
+        for source in read_sources(names, recursive=recursive):
+            items = _apply(hub, source, namespace)
+            told += [{"file": source.label, **item} for item in items]
+            for item in items:
+                refused += item["result"] == _REJECTED
+                _print(source.label, item, several=len(items) > 1, quiet=output != "text")
+    if output != "text":
+        dump({"items": told}, output)
+    return Rejected.exit_code if refused else 0
 
 
-def _print(label: str, item: dict[str, str]) -> int:
+def _apply(hub: Client, source: Source, namespace: str | None) -> list[Json]:
+    """The result per document; one for the whole source where the hub could not read it."""
+    try:
+        items: list[Json] = hub.apply(source.body, namespace=namespace)["items"]
+    except Rejected as whole:
+        told = whole.problem.get("items")
+        if isinstance(told, list) and told:
+            return told
+        return [{**whole.problem, "result": _REJECTED}]
+    return items
+
+
+def _print(label: str, item: Json, *, several: bool, quiet: bool) -> None:
     name = "/".join(p for p in (item.get("namespace"), item.get("name")) if p)
-    what = f"{item.get('kind') or 'document'} {name}".strip()
-    if item["result"] != "rejected":
-        click.echo(f"{what} {item['result']}")
-        return 0
-    click.echo(f"{label}: {what} refused: {item.get('code')}: {item.get('detail')}", err=True)
-    return 1
-
-
-def _bodies(names: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    for name in names:
-        if name == "-":
-            yield "standard input", sys.stdin.buffer.read()
-            continue
-        path = Path(name)
-        if path.is_dir():
-            found = sorted(p for p in path.iterdir() if p.suffix in _SUFFIXES)
-            if not found:
-                raise click.UsageError(f"{name} holds no .yaml, .yml or .json file.")
-            yield from ((str(p), p.read_bytes()) for p in found)
-        elif path.exists():
-            yield name, path.read_bytes()
-        else:
-            raise click.UsageError(f"{name} does not exist.")
+    what = " ".join(p for p in (item.get("kind"), name) if p)
+    if item["result"] != _REJECTED:
+        if not quiet:
+            click.echo(f"{what} {item['result']}")
+        return
+    where = label
+    if several and "index" in item:
+        where += f", document {item['index'] + 1}"
+    if what:
+        where += f" ({what})"
+    lines = refusal(
+        str(item.get("code") or "Refused"), str(item.get("detail") or ""), field_problems(item)
+    )
+    click.echo(f"{where} refused:", err=True)
+    for line in lines:
+        click.echo(f"  {line}", err=True)

@@ -1,5 +1,6 @@
 """`roadstead clusters`: the members of the fleet."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -7,11 +8,18 @@ import click
 from roadstead.cli.output import (
     Column,
     age,
+    answer_option,
     client,
+    dump,
     output_option,
+    seconds_until,
     show_list,
     show_one,
+    span,
+    table,
+    terminal_width,
     watch_option,
+    wrapped,
 )
 
 
@@ -24,7 +32,7 @@ def _free(resource: str) -> Any:
 
 
 COLUMNS = [
-    Column("NAME", lambda c: c["name"]),
+    Column("NAME", lambda c: c["name"], shrinks=True),
     Column("STATE", lambda c: c["state"]),
     Column("NODES", lambda c: c["nodeCount"]),
     Column("CPU FREE", _free("cpu")),
@@ -60,7 +68,7 @@ def list_clusters(ctx: click.Context, output: str, watch: bool) -> None:
 
 @clusters.command("show")
 @click.argument("name")
-@output_option
+@answer_option
 @click.pass_context
 def show(ctx: click.Context, name: str, output: str) -> None:
     """Show one member: labels, taints, node pools, what it runs."""
@@ -70,19 +78,34 @@ def show(ctx: click.Context, name: str, output: str) -> None:
 
 @clusters.command("add")
 @click.argument("name")
-@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="May be repeated.")
+@click.option(
+    "--taint", "taints", multiple=True, metavar="KEY[=VALUE]:EFFECT", help="May be repeated."
+)
+@answer_option
 @click.pass_context
-def add(ctx: click.Context, name: str, labels: tuple[str, ...]) -> None:
-    """Declare a member and print its one-time join token."""
+def add(
+    ctx: click.Context, name: str, labels: tuple[str, ...], taints: tuple[str, ...], output: str
+) -> None:
+    """Declare a member and print its one-time join token.
+
+    The token alone goes to standard output, so that it can be redirected to a file.
+    """
     pairs = dict(_pair(text) for text in labels)
+    repelled = [_taint(text) for text in taints]
     with client(ctx) as hub:
-        answer = hub.add_cluster(name, pairs)
-    click.echo(answer["joinToken"])
-    click.echo(
-        f"The token joins one agent as {name!r}, once, within 15 minutes. On the member:\n"
-        f"  python -m agent --hub {hub.server} --join-token FILE --credential FILE",
-        err=True,
-    )
+        answer = hub.add_cluster(name, pairs, repelled)
+        _show_token(hub.server, name, answer, output)
+
+
+@clusters.command("token")
+@click.argument("name")
+@answer_option
+@click.pass_context
+def token(ctx: click.Context, name: str, output: str) -> None:
+    """Print a fresh join token for a declared member; unused earlier ones end."""
+    with client(ctx) as hub:
+        _show_token(hub.server, name, hub.join_token(name), output)
 
 
 @clusters.command("cordon")
@@ -108,6 +131,19 @@ def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool) -> None:
             click.echo(f"{name} {'cordoned' if on else 'uncordoned'}")
 
 
+def _show_token(server: str, name: str, answer: dict[str, Any], output: str) -> None:
+    if output != "text":
+        dump(answer, output)
+        return
+    click.echo(answer["joinToken"])
+    left = span(seconds_until(answer["joinTokenExpiresAt"]))
+    click.echo(
+        f"This token joins one agent as {name}, once, within {left}. On the member:\n"
+        f"  python -m agent --hub {server} --join-token FILE --credential FILE",
+        err=True,
+    )
+
+
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
@@ -115,20 +151,51 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
+def _taint(text: str) -> dict[str, str]:
+    left, _, effect = text.rpartition(":")
+    key, _, value = left.partition("=")
+    if not key or not effect:
+        raise click.UsageError(f"--taint {text}: expected KEY=VALUE:EFFECT or KEY:EFFECT.")
+    return {"key": key, "value": value, "effect": effect}
+
+
+_ROOM = [
+    Column("RESOURCE", lambda r: r["resource"]),
+    Column("FREE", lambda r: r["free"]),
+    Column("ALLOCATABLE", lambda r: r["allocatable"]),
+    Column("RESERVED", lambda r: r["reserved"]),
+]
+_POOLS = [
+    Column("NODES", lambda p: p["nodes"]),
+    Column("LABELS", lambda p: _amounts(p["labels"]), wraps=True),
+    Column("TAINTS", lambda p: ", ".join(_tainted(t) for t in p.get("taints") or ()), wraps=True),
+]
+
+
 def _as_text(cluster: dict[str, Any]) -> str:
+    heartbeat = age(cluster["heartbeatAt"])
     lines = [
         f"{cluster['name']}  {cluster['state']}",
-        f"  heartbeat  {age(cluster['heartbeatAt']) or 'never'} ago",
+        f"  heartbeat  {f'{heartbeat} ago' if heartbeat else 'none yet'}",
         f"  version    {cluster['kubernetesVersion'] or '-'}",
-        "  labels     " + (", ".join(f"{k}={v}" for k, v in cluster["labels"].items()) or "-"),
+        *wrapped(f"labels     {_amounts(cluster['labels']) or '-'}", "  "),
+        *wrapped(f"taints     {', '.join(map(_tainted, cluster['taints'])) or '-'}", "  "),
         f"  jobs       {cluster['jobs']}",
-        "  room       resource: free / allocatable, reserved by the hub",
     ]
-    lines += [
-        f"    {name}: {room['free']} / {room['allocatable']}, {room['reserved']}"
-        for name, room in (cluster.get("resources") or {}).items()
-    ]
-    for pool in cluster.get("pools") or []:
-        labels = ", ".join(f"{k}={v}" for k, v in pool["labels"].items())
-        lines.append(f"  pool       {pool['nodes']} nodes  {labels}")
+    room = [{"resource": name, **each} for name, each in (cluster.get("resources") or {}).items()]
+    width = max(40, terminal_width() - 2)
+    for rows, columns in ((room, _ROOM), (cluster.get("pools") or [], _POOLS)):
+        if rows:
+            lines += ["", *(f"  {line}" for line in table(rows, columns, width=width).split("\n"))]
     return "\n".join(lines)
+
+
+def _amounts(pairs: Mapping[str, Any] | None) -> str:
+    return ", ".join(f"{key}={value}" for key, value in (pairs or {}).items())
+
+
+def _tainted(taint: Mapping[str, str] | str) -> str:
+    if isinstance(taint, str):
+        return taint
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"

@@ -1,5 +1,7 @@
 """`roadstead events`: ordered history."""
 
+from typing import Any
+
 import click
 
 from roadstead.cli.output import Column, age, client, output_option, show_list, watch_option
@@ -11,15 +13,22 @@ COLUMNS = [
     Column(
         "OBJECT",
         lambda e: f"{e['kind']} " + "/".join(p for p in (e["namespace"], e["name"]) if p),
+        wraps=True,
     ),
-    Column("MESSAGE", lambda e: e["message"], shrinks=True),
+    Column("MESSAGE", lambda e: e["message"], wraps=True),
 ]
 
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("-n", "--namespace", help="Only events of this namespace.")
-@click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True)
+@click.option("-n", "--namespace", help="Only events of this namespace; not with JOB.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 500),
+    default=50,
+    show_default=True,
+    help="The newest so many.",
+)
 @output_option
 @watch_option
 @click.pass_context
@@ -31,10 +40,18 @@ def events(
     output: str,
     watch: bool,
 ) -> None:
-    """What happened lately, or what happened to JOB."""
+    """What happened lately in the whole fleet, or to JOB (its uid, or namespace/name)."""
+    if job and namespace:
+        raise click.UsageError("give JOB or --namespace, not both.")
     with client(ctx) as hub:
+
+        def rows() -> list[dict[str, Any]]:
+            if job:
+                return hub.job_events(job, limit=limit)
+            return hub.events(namespace=namespace, limit=limit)
+
         show_list(
-            lambda: hub.job_events(job) if job else hub.events(namespace=namespace, limit=limit),
+            rows,
             COLUMNS,
             output,
             watch=watch,

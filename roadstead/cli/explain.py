@@ -4,25 +4,34 @@ from typing import Any
 
 import click
 
-from roadstead.cli.output import Column, client, output_option, show_one, table
+from roadstead.cli.output import (
+    Column,
+    answer_option,
+    client,
+    moment,
+    show_one,
+    table,
+    terminal_width,
+    wrapped,
+)
 
 Json = dict[str, Any]
 _DECIDED = [
     Column("CLUSTER", lambda c: c["cluster"]),
     Column("SCORE", lambda c: c.get("score")),
     Column("CHOSEN", lambda c: "yes" if c.get("selected") else ""),
-    Column("BECAUSE", lambda c: c.get("message") or c.get("reason") or _terms(c)),
+    Column("BECAUSE", lambda c: c.get("message") or c.get("reason") or _terms(c), wraps=True),
 ]
 _VERDICTS = [
     Column("CLUSTER", lambda c: c["cluster"]),
     Column("RULE", lambda c: c.get("rule") or c.get("reason")),
-    Column("BECAUSE", lambda c: c.get("message") or c.get("reason")),
+    Column("BECAUSE", lambda c: c.get("message") or c.get("reason"), wraps=True),
 ]
 
 
 @click.command()
 @click.argument("job")
-@output_option
+@answer_option
 @click.pass_context
 def explain(ctx: click.Context, job: str, output: str) -> None:
     """Say where JOB is and why (its uid, or namespace/name)."""
@@ -36,19 +45,20 @@ def as_text(told: Json) -> str:
     reason = f" ({told['reason']})" if told["reason"] else ""
     lines = [
         f"{told['namespace']}/{told['name']} is {told['state']}{where}{reason}",
-        f"  {told['message']}",
+        *wrapped(told["message"], "  "),
     ]
     lines += _position(told)
     lines += _waiting(told.get("waiting") or {})
     lines += _decision(told.get("decision") or {})
     if told["setAside"]:
-        avoided = ", ".join(f"{name} until {until}" for name, until in told["setAside"].items())
-        lines += ["", f"Clusters set aside: {avoided}"]
+        avoided = ", ".join(
+            f"{name} until {moment(until)}" for name, until in told["setAside"].items()
+        )
+        lines += ["", *wrapped(f"Clusters set aside: {avoided}", "")]
     if told["timeline"]:
         lines += ["", "What happened"]
-        lines += [
-            f"  {event['at']}  {event['reason']}: {event['message']}" for event in told["timeline"]
-        ]
+        for event in told["timeline"]:
+            lines += wrapped(f"{moment(event['at'])}  {event['reason']}: {event['message']}", "  ")
     return "\n".join(lines)
 
 
@@ -57,35 +67,36 @@ def _position(told: Json) -> list[str]:
     if not position:
         return []
     text = (
-        f"  position {position['inQueue']} of {position['ofQueue']} in queue "
+        f"position {position['inQueue']} of {position['ofQueue']} in queue "
         f"{told['clusterQueue'] or told['queue']}, {position['overall']} of "
         f"{position['ofOverall']} overall"
     )
-    return [text]
+    return wrapped(text, "  ")
 
 
 def _waiting(waiting: Json) -> list[str]:
-    lines = [_quota(quota) for quota in waiting.get("quota") or []]
+    lines = [line for quota in waiting.get("quota") or [] for line in _quota(quota)]
     nearest = waiting.get("nearest")
     if nearest:
-        lines.append(f"  nearest: {nearest['message']}")
+        lines += wrapped(f"nearest: {nearest['message']}", "  ")
     if waiting.get("clusters"):
-        lines += ["", "Clusters", *_indented(table(waiting["clusters"], _VERDICTS))]
+        lines += ["", "Clusters", *_indented(waiting["clusters"], _VERDICTS)]
     return lines
 
 
-def _quota(quota: Json) -> str:
-    return (
-        f"  quota: {quota['resource']} of flavor {quota['flavor']}: {quota['asked']} asked, "
+def _quota(quota: Json) -> list[str]:
+    text = (
+        f"quota: {quota['resource']} of flavor {quota['flavor']}: {quota['asked']} asked, "
         f"{quota['used']} of {quota['limit']} used, {quota['missing']} more needed"
     )
+    return wrapped(text, "  ")
 
 
 def _decision(decision: Json) -> list[str]:
     clusters = decision.get("clusters")
     if not clusters:
         return []
-    return ["", "Decision", *_indented(table(clusters, _DECIDED))]
+    return ["", "Decision", *_indented(clusters, _DECIDED)]
 
 
 def _terms(cluster: Json) -> str:
@@ -95,5 +106,5 @@ def _terms(cluster: Json) -> str:
     )
 
 
-def _indented(text: str) -> list[str]:
-    return [f"  {line}" for line in text.splitlines()]
+def _indented(rows: list[Json], columns: list[Column]) -> list[str]:
+    return [f"  {line}" for line in table(rows, columns, width=terminal_width() - 2).split("\n")]

@@ -7,25 +7,29 @@ import click
 from roadstead.cli.output import (
     Column,
     age,
+    answer_option,
     client,
+    dump,
+    moment,
     output_option,
     show_list,
     show_one,
     watch_option,
+    wrapped,
 )
 
 COLUMNS = [
-    Column("NAMESPACE", lambda j: j["namespace"]),
+    Column("NAMESPACE", lambda j: j["namespace"], shrinks=True),
     Column("NAME", lambda j: j["name"], shrinks=True),
     Column("QUEUE", lambda j: j["queue"]),
     Column("STATE", lambda j: j["state"]),
-    Column("REASON", lambda j: j["reason"]),
+    Column("REASON", lambda j: j["reason"], shrinks=True),
     Column("CLUSTER", lambda j: j["cluster"]),
     Column("AGE", lambda j: age(j["createdAt"])),
     Column("UID", lambda j: j["uid"], wide=True),
     Column("EPOCH", lambda j: j["epoch"], wide=True),
-    Column("STARTED", lambda j: j["startedAt"], wide=True),
-    Column("FINISHED", lambda j: j["finishedAt"], wide=True),
+    Column("STARTED", lambda j: moment(j["startedAt"]), wide=True),
+    Column("FINISHED", lambda j: moment(j["finishedAt"]), wide=True),
 ]
 
 
@@ -39,8 +43,10 @@ def jobs() -> None:
 @click.option("-q", "--queue", help="Only jobs of this queue.")
 @click.option("--state", help="Only jobs in this state, such as Pending.")
 @click.option("--cluster", help="Only jobs on this member.")
-@click.option("-l", "--selector", help="Label selector.")
-@click.option("--limit", type=click.IntRange(1), default=200, show_default=True)
+@click.option("-l", "--selector", metavar="SELECTOR", help="Label selector.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=200, show_default=True, help="At most this many."
+)
 @output_option
 @watch_option
 @click.pass_context
@@ -59,7 +65,7 @@ def list_jobs(ctx: click.Context, /, output: str, watch: bool, **filters: Any) -
 
 @jobs.command("show")
 @click.argument("job")
-@output_option
+@answer_option
 @click.pass_context
 def show(ctx: click.Context, job: str, output: str) -> None:
     """Show one job with its counts and its history."""
@@ -71,31 +77,64 @@ def show(ctx: click.Context, job: str, output: str) -> None:
 
 @jobs.command("cancel")
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
+@answer_option
 @click.pass_context
-def cancel(ctx: click.Context, names: tuple[str, ...]) -> None:
-    """Stop jobs wherever they are."""
+def cancel(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
+    """Stop jobs wherever they are; each ends Cancelled once it is certain that nothing runs.
+
+    A job that has ended already stays as it is.
+    """
+    cancelled = []
     with client(ctx) as hub:
         for name in names:
             job = hub.cancel(name)
-            click.echo(f"{job['namespace']}/{job['name']}: {job['state']}")
+            cancelled.append(job)
+            if output == "text":
+                click.echo(f"{job['namespace']}/{job['name']} {_cancelled(job)}")
+    if output != "text":
+        dump({"items": cancelled}, output)
 
 
 def _as_text(job: dict[str, Any]) -> str:
     lines = [
-        f"{job['namespace']}/{job['name']}  ({job['uid']})",
+        f"{job['namespace']}/{job['name']}",
+        f"  uid       {job['uid']}",
         f"  state     {job['state']}" + (f"  {job['reason']}" if job["reason"] else ""),
     ]
     if job.get("message"):
-        lines.append(f"            {job['message']}")
+        lines += wrapped(job["message"], "            ")
     lines += [
-        f"  queue     {job['queue'] or '-'}",
-        f"  cluster   {job['cluster'] or '-'}  (epoch {job['epoch']})",
-        f"  created   {job['createdAt']}",
-        f"  started   {job['startedAt'] or '-'}",
-        f"  finished  {job['finishedAt'] or '-'}",
+        f"  queue     {_queue(job)}",
+        f"  cluster   {job['cluster'] or '-'}"
+        + (f"  (epoch {job['epoch']})" * bool(job["epoch"])),
+        f"  pods      {_pods(job)}",
+        f"  created   {moment(job['createdAt'])}",
+        f"  started   {moment(job['startedAt'])}",
+        f"  finished  {moment(job['finishedAt'])}",
     ]
     if job["events"]:
         lines.append("  events")
-        lines += [f"    {e['at']}  {e['reason']}  {e['message']}" for e in job["events"]]
+        for e in job["events"]:
+            lines += wrapped(f"{moment(e['at'])}  {e['reason']}: {e['message']}", "    ")
     lines.append(f"Why? roadstead explain {job['namespace']}/{job['name']}")
     return "\n".join(lines)
+
+
+def _cancelled(job: dict[str, Any]) -> str:
+    if job["finishedAt"] and job["state"] != "Cancelled":
+        return f"had ended already: {job['state']}"
+    where = f" from {job['cluster']}" if job["state"] == "Withdrawing" else ""
+    return f"{job['state']}{where}"
+
+
+def _queue(job: dict[str, Any]) -> str:
+    if not job["queue"]:
+        return "-"
+    pot = job.get("clusterQueue")
+    return f"{job['queue']}  (ClusterQueue {pot})" if pot else str(job["queue"])
+
+
+def _pods(job: dict[str, Any]) -> str:
+    counts = job.get("counts") or {}
+    told = ", ".join(f"{counts[name]} {name}" for name in counts if counts[name])
+    return f"{told or 'none yet'}; {job['completions']} to complete"

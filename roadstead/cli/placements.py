@@ -7,11 +7,13 @@ import click
 from roadstead.cli.output import (
     Column,
     age,
+    answer_option,
     client,
     output_option,
     show_list,
     show_one,
     watch_option,
+    wrapped,
 )
 
 Json = dict[str, Any]
@@ -31,8 +33,8 @@ def _state(placement: Json) -> str:
 
 
 COLUMNS = [
-    Column("NAMESPACE", lambda p: p["namespace"]),
-    Column("NAME", lambda p: p["name"]),
+    Column("NAMESPACE", lambda p: p["namespace"], shrinks=True),
+    Column("NAME", lambda p: p["name"], shrinks=True),
     Column("POLICY", lambda p: p["policy"].get("placementType", "PickAll")),
     Column("SELECTED", lambda p: len(p["selectedResources"])),
     Column("CLUSTERS", _clusters, shrinks=True),
@@ -58,7 +60,7 @@ def list_placements(ctx: click.Context, output: str, watch: bool) -> None:
 
 @placements.command("show")
 @click.argument("name")
-@output_option
+@answer_option
 @click.pass_context
 def show(ctx: click.Context, name: str, output: str) -> None:
     """Show a ClusterResourcePlacement, or a ResourcePlacement as namespace/name."""
@@ -69,22 +71,36 @@ def show(ctx: click.Context, name: str, output: str) -> None:
 def _as_text(placement: Json) -> str:
     name = "/".join(p for p in (placement["namespace"], placement["name"]) if p)
     lines = [f"{placement['kind']} {name}"]
-    lines += [f"  {_condition(c)}" for c in placement["conditions"]]
-    lines.append("  selected")
-    lines += [f"    {_resource(r)}" for r in placement["selectedResources"]]
+    for condition in placement["conditions"]:
+        lines += _condition(condition, "  ")
+    selected = [_resource(r) for r in placement["selectedResources"]]
+    lines += ["", *wrapped("selected: " + (", ".join(selected) or "nothing"), "  ")]
     for status in placement["placementStatuses"]:
-        lines.append(f"  {status.get('clusterName') or 'not placed'}")
-        lines += [f"    {_condition(c)}" for c in status.get("conditions") or []]
-        for part in ("failedPlacements", "driftedPlacements"):
-            lines += [f"    {part}: {_resource(r)}" for r in status.get(part) or []]
+        lines += ["", f"  {status.get('clusterName') or 'not placed'}"]
+        for condition in status.get("conditions") or []:
+            lines += _condition(condition, "    ")
+        for failed in status.get("failedPlacements") or []:
+            lines += [f"    failed: {_resource(failed)}"]
+            lines += _condition(failed.get("condition") or {}, "      ")
+        for drifted in status.get("driftedPlacements") or []:
+            lines += _drifted(drifted)
     return "\n".join(lines)
 
 
-def _condition(condition: Json) -> str:
-    return (
-        f"{condition['type']}={condition['status']}  {condition['reason']}: "
-        f"{condition.get('message', '')}"
-    )
+def _condition(condition: Json, indent: str) -> list[str]:
+    if not condition:
+        return []
+    told = f"{condition['type']}={condition['status']}  {condition.get('reason', '')}"
+    message = condition.get("message")
+    return wrapped(f"{told}: {message}" if message else told, indent)
+
+
+def _drifted(drifted: Json) -> list[str]:
+    lines = [f"    drifted: {_resource(drifted)}"]
+    for each in drifted.get("observedDrifts") or []:
+        told = f"{each['path']}: hub {each.get('valueInHub', '-')}"
+        lines += wrapped(f"{told}, member {each.get('valueInMember', '-')}", "      ")
+    return lines
 
 
 def _resource(resource: Json) -> str:

@@ -4,7 +4,18 @@ from typing import Any
 
 import click
 
-from roadstead.cli.output import Column, client, output_option, show_list, show_one, watch_option
+from roadstead.cli.output import (
+    Column,
+    answer_option,
+    client,
+    output_option,
+    show_list,
+    show_one,
+    table,
+    terminal_width,
+    watch_option,
+    wrapped,
+)
 
 Json = dict[str, Any]
 
@@ -15,17 +26,17 @@ def _active(queue: Json) -> str:
 
 
 def _used(queue: Json) -> str:
-    return ", ".join(f"{q['resource']} {q['used']}/{q['nominal']}" for q in queue["quotas"][:4])
+    return ", ".join(f"{q['resource']} {q['used']}/{q['nominal']}" for q in queue["quotas"])
 
 
 COLUMNS = [
-    Column("NAME", lambda q: q["name"]),
-    Column("STRATEGY", lambda q: q["strategy"]),
-    Column("COHORT", lambda q: q["cohort"]),
-    Column("USED", _used, shrinks=True),
+    Column("NAME", lambda q: q["name"], shrinks=True),
+    Column("STRATEGY", lambda q: q["strategy"], wide=True),
+    Column("COHORT", lambda q: q["cohort"], shrinks=True),
+    Column("USED", _used, wraps=True),
     Column("PENDING", lambda q: q["pending"]),
     Column("ADMITTED", lambda q: q["admitted"]),
-    Column("ACTIVE", _active, wide=True),
+    Column("ACTIVE", _active),
     Column(
         "LOCALQUEUES",
         lambda q: ",".join(f"{d['namespace']}/{d['name']}" for d in q["localQueues"]),
@@ -37,7 +48,7 @@ COLUMNS = [
 
 @click.group()
 def queues() -> None:
-    """Queues: quota, usage, who waits."""
+    """Queues: quota, usage, how many wait. Jobs that wait: roadstead jobs ls --state Pending."""
 
 
 @queues.command("ls")
@@ -58,7 +69,7 @@ def list_queues(ctx: click.Context, output: str, watch: bool) -> None:
 
 @queues.command("show")
 @click.argument("name")
-@output_option
+@answer_option
 @click.pass_context
 def show(ctx: click.Context, name: str, output: str) -> None:
     """Show a ClusterQueue, or a LocalQueue as namespace/name."""
@@ -66,33 +77,43 @@ def show(ctx: click.Context, name: str, output: str) -> None:
         show_one(hub.queue(name), output, _as_text)
 
 
+_QUOTA = [
+    Column("RESOURCE", lambda q: q["resource"]),
+    Column("FLAVOR", lambda q: q["flavor"], shrinks=True),
+    Column("USED", lambda q: q["used"]),
+    Column("NOMINAL", lambda q: q["nominal"]),
+]
+_ENTRANCES = [
+    Column("LOCALQUEUE", lambda d: f"{d['namespace']}/{d['name']}", shrinks=True),
+    Column("PENDING", lambda d: d["pending"]),
+    Column("ADMITTED", lambda d: d["admitted"]),
+]
+
+
 def _as_text(queue: Json) -> str:
     if queue["kind"] == "LocalQueue":
         return (
             f"LocalQueue {queue['namespace']}/{queue['name']}\n"
-            f"  clusterQueue  {queue['clusterQueue']}\n"
-            f"  pending       {queue['pending']}\n"
-            f"  admitted      {queue['admitted']}"
+            f"  cluster queue  {queue['clusterQueue']}\n"
+            f"  pending        {queue['pending']}\n"
+            f"  admitted       {queue['admitted']}"
         )
     lines = [
-        f"ClusterQueue {queue['name']}  ({queue['strategy']})",
+        f"ClusterQueue {queue['name']}",
+        f"  strategy  {queue['strategy']}",
         f"  cohort    {queue['cohort'] or '-'}",
         f"  pending   {queue['pending']}",
         f"  admitted  {queue['admitted']}",
-        "  quota     resource (flavor): used / nominal",
     ]
-    lines += [
-        f"    {q['resource']} ({q['flavor']}): {q['used']} / {q['nominal']}"
-        for q in queue["quotas"]
-    ]
-    lines += [
-        f"  {c['type']}={c['status']}  {c.get('reason', '')}  {c.get('message', '')}"
-        for c in queue["conditions"]
-    ]
-    if queue["notEnforced"]:
-        lines.append("  accepted, not yet enforced: " + ", ".join(queue["notEnforced"]))
-    lines += [
-        f"  from {d['namespace']}/{d['name']}: {d['pending']} pending, {d['admitted']} admitted"
-        for d in queue["localQueues"]
-    ]
+    for c in queue["conditions"]:
+        told = f"{c['type']}={c['status']}  {c.get('reason', '')}: {c.get('message', '')}"
+        lines += wrapped(told.rstrip(": "), "  ")
+    told_so = any(c["type"] == "LimitsEnforced" for c in queue["conditions"])
+    if queue["notEnforced"] and not told_so:
+        told = "accepted, not yet enforced: " + ", ".join(queue["notEnforced"])
+        lines += wrapped(told, "  ")
+    width = terminal_width() - 2
+    for rows, columns in ((queue["quotas"], _QUOTA), (queue["localQueues"], _ENTRANCES)):
+        if rows:
+            lines += ["", *(f"  {line}" for line in table(rows, columns, width=width).split("\n"))]
     return "\n".join(lines)

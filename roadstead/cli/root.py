@@ -1,16 +1,18 @@
 """The `roadstead` command: options every verb shares, and verbs loaded only when they are called.
 
 Exit codes, for scripts: 0 done; 1 a job that was waited for did not succeed; 2 wrong usage;
-3 the hub refused; 4 no or wrong credential; 5 no hub there.
+3 the hub refused, or has no such thing; 4 no or wrong credential; 5 no hub answers; 6 the wait was
+too long; 130 Ctrl-C. They belong to the errors of `roadstead.errors`.
 """
 
 import importlib
+import os
 import sys
 from typing import Any
 
 import click
 
-from roadstead.errors import Rejected, RoadsteadError
+from roadstead.errors import RoadsteadError
 
 # verb → (module of roadstead.cli, its click command, one line of help)
 VERBS: dict[str, tuple[str, str, str]] = {
@@ -61,13 +63,16 @@ class _Verbs(click.Group):
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--server", metavar="URL", help="Address of the hub [ROADSTEAD_SERVER].")
 @click.option("--token", metavar="TOKEN", help="Bearer token [ROADSTEAD_TOKEN].")
-@click.version_option(package_name="roadstead", message="%(version)s")
+@click.version_option(package_name="roadstead", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, server: str | None, token: str | None) -> None:
     """Sends batch jobs to whichever of your Kubernetes clusters can run them.
 
     Without --server and --token, the address and the credential that `roadstead up` left in its
     data folder are used (ROADSTEAD_DATA, else ~/.roadstead).
+
+    Exit codes: 0 done, 1 a job failed, 2 wrong usage, 3 refused or not found, 4 not allowed, 5 no
+    hub answers, 6 timed out waiting, 130 Ctrl-C.
     """
     ctx.obj = {"server": server, "token": token}
 
@@ -76,28 +81,19 @@ def main(args: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
     try:
         answer: Any = cli.main(args=args, prog_name="roadstead", standalone_mode=False)
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
         sys.exit(130)
     except click.ClickException as failure:
         failure.show()
         sys.exit(failure.exit_code)
     except RoadsteadError as failure:
-        click.echo(_sentence(failure), err=True)
+        from roadstead.cli.telling import sentence
+
+        click.echo(sentence(failure), err=True)
         sys.exit(failure.exit_code)
     except BrokenPipeError:
+        # The reader, such as `head`, has gone; nothing is left to flush to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     sys.exit(answer if isinstance(answer, int) else 0)
-
-
-def _sentence(failure: RoadsteadError) -> str:
-    lines = [f"error: {failure}"]
-    if isinstance(failure, Rejected):
-        lines += [
-            f"  {e.field}: {e.message}"
-            for e in failure.errors
-            if e.field and e.message != failure.detail
-        ]
-        request = failure.problem.get("requestId")
-        if request:
-            lines.append(f"  (request {request})")
-    return "\n".join(lines)

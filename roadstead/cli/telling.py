@@ -1,0 +1,67 @@
+"""Refusals and failures in words: what is wrong, in which field, and what to do next."""
+
+from roadstead.errors import (
+    FieldProblem,
+    NotAllowed,
+    NotFound,
+    Rejected,
+    RoadsteadError,
+    Unreachable,
+    WrongAddress,
+)
+
+_HINTS = {
+    NotAllowed: "Give a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
+    Unreachable: "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or "
+    "ROADSTEAD_DATA=DIR.",
+    WrongAddress: "It comes from --server, ROADSTEAD_SERVER, or the file `server` in ROADSTEAD_DATA.",
+}
+_CODE_HINTS = {
+    "AlreadyExists": "roadstead clusters token NAME prints a fresh join token for it.",
+    "UnsupportedKind": "submit takes Jobs; roadstead apply -f FILE takes every kind.",
+    "QueueNotFound": "roadstead queues ls -o wide lists the queues and their namespaces.",
+}
+_LISTS = {"job": "jobs", "cluster": "clusters", "queue": "queues", "placement": "placements"}
+
+
+def sentence(failure: RoadsteadError) -> str:
+    """A failure as the lines that go to standard error."""
+    if not isinstance(failure, Rejected):
+        lines = [f"error: {plain(str(failure))}"]
+    else:
+        first, *more = refusal(failure.code, failure.detail, failure.errors)
+        lines = [f"error: {first}", *(f"  {line}" for line in more)]
+    hint = hint_for(failure)
+    return "\n".join([*lines, f"  {hint}"] if hint else lines)
+
+
+def refusal(code: str, detail: str, errors: tuple[FieldProblem, ...]) -> list[str]:
+    """A refusal as lines: the field, what is wrong and the stable code; then the other fields."""
+    first = detail or code
+    if len(errors) == 1 and errors[0].field and errors[0].field not in first:
+        first = f"{errors[0].field}: {first}"
+    others = [
+        f"{each.field}: {each.message}"
+        for each in errors
+        if each.field and each.message not in first
+    ]
+    return [plain(line) for line in (f"{first} [{code}]", *others)]
+
+
+def hint_for(failure: RoadsteadError) -> str:
+    """What to do next; empty where there is nothing to say."""
+    if isinstance(failure, NotFound):
+        detail = failure.detail.lower()
+        found = [verb for noun, verb in _LISTS.items() if noun in detail]
+        return f"See what there is: roadstead {found[0]} ls" if found else ""
+    if isinstance(failure, Rejected):
+        other = failure.code == "AlreadyExists" and not failure.detail.startswith("cluster ")
+        return "" if other else _CODE_HINTS.get(failure.code, "")
+    if isinstance(failure, NotAllowed) and failure.status == 403:
+        return ""  # the token is known; it has not the right
+    return _HINTS.get(type(failure), "")
+
+
+def plain(text: str) -> str:
+    """Text from elsewhere without what would steer a terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
