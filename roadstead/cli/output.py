@@ -65,17 +65,19 @@ def show_list(
     empty: str = "Nothing here.",
 ) -> None:
     """Print what `rows` gives, once, or again every second (through restarts of the hub)."""
-    _print_list(list(rows()), columns, output, empty, clear=watch)
-    while watch:
-        try:
+    try:
+        _print_list(list(rows()), columns, output, empty, clear=watch)
+        while watch:
             time.sleep(1)
-            found = list(rows())
-        except Unreachable as failure:
-            click.echo(f"{failure}; trying again", err=True)
-        except KeyboardInterrupt:
-            return
-        else:
-            _print_list(found, columns, output, empty, clear=True)
+            try:
+                found = list(rows())
+            except Unreachable as failure:
+                click.echo(f"{failure}; trying again", err=True)
+            else:
+                _print_list(found, columns, output, empty, clear=True)
+    except KeyboardInterrupt:
+        if not watch:
+            raise
 
 
 def show_one(item: Json, output: str, text: Callable[[Json], str]) -> None:

@@ -34,6 +34,16 @@ VERBS: dict[str, tuple[str, str, str]] = {
 class _Verbs(click.Group):
     """Loads a verb's module when it is called; help needs none of them."""
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            answer = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader, such as `head`, has gone; nothing is left to flush to it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return answer
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(VERBS)
 
@@ -92,8 +102,4 @@ def main(args: list[str] | None = None) -> None:
 
         click.echo(sentence(failure), err=True)
         sys.exit(failure.exit_code)
-    except BrokenPipeError:
-        # The reader, such as `head`, has gone; nothing is left to flush to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     sys.exit(answer if isinstance(answer, int) else 0)

@@ -1,0 +1,33 @@
+"""One hub as a process for all tests of the command; no fleet."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.commands import GUIDE, REPOSITORY, Reached
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
+    """A hub with a declared cluster and the guide's objects; without agents every job waits."""
+    folder = tmp_path_factory.mktemp("hub")
+    command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=REPOSITORY
+    )
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("ready "), line
+        server = line.split()[1]
+        (folder / "server").write_text(server + "\n")
+        reached = Reached(server, (folder / "admin.token").read_text().strip(), folder)
+        with reached.client() as client:
+            client.add_cluster("c1", {"region": "north"})
+            for path in sorted(GUIDE.glob("*.yaml")):
+                client.apply(path.read_bytes())
+        yield reached
+    finally:
+        process.kill()
+        process.communicate()

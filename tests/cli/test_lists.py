@@ -1,0 +1,206 @@
+"""What each verb shows: tables that fit 80 columns, pages, and -o json, yaml or wide."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+
+from tests.cli.build import a_listed_job
+from tests.cli.commands import REPOSITORY, environment_without_ours, run
+from tests.cli.scripted import Answer, answering, items
+
+HEADINGS = {
+    ("jobs", "ls"): "NAMESPACE NAME QUEUE STATE REASON CLUSTER AGE",
+    ("queues", "ls"): "NAME COHORT USED PENDING ADMITTED ACTIVE",
+    ("clusters", "ls"): "NAME STATE NODES CPU-FREE MEMORY-FREE GPU-FREE JOBS HEARTBEAT",
+    ("placements", "ls"): "NAMESPACE NAME POLICY SELECTED CLUSTERS STATE AGE",
+    ("events",): "AGE REASON OBJECT MESSAGE",
+}
+PAGES = [
+    ("jobs", "show", "compute-jobs/mock-workload"),
+    ("explain", "compute-jobs/mock-workload"),
+    ("queues", "show", "cluster-queue"),
+    ("queues", "show", "compute-jobs/local-queue"),
+    ("clusters", "show", "c1"),
+    ("placements", "show", "sample-kueue"),
+    ("placements", "show", "compute-jobs/job1-placement"),
+]
+DRIFTED = {
+    "cluster": "gpu-1",
+    "kind": "ConfigMap",
+    "namespace": "team-a",
+    "name": "settings-of-the-training-run",
+    "path": "/data/learning-rate-of-the-second-phase",
+    "hub": "0.0001",
+    "member": "0.1 because somebody thought it faster",
+    "firstSeen": "2026-03-01T12:00:00Z",
+}
+
+
+@pytest.mark.parametrize(("verb", "headings"), HEADINGS.items(), ids=lambda v: "-".join(v)[:20])
+def test_a_list_is_a_table_that_fits_80_columns(hub, verb, headings):
+    """Each list has its headings, a line per thing, and no line beyond the 80th column."""
+    done = hub.run(*verb, columns=80)
+    assert done.code == 0
+    first = done.lines[0].replace(" FREE", "-FREE")
+    assert first.split() == headings.split()
+    assert len(done.lines) > 1
+    assert max(map(len, done.lines)) <= 80
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("page", PAGES, ids=" ".join)
+def test_a_page_fits_the_terminal(hub, page, width):
+    """What is shown of one thing is wrapped, never cut."""
+    done = hub.run(*page, columns=width)
+    assert done.code == 0
+    assert max(map(len, done.lines)) <= width
+    assert "…" not in done.out
+
+
+@pytest.mark.parametrize("verb", HEADINGS, ids="-".join)
+def test_json_and_yaml_say_the_same(hub, verb):
+    """-o json and -o yaml print {"items": [...]}, the hub's objects, and nothing else."""
+    as_json, as_yaml = (hub.run(*verb, "-o", form) for form in ("json", "yaml"))
+    assert json.loads(as_json.out).keys() == {"items"}
+    names = [[i["name"] for i in load(done.out)["items"]]
+             for load, done in ((json.loads, as_json), (yaml.safe_load, as_yaml))]  # fmt: skip
+    assert names[0] == names[1] != []
+    assert as_json.err == as_yaml.err == ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=" ".join)
+def test_one_thing_as_json(hub, page):
+    """-o json of one thing is the hub's object."""
+    assert json.loads(hub.run(*page, "-o", "json").out)["name"] in page[-1]
+
+
+def test_wide_adds_columns_and_cuts_nothing(hub):
+    """-o wide shows what else there is, whole, even where the terminal is narrow."""
+    done = hub.run("jobs", "ls", "-o", "wide", columns=80)
+    assert {"UID", "EPOCH", "STARTED", "FINISHED"} <= set(done.lines[0].split())
+    assert "…" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("jobs", "ls", "-n", "nobody"), "roadstead submit"),
+        (("events", "-n", "nobody"), "No events"),
+        (("drift", "ls"), "No drift"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else " ".join(v),
+)
+def test_an_empty_list_says_so(hub, arguments, words):
+    """Where there is nothing, a sentence goes to standard error; -o json has an empty list."""
+    done = hub.run(*arguments)
+    assert done.out == ""
+    assert words in done.err
+    assert json.loads(hub.run(*arguments, "-o", "json").out) == {"items": []}
+
+
+def test_jobs_are_filtered(hub):
+    """Namespace, queue, state, cluster and labels narrow the list; so does --limit."""
+
+    def names(*filters):
+        return {
+            j["name"]
+            for j in json.loads(hub.run("jobs", "ls", "-o", "json", *filters).out)["items"]
+        }
+
+    both = {"mock-workload", "model-evaluation"}
+    assert names("-n", "compute-jobs") == names("-q", "local-queue") == both
+    assert names("-n", "compute-jobs", "--state", "Running") == set()
+    assert names("-n", "compute-jobs", "--cluster", "c1") == set()
+    assert names("-n", "compute-jobs", "-l", "no=such") == set()
+    assert len(names("-n", "compute-jobs", "--limit", "1")) == 1
+
+
+def test_drift_shows_path_and_both_values():
+    """drift ls shows cluster, object, path, and both values, cut with a sign at 80 columns."""
+    with answering(items(DRIFTED)) as script:
+        narrow = run("--server", script.address, "drift", "ls", columns=80)
+        whole = run("--server", script.address, "drift", "ls")
+    assert narrow.lines[0].split() == [
+        "CLUSTER",
+        "KIND",
+        "OBJECT",
+        "PATH",
+        "HUB",
+        "MEMBER",
+        "SINCE",
+    ]
+    assert max(map(len, narrow.lines)) <= 80
+    assert "…" in narrow.lines[1]
+    assert all(DRIFTED[k] in whole.lines[1] for k in ("cluster", "kind", "path", "hub", "member"))
+
+
+def test_long_names_are_cut_with_a_sign_and_whole_in_a_pipe():
+    """A job whose name is longer than the table ends in … on a terminal and is whole in a pipe."""
+    name = "train-" + "x" * 57
+    with answering(items(a_listed_job(name, namespace="n" * 63))) as script:
+        narrow = run("--server", script.address, "jobs", "ls", columns=80)
+        piped = run("--server", script.address, "jobs", "ls")
+    assert max(map(len, narrow.lines)) <= 80
+    assert "train-xx" in narrow.lines[1]
+    assert "…" in narrow.lines[1]
+    assert name in piped.lines[1]
+
+
+def test_explain_says_why_a_job_waits(hub):
+    """explain of a waiting job names its state, its position, and what is asked of whom."""
+    done = hub.run("explain", "compute-jobs/mock-workload")
+    assert done.lines[0].startswith("compute-jobs/mock-workload is Pending")
+    assert "What happened" in done.lines
+
+
+def _watching(server: str, output: int | None) -> subprocess.Popen:
+    command = [sys.executable, "-m", "roadstead.cli", "--server", server, "jobs", "ls", "--watch"]
+    return subprocess.Popen(
+        command,
+        stdout=output or subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+        env={**environment_without_ours(), "TERM": "xterm"},
+    )
+
+
+def test_watch_goes_on_through_a_restart_and_ends_with_ctrl_c():
+    """--watch prints again every second, says when the hub is away, goes on, and ends with 0."""
+    away = Answer({"code": "Unavailable", "detail": "starting"}, 503)
+    answers = [items(a_listed_job("one")), away, items(a_listed_job("two"))]
+    with answering(*answers) as script:
+        process = _watching(script.address, None)
+        printed = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert ["one" in printed[1], "two" in printed[3]] == [True, True]
+    assert "starting; trying again" in told
+    assert process.returncode == 0
+
+
+def test_on_a_terminal_the_table_has_its_width_and_watch_clears():
+    """On a terminal of 80 columns the table fits it, and --watch begins each time at the top."""
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+    with answering(items(a_listed_job("n" * 63, namespace="m" * 63))) as script:
+        process = _watching(script.address, theirs)
+        seen, deadline = "", time.monotonic() + 20
+        while seen.count("NAMESPACE") < 2 and time.monotonic() < deadline:
+            try:
+                seen += os.read(ours, 4096).decode()
+            except BlockingIOError:
+                time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    os.close(ours)
+    os.close(theirs)
+    assert seen.count("\x1b[2J") >= 2
+    assert "…" in seen
