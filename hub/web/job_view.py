@@ -48,13 +48,19 @@ class JobLine:
     cluster: str
     state: str
     tone: str
-    since: Instant | None  # of the state, where it is known
+    since: Instant | None  # when it ended, else started
+    since_word: str
     created: Instant | None
     reason: str
     message: str
     facts: tuple[str, ...]
     choices_title: str
     choices: tuple[Choice, ...]
+
+    @property
+    def scored(self) -> bool:
+        """Did any cluster compete?"""
+        return any(each.score for each in self.choices)
 
 
 def job_line(row: Row, now: dt.datetime) -> JobLine:
@@ -75,6 +81,7 @@ def job_line(row: Row, now: dt.datetime) -> JobLine:
         state=text(row["state"]),
         tone=tone(row["state"]),
         since=instant(row["finished_at"] or row["started_at"], now),
+        since_word="" if row["finished_at"] else "started ",
         created=instant(row["created_at"], now),
         reason=text(told.get("reason") or row["reason"]),
         message=message,
@@ -95,6 +102,7 @@ def unreadable(row: Row) -> JobLine:
         state=text(row.get("state")),
         tone="bad",
         since=None,
+        since_word="",
         created=None,
         reason="Unreadable",
         message="what the hub holds of this job can not be shown; the hub's log says why",
@@ -113,6 +121,8 @@ def _facts(told: Row, waiting: Row, message: str) -> Iterator[str]:
             f"{position['overall']} of {position['ofOverall']} overall"
         )
     for short in waiting.get("quota") or ():
+        if f"{short['resource']} of flavor {short['flavor']}: " in message:
+            continue  # the message has these numbers
         yield text(
             f"quota: asks {short['asked']} {short['resource']} of flavor {short['flavor']}, "
             f"{short['used']} of {short['limit']} used, {short['missing']} more needed"
@@ -143,7 +153,8 @@ def _decision(decision: Row) -> tuple[str, tuple[Choice, ...]]:
         return "", ()
     competed = len(scored) + int(decision.get("others") or 0)
     if competed > 1:
-        title = f"score {chosen['score']}, best of {competed} clusters that fit"
+        others = ", ".join(f"{c['cluster']} {c['score']}" for c in scored if c is not chosen)
+        title = text(f"score {chosen['score']}, best of {competed} clusters that fit ({others})")
     elif refused:
         title = f"the only cluster of {1 + len(refused)} that fits"
     else:

@@ -1,0 +1,109 @@
+"""Who sees the page, and what a browser is told about it."""
+
+import pytest
+
+from hub.services import tokens
+from tests.web.looking import looking
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_without_a_token_there_is_a_way_in_and_nothing_else(tmp_path):
+    """No job, cluster or queue is named to a stranger, and no stream is opened."""
+    async with looking(tmp_path) as hub, hub.browser() as stranger:
+        await hub.submit("secret-job")
+        reply = await stranger.get("/")
+        assert "Access token" in reply.text
+        assert "secret-job" not in reply.text
+        refused = await stranger.get("/live")
+        assert (refused.status_code, refused.json()["code"]) == (401, "Unauthenticated")
+
+
+@pytest.mark.parametrize("role", ["administrator", "viewer"])
+async def test_people_sign_in_with_their_token(tmp_path, role):
+    """The token becomes a cookie out of the reach of scripts and other sites, never part of an address."""
+    async with looking(tmp_path) as hub, hub.browser() as http:
+        await hub.submit("some-job")
+        reply = await http.post("/login", data={"token": hub.tokens[role]})
+        assert (reply.status_code, reply.headers["location"]) == (303, "/")
+        cookie = reply.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        page = (await http.get("/")).text
+        assert "some-job" in page
+        assert f"a-{role} ({role})" in page
+        assert hub.tokens[role] not in page
+
+
+@pytest.mark.parametrize("given", ["", "nonsense", "a.b", "agent"])
+async def test_other_tokens_are_refused(tmp_path, given):
+    """A token that is unknown, or an agent's, leads back to the way in, which says so."""
+    async with looking(tmp_path) as hub, hub.browser() as http:
+        reply = await http.post("/login", data={"token": hub.tokens.get(given, given)})
+        assert (reply.status_code, reply.headers["location"]) == (303, "/?wrong")
+        assert "set-cookie" not in reply.headers
+        assert "not known here" in (await http.get("/?wrong")).text
+
+
+async def test_signing_out_forgets_the_cookie(tmp_path):
+    """Afterwards there is the way in again."""
+    async with looking(tmp_path) as hub, hub.signed_in("viewer") as http:
+        assert "Sign out" in (await http.get("/")).text
+        assert (await http.post("/logout")).headers["location"] == "/"
+        assert "Access token" in (await http.get("/")).text
+
+
+async def test_a_token_that_ended_shows_nothing_more(tmp_path):
+    """Revoked while somebody is signed in with it: the next look is refused."""
+    async with looking(tmp_path) as hub, hub.signed_in("viewer") as http:
+        await hub.hub.write(tokens.replace_bearer, "viewer", "a-viewer", "")
+        assert "Access token" in (await http.get("/")).text
+        assert (await http.get("/live")).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout"])
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://elsewhere"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
+)
+async def test_forms_of_other_sites_are_refused(tmp_path, path, headers):
+    """Neither signed in nor out from elsewhere."""
+    async with looking(tmp_path) as hub, hub.browser() as http:
+        given = {"token": hub.tokens["viewer"]}
+        reply = await http.post(path, data=given, headers=headers)
+        assert (reply.status_code, reply.json()["code"]) == (403, "Forbidden")
+
+
+async def test_the_own_site_may_send_its_form(tmp_path):
+    """With the origin that a browser states."""
+    async with looking(tmp_path) as hub, hub.browser() as http:
+        given = {"token": hub.tokens["viewer"]}
+        reply = await http.post("/login", data=given, headers={"Origin": "http://hub"})
+        assert reply.headers["location"] == "/"
+
+
+async def test_every_answer_of_the_page_is_fenced(tmp_path):
+    """Nothing from elsewhere, nothing inline, no framing, no sniffing, no referrer to others."""
+    async with looking(tmp_path) as hub, hub.signed_in() as http:
+        page = (await http.get("/")).text
+        assert "style=" not in page
+        assert "<script>" not in page
+        for path in ("/", "/static/page.css", "/static/page.js", "/static/mark.svg"):
+            headers = (await http.get(path)).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "same-origin"
+
+
+async def test_static_files_are_kept_by_version(tmp_path):
+    """A browser keeps a file for good under the page's address of it, and only there."""
+    async with looking(tmp_path) as hub, hub.signed_in() as http:
+        page = (await http.get("/")).text
+        versioned = page.split('rel="stylesheet" href="')[1].split('"')[0]
+        assert "immutable" in (await http.get(versioned)).headers["cache-control"]
+        assert (await http.get("/static/page.css")).headers["cache-control"] == "no-store"
+        assert (await http.get("/static/..%2fpages.py")).status_code == 404
+        assert (await http.get("/static/login.js")).status_code == 404

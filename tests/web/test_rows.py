@@ -1,0 +1,184 @@
+"""What the page says of jobs, clusters, queues and drift, however hostile or broken their rows are."""
+
+import orjson
+import pytest
+from sqlalchemy import insert
+
+from hub.store.tables import events, works
+from tests.web.looking import looking
+
+pytestmark = pytest.mark.anyio
+HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}}"
+QUEUE = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "ClusterQueue",
+    "metadata": {"name": "gpus"},
+    "spec": {
+        "resourceGroups": [
+            {
+                "coveredResources": ["nvidia.com/gpu"],
+                "flavors": [
+                    {
+                        "name": "a100",
+                        "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "16"}],
+                    }
+                ],
+            }
+        ]
+    },
+}
+CAPACITY = {
+    "pools_revision": 0,
+    "pools": [
+        {
+            "labels": {},
+            "taints": [],
+            "nodes": [{"allocatable": {"cpu": "8000"}, "free": {"cpu": "2000"}, "count": 1}],
+        }
+    ],
+    "bound": [],
+}
+
+
+def _json(value):
+    return orjson.dumps(value)
+
+
+async def _fill(hub):
+    """One of everything: a job, a cluster, a queue, an event, a drifted work."""
+    (uid,) = await hub.submit("good")
+    for name in ("c1", "c2"):
+        assert (await hub.api.post("/v1/clusters", json={"name": name})).status_code == 201
+    assert (await hub.api.post("/v1/apply", json=QUEUE)).status_code == 200
+    await hub.hub.write(_add_rows)
+    return uid
+
+
+def _add_rows(unit):
+    unit.event(uid="u", kind="Job", namespace="team-a", name="good", reason="Told", message="all")
+    row = {
+        column.name: {"String": "", "Text": "", "Boolean": False, "Json": {}}.get(
+            type(column.type).__name__, 0
+        )
+        for column in works.columns
+        if not column.nullable
+    }
+    drift = [{"path": "/data/a", "hub": "1", "member": "2", "first_seen": "2026-03-01T11:00:00Z"}]
+    row |= {"cluster": "c1", "uid": "w1", "kind": "ConfigMap", "namespace": "team-a"}
+    row |= {"name": "settings", "drift": drift, "created_at": unit.now}
+    unit.conn.execute(insert(works).values(**row))
+
+
+async def test_hostile_texts_stay_texts_in_every_cell(tmp_path):
+    """Names, messages, labels, taints, scores and drift are shown as they are and never as elements."""
+    async with looking(tmp_path) as hub:
+        uid = await _fill(hub)
+        plain = await hub.see()
+        decision = {
+            "clusters": [
+                {"cluster": HOSTILE, "selected": True, "score": 7, "terms": []},
+                {"cluster": f"{HOSTILE}2", "rule": HOSTILE, "message": HOSTILE},
+            ]
+        }
+        texts = dict.fromkeys(
+            ("name", "namespace", "queue", "cluster", "reason", "message"), HOSTILE
+        )
+        scores = {"scores": _json(decision), "state": "Running"}
+        await hub.alter("workloads", f"uid = '{uid}'", **texts, **scores)
+        labels = {HOSTILE: HOSTILE}
+        taints = [{"key": HOSTILE, "value": HOSTILE, "effect": "NoSchedule"}]
+        named = {"labels": _json(labels), "taints": _json(taints), "name": HOSTILE}
+        await hub.alter("clusters", "name = 'c1'", **named)
+        await hub.alter("objects", "kind = 'ClusterQueue' AND name = 'gpus'", name=HOSTILE)
+        told = dict.fromkeys(("kind", "namespace", "name", "reason", "message"), HOSTILE)
+        await hub.alter("events", "reason = 'Told'", **told)
+        drift = [dict.fromkeys(("path", "hub", "member"), HOSTILE)]
+        await hub.alter("works", "uid = 'w1'", drift=_json(drift), kind=HOSTILE, cluster=HOSTILE)
+
+        page = await hub.see()
+        assert page.tags <= plain.tags | {"details", "summary", "b"}
+        assert [name for name, _ in page.attributes if name.startswith("on")] == []
+        for name in ("src", "href"):
+            assert set(page.values(name)) <= set(plain.values(name))
+        assert page.words.count("<img src=x onerror=alert(1)>") >= 20
+
+
+@pytest.mark.parametrize(
+    ("table", "where", "columns", "left"),
+    [
+        ("workloads", "name = 'bad'", {"scores": b"{not json", "cluster": "c1"}, "bad"),
+        ("workloads", "name = 'bad'", {"scores": b'["odd"]', "cluster": "c1"}, "Unreadable"),
+        (
+            "workloads",
+            "name = 'bad'",
+            {"scores": b'{"clusters":[7]}', "cluster": "c1"},
+            "Unreadable",
+        ),
+        ("clusters", "name = 'c2'", {"labels": b"[1, 2]"}, "c1"),
+        (
+            "objects",
+            "kind = 'ClusterQueue' AND name = 'gpus'",
+            {"status": b'{"conditions":[7]}'},
+            "c1",
+        ),
+        ("objects", "kind = 'ClusterQueue' AND name = 'gpus'", {"spec": b'"odd"'}, "c1"),
+        ("works", "uid = 'w1'", {"drift": b"[7]"}, "Told"),
+        ("works", "uid = 'w1'", {"drift": b'{"odd":1}'}, "Told"),
+    ],
+)
+async def test_one_poison_row_breaks_nothing_else(tmp_path, table, where, columns, left):
+    """The good job, and what does not depend on the row, are shown all the same."""
+    async with looking(tmp_path) as hub:
+        await _fill(hub)
+        await hub.submit("bad")
+        await hub.alter(table, where, **columns)
+        page = await hub.see()
+        assert "good" in page.words
+        assert left in page.words
+        assert "Recent events" in page.words
+
+
+async def test_a_part_that_can_not_be_read_says_so(tmp_path):
+    """The others are there."""
+    async with looking(tmp_path) as hub:
+        await _fill(hub)
+        await hub.alter("events", "1 = 1", at="not a time")
+        page = await hub.see()
+        assert "Events could not be read" in page.words
+        assert "good" in page.words
+
+
+async def test_empty_parts_say_what_to_do_next(tmp_path):
+    """A fresh hub names the first commands."""
+    async with looking(tmp_path) as hub:
+        words = (await hub.see()).words
+        assert "roadstead submit job.yaml" in words
+        assert "roadstead clusters add NAME" in words
+        assert "Apply a ClusterQueue and a LocalQueue" in words
+        assert "Nothing has drifted" in words
+
+
+async def test_clusters_queues_and_drift_are_told_in_numbers(tmp_path):
+    """Quota used of nominal, who has not joined, which field differs and how."""
+    async with looking(tmp_path) as hub:
+        await _fill(hub)
+        words = (await hub.see()).words
+        assert "nvidia.com/gpu a100 0 of 16" in words
+        assert "Cluster c1 is declared, but no agent has joined it yet." in words
+        assert "/data/a : 1 → 2" in words
+        assert "1 field differs from what the hub wants" in words
+
+
+async def test_ids_are_unique(tmp_path):
+    """So that each row is renewed in its own place."""
+    async with looking(tmp_path) as hub:
+        await _fill(hub)
+        ids = (await hub.see()).values("id")
+        assert len(ids) == len(set(ids))
+
+
+def test_every_column_of_an_event_is_known():
+    """The page shows all but the uid: a new column is a new cell to escape."""
+    assert {c.name for c in events.columns} - {"uid"} == {
+        *("id", "at", "kind", "namespace", "name", "type", "reason", "message")
+    }
