@@ -19,7 +19,6 @@ from hub.api.app import HOT, ROUTERS
 from hub.api.policy import policy_of
 from hub.domain.workload import TERMINAL, TRANSITIONS
 from hub.services.limits import Limits
-from hub.web import pages
 from tests.house import sources
 
 FOLDER = Path("docs/reference")
@@ -39,8 +38,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def routes() -> str:
-    """Every route: who may call it, and the first sentence of what it does."""
-    routers = (*HOT, *ROUTERS, agents.router, pages.router)
+    """Every route but the live page's: who may call it, and the first sentence of what it does."""
+    routers = (*HOT, *ROUTERS, agents.router)
     found = {
         (route.path, method): route
         for router in routers
@@ -105,7 +104,7 @@ def _first_line(text: str | None) -> str:
 
 def _shown(value: object) -> str:
     if isinstance(value, dt.timedelta):
-        return f"{value.total_seconds():g}"
+        return f"{value.total_seconds():.0f}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
