@@ -174,8 +174,9 @@ class QuotaTree:
         above = self._available(node.parent, of)
         limit = node.limits.get(of)
         if limit is not None:
-            above = min(above, _plus(subtree - local, limit) - max(0, used - local))
-        return _plus(max(0, local - used), above)
+            capped = _plus(subtree - local, limit) - (used - local if used > local else 0)
+            above = min(above, capped)
+        return _plus(local - used, above) if local > used else above
 
     def local_available(self, node: Node, of: FlavorResource) -> int:
         """Of what the node never lends, what is unused."""

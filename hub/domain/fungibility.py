@@ -128,7 +128,9 @@ class _Searching:
         self._borrowing = 0
         self._misses: list[_Miss] = []
         self._why: list[_Miss] = []  # of flavors that would need preemption
-        self._asks = [request.market.ask(p) for p in request.pod_sets]
+        self._asks: list[NodeAsk] = []  # without clusters nobody needs them before the end
+        if request.can_hold is not None:
+            self._asks = [request.market.ask(p) for p in request.pod_sets]
         self._drafts = [_Draft(self._asked(p)) for p in request.pod_sets]
         self._failed_at: int | None = None
 
@@ -144,7 +146,7 @@ class _Searching:
                 Mode.NO_FIT, tried=tried, reason=worst.reason, message=worst.message,
                 shortages=worst.shortages, asks=worst.asks,
             )  # fmt: skip
-        asks = tuple(self._asks)
+        asks = tuple(self._asks or map(self._ask, range(len(self._drafts))))
         assigned = Assignment(tuple(map(self._pod_set, range(len(asks)))), self._charge, asks)
         if self._worst is Mode.FIT:
             return Search(Mode.FIT, assigned, self._borrowing, tried=tried)
@@ -209,10 +211,14 @@ class _Searching:
             for resource in draft.asked.keys() & amounts.keys():
                 draft.flavors[resource] = pick.flavor
                 draft.tried[resource] = pick.tried
-            chosen = _distinct(draft.flavors.values())
-            self._asks[index] = self._request.market.ask(self._request.pod_sets[index], chosen)
+            if self._asks:
+                self._asks[index] = self._ask(index)
         self._worst = min(self._worst, pick.outlook.mode)
         self._borrowing = max(self._borrowing, *(o.level for o in pick.outlooks.values()))
+
+    def _ask(self, index: int) -> NodeAsk:
+        chosen = _distinct(self._drafts[index].flavors.values())
+        return self._request.market.ask(self._request.pod_sets[index], chosen)
 
     def _choose(
         self, members: list[int], group: ResourceGroup, resource: str, amounts: Mapping[str, int]

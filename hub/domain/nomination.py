@@ -6,10 +6,12 @@ from functools import partial as partial_of
 from typing import NamedTuple, Protocol
 
 from hub.domain import fair_preemption, partial, preemption
+from hub.domain.cohort import Node
 from hub.domain.fair_preemption import DEFAULT_STRATEGIES
 from hub.domain.flavors import Market
 from hub.domain.fungibility import CanHold, Mode, Outlook, Request, Search, Tried, search
 from hub.domain.plan import Assignment, Reason
+from hub.domain.queue_policy import NEVER
 from hub.domain.quota import FlavorResource, Usage
 from hub.domain.room import NodeAsk
 from hub.domain.standing import Contender, Holder, Standing
@@ -74,6 +76,7 @@ class Nominator:
         self._market = market
         self._rules = rules
         self._ground = ground
+        self._trees: dict[int, tuple[Node, ...]] = {}
         self.now = rules.limits.now
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
 
@@ -99,6 +102,70 @@ class Nominator:
             return partial.largest(who.pod_sets, admissible) or full
         return full
 
+    def may_change(self, who: Contender, found: Search) -> bool:
+        """Might a refused workload be given something now? Necessary, not sufficient, and cheap.
+
+        It must fit some flavor that was short, or there must be someone to preempt.
+        """
+        standing, short = self._standing, found.shortages
+        queue, node = standing.queues[who.queue], standing.node(who.queue)
+        many = len(who.pod_sets) > 1 or len(queue.groups) > 1
+        if many or not short or found.asks or self._ground is not None:
+            return True
+        if self._rules.partial and partial.may_shrink(who.pod_sets):
+            return True
+        policy = standing.policies[who.queue]
+        if found.mode is Mode.NO_CANDIDATES and policy.reclaim != "Any":
+            return True  # its turn also keeps capacity from borrowers
+        return any(
+            s.asked <= standing.tree.available(node, s.of) + self._most_gained(who, s.of)
+            for s in short
+        )
+
+    def _most_gained(self, who: Contender, of: FlavorResource) -> int:
+        """No preemption frees more than this: all its own candidates, and of other queues what they
+        hold beyond their quota, with one workload more.
+        """
+        standing, fair = self._standing, self._rules.fair
+        policy, node = standing.policies[who.queue], standing.node(who.queue)
+        gained = 0
+        if policy.within != NEVER:
+            gained += self._held(who.queue, of, who.priority + 1)[0]
+        if policy.reclaim == NEVER or node.parent is None:
+            return gained
+        below = who.priority if policy.reclaim == "LowerPriority" else None
+        for queue in self._tree_of(node):
+            beyond = standing.tree.used_of(queue, of) - queue.nominal(of)
+            if queue is not node and (beyond > 0 or fair):
+                total, largest = self._held(queue.name, of, below)
+                gained += total if fair else min(total, beyond + largest)
+        return gained
+
+    def _held(self, queue: str, of: FlavorResource, below: int | None) -> tuple[int, int]:
+        """What holders of less priority than `below`, past their minimum runtime, hold: all, the most."""
+        total = largest = 0
+        ripe = self.now - self._rules.limits.minimum_runtime
+        for holder in self._standing.holders(queue):
+            if below is not None and holder.priority >= below:
+                continue
+            if holder.started_at is not None and holder.started_at > ripe:
+                continue
+            amount = holder.usage.get(of, 0)
+            total += amount
+            largest = max(largest, amount)
+        return total, largest
+
+    def _tree_of(self, node: Node) -> tuple[Node, ...]:
+        """All queues of a tree."""
+        root = node.root()
+        if root.index not in self._trees:
+            self._trees[root.index] = tuple(root.queues())
+        return self._trees[root.index]
+
+    def _limits(self) -> Limits:
+        limits = self._rules.limits
+        return replace(limits, now=self.now) if limits.minimum_runtime else limits
+
     def _at_size(
         self,
         who: Contender,
@@ -113,6 +180,8 @@ class Nominator:
         if found.assignment is None or found.mode is Mode.FIT:
             return Nominee(found)
         assignment = found.assignment
+        if found.mode is Mode.NO_CANDIDATES and len(assignment.charge) == 1:
+            return Nominee(found)  # that was asked of the same request a moment ago
         victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
         return Nominee(found, tuple(victims))
 
@@ -145,7 +214,9 @@ class Nominator:
     def _foresee(self, who: Contender, of: FlavorResource, amount: int) -> Outlook:
         """What preemption for this one flavor and resource would come to."""
         tree, node = self._standing.tree, self._standing.node(who.queue)
-        victims = self._victims(who, {of: amount}, frozenset({of}))
+        victims: list[Victim] = []
+        if amount <= tree.available(node, of) + self._most_gained(who, of):
+            victims = self._victims(who, {of: amount}, frozenset({of}))
         if not victims:
             return Outlook(Mode.NO_CANDIDATES, tree.level(node, of, amount)[0])
         with self._standing.without([v.holder for v in victims]):
@@ -170,10 +241,7 @@ class Nominator:
                 gone = [h for h in all_of_them if not standing.holds(h)]
                 return ground.can_hold(who, pod_sets, asks, gone)
 
-        limits = self._rules.limits
-        if limits.minimum_runtime:
-            limits = replace(limits, now=self.now)
-        contest = Contest(standing, who, usage, contested, limits, has_room)
+        contest = Contest(standing, who, usage, contested, self._limits(), has_room)
         if self._rules.fair:
             return fair_preemption.find_fair_victims(contest, self._rules.strategies)
         return preemption.find_victims(contest)

@@ -101,6 +101,10 @@ class Rounds:
         """The same head, with the flavors it has, on what the round has become."""
         return self._nominator.nominate(attempt.who, keep=attempt.search.assignment)
 
+    def may_change(self, attempt: Attempt) -> bool:
+        """Might what was refused be given now? Where not, its turn would end as before."""
+        return self._nominator.may_change(attempt.who, attempt.search)
+
     def order(self, attempts: list[Attempt]) -> Iterator[Attempt]:
         """Heads in the order in which they are processed."""
         if self.rules.fair:

@@ -39,7 +39,7 @@ class Holder:
 
     def uses(self, contested: Iterable[FlavorResource]) -> bool:
         """Does it use any of these?"""
-        return any(of in self.usage for of in contested)
+        return not self.usage.keys().isdisjoint(contested)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -80,7 +80,9 @@ class Contest:
 
     def may_take(self, holder: Holder, policy: str) -> bool:
         """Does a policy (withinClusterQueue or reclaimWithinCohort) let it preempt this one?"""
-        if policy == NEVER or not holder.uses(self.contested) or self._is_spared(holder):
+        if policy == NEVER or (holder.priority >= self.who.priority and policy == "LowerPriority"):
+            return False
+        if not holder.uses(self.contested) or self._is_spared(holder):
             return False
         if policy == "Any" or holder.priority < self.who.priority:
             return True

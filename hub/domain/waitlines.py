@@ -7,7 +7,7 @@ parking and waking cost as much as there are lanes, however many wait.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from hub.domain.quota import ClusterQueue
 from hub.domain.requeue import Where
@@ -19,20 +19,24 @@ _Class = tuple[object, ...]
 
 
 class _Lane:
-    """Equal workloads in order. `refused`: until the next wake none of them has a turn."""
+    """Equal workloads in order. `refused`: what was refused to one of them; until that may change
+    none has a turn.
+    """
 
     __slots__ = ("entries", "local_queue", "refused")
 
     def __init__(self, local_queue: str) -> None:
         self.entries: list[tuple[_Key, Contender]] = []
         self.local_queue = local_queue
-        self.refused = False
+        self.refused: object = None
 
 
 class Waitline:
     """One ClusterQueue's heap and park. `ranks` is None where history does not count."""
 
-    __slots__ = ("_heads", "_lanes", "_sticky", "_waiting", "parked", "queue", "ranks")
+    __slots__ = (
+        "_heads", "_lanes", "_shapes", "_sticky", "_waiting", "parked", "queue", "ranks"
+    )  # fmt: skip
 
     def __init__(self, queue: ClusterQueue, ranks: Mapping[str, float] | None = None) -> None:
         self.queue = queue
@@ -44,6 +48,7 @@ class Waitline:
             tuple[_Key, _Class]
         ] = []  # of lanes; one that is its lane's no more is stale
         self._waiting = 0
+        self._shapes: dict[int, tuple[object, str]] = {}  # id → those pod sets and their hash
 
     def __len__(self) -> int:
         """How many wait, parked or not."""
@@ -102,7 +107,7 @@ class Waitline:
         lane = self._lanes.get(of)
         return (
             lane is not None
-            and not lane.refused
+            and lane.refused is None
             and bool(lane.entries)
             and lane.entries[0][0] == key
         )
@@ -123,17 +128,23 @@ class Waitline:
         else:
             self.parked[who.uid] = who
 
-    def park_equals(self, who: Contender) -> None:
-        """What was refused to one is refused to its equals until the next wake: none has a turn."""
-        self._lane(self._class_of(who), who).refused = True
+    def park_equals(self, who: Contender, why: object = True) -> None:
+        """What was refused to one is refused to its equals: none has a turn until `wake`."""
+        lane = self._lane(self._class_of(who), who)
+        lane.refused = why
+        if self.parked.pop(who.uid, None) is not None:
+            heapq.heappush(lane.entries, (self._key(who), who))
 
-    def wake(self) -> None:
-        """Something changed in the cohort's tree: the turn of the parked may come again."""
+    def wake(self, may_change: Callable[[object], bool] | None = None) -> None:
+        """Something changed in the cohort's tree: the turn of the parked may come again.
+
+        What was refused to equals stays refused where `may_change` says that it is as it was.
+        """
         for of, lane in list(self._lanes.items()):
             if not lane.entries:
                 del self._lanes[of]
-            elif lane.refused:
-                lane.refused = False
+            elif lane.refused is not None and (may_change is None or may_change(lane.refused)):
+                lane.refused = None
                 self._show(of)
         woken, self.parked = self.parked, {}
         for who in woken.values():
@@ -147,7 +158,7 @@ class Waitline:
     def _show(self, of: _Class) -> None:
         """The head of a lane takes its place among the others."""
         lane = self._lanes[of]
-        if lane.entries and not lane.refused:
+        if lane.entries and lane.refused is None:
             heapq.heappush(self._heads, (lane.entries[0][0], of))
 
     def _lane(self, of: _Class, who: Contender) -> _Lane:
@@ -168,6 +179,12 @@ class Waitline:
             str(sorted(who.annotations.items())),
             door,
         )
+
+    def _shape(self, who: Contender) -> str:
+        known = self._shapes.get(id(who.pod_sets))
+        if known is None:
+            known = self._shapes[id(who.pod_sets)] = (who.pod_sets, shape_hash(who.pod_sets))
+        return known[1]
 
     def _key(self, who: Contender) -> _Key:
         return who.uid not in self._sticky, -who.priority, who.queued_at, who.identity

@@ -48,7 +48,7 @@ class Engine:
         attempts = self.rounds.run(now)
         for attempt in attempts:
             if attempt.where is Where.PARKED and attempt.outcome in _OF_EQUALS:
-                self.lines[attempt.who.queue].park_equals(attempt.who)
+                self.lines[attempt.who.queue].park_equals(attempt.who, attempt)
         if self.ranks is not None:
             for attempt in attempts:
                 if attempt.verdict == ADMITTED:

@@ -28,7 +28,8 @@ class Event(IntEnum):
     FINISH = 0
     GONE = 1  # a preempted workload has left
     SAMPLE = 2
-    ARRIVE = 3
+    RIPE = 3  # it may be preempted from now on: its minimum runtime has passed
+    ARRIVE = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +89,7 @@ class Timeline:
         self._woken: set[int] = set()
         self._changed: set[str] = set()
         self._sampled = 0
+        self._ripens = scene.settings.rules.limits.minimum_runtime or None
         self._timed = bool(scene.settings.rules.limits.minimum_runtime) or (
             scene.settings.rules.block_admission
         )
@@ -129,6 +131,9 @@ class Timeline:
             case Event.GONE, Life():
                 self._leave(subject)
                 self.engine.lines[subject.who.queue].push(subject.who)
+            case Event.RIPE, Life():
+                if subject.holder is not None:
+                    self._woken.add(self._trees[subject.holder.queue])
             case Event.SAMPLE, _:
                 self._sample(at)
 
@@ -190,8 +195,11 @@ class Timeline:
     def _wake(self) -> None:
         for tree in self._woken:
             for name in self._members(tree):
-                self.engine.lines[name].wake()
+                self.engine.lines[name].wake(self._may_change)
         self._woken.clear()
+
+    def _may_change(self, refused: object) -> bool:
+        return not isinstance(refused, Attempt) or self.engine.rounds.may_change(refused)
 
     def _members(self, tree: int) -> Iterator[str]:
         return (name for name, root in self._trees.items() if root == tree)
@@ -226,6 +234,8 @@ class Timeline:
             life.first_admitted = at
         life.epoch += 1
         self._at(at + life.runtime, Event.FINISH, (life, life.epoch))
+        if self._ripens is not None and self._ripens < life.runtime:
+            self._at(at + self._ripens, Event.RIPE, life)
 
     def _evict(self, at: int, uid: str, reason: str, by: str) -> None:
         life = self.history.lives.get(uid)
