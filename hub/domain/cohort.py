@@ -8,9 +8,9 @@ quotas that reaches it, means *unlimited* and stays so whatever is charged.
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from hub.domain.quota import ClusterQueue, FlavorResource, Quota, Usage
+from hub.domain.quota import ClusterQueue, FlavorResource, Quota, Usage, read_cluster_queue
 from shared import quantity
 
 UNLIMITED: Final = quantity.MAX
@@ -24,6 +24,14 @@ class Cohort:
     parent: str = ""
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
     weight: str = "1"
+
+
+def read_cohort(name: str, spec: Mapping[str, Any] | None) -> Cohort:
+    """A Cohort from its normalised spec; raises `Rejected` on a bad quantity."""
+    spec = spec or {}
+    quotas = read_cluster_queue(name, {}, {"resourceGroups": spec.get("resourceGroups")}).quotas
+    weight = str((spec.get("fairSharing") or {}).get("weight") or "1")
+    return Cohort(name, spec.get("parentName") or "", quotas, weight)
 
 
 class Node:
@@ -147,6 +155,14 @@ class QuotaTree:
             if name not in circling:
                 _adopt(self.cohorts[parent], self.cohorts[name])
         return circling
+
+    def copy(self) -> "QuotaTree":
+        """Another tree to charge, over the same nodes; this one stays as it is."""
+        other = QuotaTree.__new__(QuotaTree)
+        other.nodes, other.queues, other.cohorts = self.nodes, self.queues, self.cohorts
+        other.inactive = self.inactive
+        other.used = [dict(used) for used in self.used]
+        return other
 
     def roots(self) -> Iterator[Node]:
         return (n for n in self.nodes if n.parent is None)

@@ -12,6 +12,7 @@ from hub.domain.quota import ClusterQueue, LocalQueue
 from hub.domain.requeue import Outcome, is_due
 from hub.domain.standing import Contender
 
+Namespaces = Mapping[str, Mapping[str, str]]  # labels by name
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
@@ -50,9 +51,7 @@ def held_back(
     return None
 
 
-def inadmissible(
-    who: Contender, queue: ClusterQueue, namespaces: Mapping[str, Mapping[str, str]]
-) -> Hold | None:
+def inadmissible(who: Contender, queue: ClusterQueue, namespaces: Namespaces) -> Hold | None:
     """Why it can not be admitted though its turn has come. A namespace has at least its name label."""
     if who.failed_checks:
         checks = ", ".join(who.failed_checks)

@@ -149,6 +149,11 @@ class _Searching:
         asks = tuple(self._asks or map(self._ask, range(len(self._drafts))))
         assigned = Assignment(tuple(map(self._pod_set, range(len(asks)))), self._charge, asks)
         if self._worst is Mode.FIT:
+            can_hold = self._request.can_hold
+            if can_hold is not None and not can_hold(asks):  # where nothing asked is counted
+                message = "no cluster can hold it now"
+                reason = Reason.NO_CLUSTER_FITS
+                return Search(Mode.NO_FIT, tried=tried, reason=reason, message=message, asks=asks)
             return Search(Mode.FIT, assigned, self._borrowing, tried=tried)
         return Search(
             self._worst, assigned, self._borrowing, frozenset(self._contested), tried,

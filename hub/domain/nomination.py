@@ -43,11 +43,13 @@ class Ground(Protocol):
         gone: Sequence[Holder] = (),
     ) -> bool: ...
 
-    def choose(
-        self, who: Contender, assignment: Assignment, gone: Sequence[Holder] = ()
-    ) -> str | None: ...
+    def place(self, who: Contender, assignment: Assignment) -> str | None:
+        """Take room on the best cluster that can hold all of it; its name."""
+        ...
 
-    def take(self, who: Contender, assignment: Assignment, cluster: str) -> None: ...
+    def claim(self, who: Contender, assignment: Assignment, gone: Sequence[Holder]) -> str | None:
+        """The best cluster that can hold all of it once `gone` are; its room is kept for it."""
+        ...
 
     def explain(
         self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]

@@ -191,11 +191,31 @@ class Refusal:
     retry_at: dt.datetime | None = None  # when time alone may change it
 
 
+class Eviction(NamedTuple):
+    """One workload makes room for another. `cause`: reason of Kueue's condition Preempted."""
+
+    uid: str
+    by: str  # uid of the preemptor
+    cause: str
+
+
+class Nominated(NamedTuple):
+    """One workload waits for its victims, with a claim to a cluster's room ("" without clusters)."""
+
+    uid: str
+    cluster: str
+    assignment: Assignment
+    message: str
+    new: bool  # somebody was told to go for it in this cycle
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """Everything one cycle decided."""
 
     placements: tuple[Placement, ...]
     refusals: tuple[Refusal, ...]
+    evictions: tuple[Eviction, ...] = ()
+    nominated: tuple[Nominated, ...] = ()
     notes: tuple[str, ...] = ()  # properties that did not parse, and the like
     unfinished: bool = False  # its time or its limit ran out: more may be possible at once

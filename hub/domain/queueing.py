@@ -23,6 +23,8 @@ class Entry(NamedTuple):
     epoch: int
     parallelism: int = 1
     completions: int | None = 1
+    namespace: str = ""
+    local_queue: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,12 +1,10 @@
-"""Quota: flavors, resource groups, queues, and the ledger of what is charged and what may still be.
+"""Quota as declared: flavors, resource groups, queues, and what an admission charges.
 
-Names are those of Kueue's v1beta2. Only nominal quota is enforced; cohort, borrowing and lending
-limits are kept in the records, and `Ledger` is the one place that answers "how much may this queue
-still take", so that the cohort tree (queueing 2.2) widens its two formulas and nothing else.
-Amounts are exact integers that saturate at 63 bits.
+Names are those of Kueue's v1beta2. What a queue may still take is answered by the tree of `cohort`,
+which `ledger` keeps charged. Amounts are exact integers that saturate at 63 bits.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -92,84 +90,6 @@ class LocalQueue:
     @property
     def stopped(self) -> bool:
         return self.stop_policy != "None"
-
-
-class Ledger:
-    """What each ClusterQueue is charged with, against what it may have."""
-
-    __slots__ = ("_queues", "_used")
-
-    def __init__(
-        self,
-        queues: Iterable[ClusterQueue] = (),
-        used: Mapping[str, Usage] | None = None,
-    ) -> None:
-        self._queues: dict[str, ClusterQueue] = {q.name: q for q in queues}
-        self._used: dict[str, dict[FlavorResource, int]] = {
-            name: dict(usage) for name, usage in (used or {}).items()
-        }
-
-    def copy(self) -> "Ledger":
-        """Another ledger to charge; this one stays as it is."""
-        return Ledger(self._queues.values(), self._used)
-
-    def put(self, queue: ClusterQueue) -> None:
-        """Add a queue, or change its limits; what is charged stays charged."""
-        self._queues[queue.name] = queue
-
-    def drop(self, name: str) -> None:
-        """Forget a queue's limits; what is charged stays charged."""
-        self._queues.pop(name, None)
-
-    def usage(self, queue: str) -> dict[FlavorResource, int]:
-        """Everything charged to a queue."""
-        return self._used.get(queue, {})
-
-    def used(self, queue: str, of: FlavorResource) -> int:
-        """What is charged."""
-        return self._used.get(queue, {}).get(of, 0)
-
-    def potential(self, queue: str, of: FlavorResource) -> int | None:
-        """The most the queue could ever have; None where it has no quota for it."""
-        quotas = self._queues.get(queue)
-        quota = quotas.quotas.get(of) if quotas else None
-        return None if quota is None else quota.nominal
-
-    def available(self, queue: str, of: FlavorResource) -> int:
-        """What the queue may still take now; never negative."""
-        return max(0, (self.potential(queue, of) or 0) - self.used(queue, of))
-
-    def fits(self, queue: str, amounts: Usage) -> bool:
-        """May the queue take all of this now?"""
-        return all(amount <= self.available(queue, of) for of, amount in amounts.items())
-
-    def take(self, queue: str, amounts: Usage, most: int = 1) -> int:
-        """Charge `amounts` as often as it fits, at most `most` times; how often that was."""
-        used, quotas = self._used.setdefault(queue, {}), self._queues[queue].quotas
-        times = most
-        for of, amount in amounts.items():
-            quota = quotas.get(of)
-            free = (quota.nominal if quota else 0) - used.get(of, 0)
-            if free < amount * times:
-                times = max(0, free // amount)
-        if times:
-            for of, amount in amounts.items():
-                used[of] = used.get(of, 0) + amount * times  # below a limit: no overflow
-        return times
-
-    def charge(self, queue: str, amounts: Usage, times: int = 1) -> None:
-        """Add to what is charged."""
-        used = self._used.setdefault(queue, {})
-        for of, amount in amounts.items():
-            used[of] = quantity.add(used.get(of, 0), amount * times)
-
-    def release(self, queue: str, amounts: Usage, times: int = 1) -> None:
-        """Take back what was charged."""
-        used = self._used.setdefault(queue, {})
-        for of, amount in amounts.items():
-            used[of] = quantity.sub(used.get(of, 0), amount * times)
-            if not used[of]:
-                del used[of]
 
 
 def read_flavor(name: str, spec: Mapping[str, Any] | None) -> Flavor:

@@ -74,6 +74,7 @@ class Layout:
         self._occupied = np.flatnonzero(np.diff(self.starts))
         self._occupied_starts = self.starts[self._occupied]
         self._masks: dict[NodeAsk, BoolArray | None] = {}
+        self._allocatable: dict[int, IntArray] = {}
 
     @property
     def nodes(self) -> int:
@@ -112,6 +113,22 @@ class Layout:
                     node += len(pool.nodes)
             self._masks[ask] = None if mask.all() else mask
         return self._masks[ask]
+
+    def allocatable(self, at: int) -> IntArray:
+        """Resources × nodes of cluster `at`: what its nodes can hold when empty."""
+        if at not in self._allocatable:
+            size = self.bounds[at + 1] - self.bounds[at]
+            full = np.zeros((len(self.resources), size), dtype=np.int64)
+            node = 0
+            for pool in self.pools[at]:
+                end = node + len(pool.nodes)
+                if PODS not in pool.resources:
+                    full[self.row[PODS], node:end] = 2 * _MANY
+                for column, resource in enumerate(pool.resources):
+                    full[self.row[resource], node:end] = pool.allocatable[:, column]
+                node = end
+            self._allocatable[at] = full
+        return self._allocatable[at]
 
     def any_node(self, holding: BoolArray) -> BoolArray:
         """Per cluster: does any of its nodes hold? `holding` is per node."""
@@ -287,6 +304,41 @@ class Room:
         if count > placed:
             self._charge(need, count - placed, at)
         return placed
+
+    def set_back(self, at: int, other: "Room") -> None:
+        """Make cluster `at` what it is in `other`, a room over the same layout."""
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        self.free[:, low:high] = other.free[:, low:high]
+        self.left[:, at] = other.left[:, at]
+        self._stamps[at] = next(self._stamp)
+
+    def give_back(self, need: Need, count: int, at: int) -> None:
+        """What if `count` pods left cluster `at`?
+
+        Reports do not say on which nodes they stand: they are taken from the fullest nodes on which
+        such pods can stand.
+        """
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        used = self.layout.allocatable(at) - self.free[:, low:high]
+        slots = np.full(high - low, count, dtype=np.int64)
+        fullness = np.zeros(high - low, dtype=np.float64)
+        for row, amount in zip(need.rows, need.amounts, strict=True):
+            np.minimum(slots, used[row] // amount, out=slots)
+            fullness -= self.free[row, low:high] / amount
+        if need.nodes is not None:
+            slots[~need.nodes[low:high]] = 0
+        np.maximum(slots, 0, out=slots)
+        rest = count
+        for node in np.argsort(-fullness, kind="stable").tolist():
+            gone = min(rest, int(slots[node]))
+            if not gone:
+                continue
+            for row, amount in zip(need.rows, need.amounts, strict=True):
+                self.free[row, low + node] += amount * gone
+            rest -= gone
+        for row, amount in zip(need.rows, need.amounts, strict=True):
+            self.left[row, at] += amount * count
+        self._stamps[at] = next(self._stamp)
 
     def _take_one_node(self, need: Need, count: int, at: int, node: int) -> bool:
         free, left = self.free, self.left

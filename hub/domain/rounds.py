@@ -15,10 +15,10 @@ from hub.domain.nomination import Ground, Nominator, Nominee, Rules
 from hub.domain.plan import Assignment, Reason
 from hub.domain.quota import FlavorResource, Usage
 from hub.domain.requeue import Outcome, Where
-from hub.domain.standing import Contender, Holder, Standing
+from hub.domain.standing import Contender, Holder, Pods, Standing
 from hub.domain.tournament import by_share, in_order
 from hub.domain.victims import Victim
-from hub.domain.waitlines import Waitline
+from hub.domain.waitlines import Turns
 
 ADMITTED, PREEMPTING, SKIPPED, PENDING = "admitted", "preempting", "skipped", "pending"
 
@@ -58,7 +58,7 @@ class Rounds:
     def __init__(
         self,
         standing: Standing,
-        lines: Mapping[str, Waitline],
+        lines: Mapping[str, Turns],
         market: Market,
         rules: Rules = Rules(),  # noqa: B008 - frozen
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
@@ -84,18 +84,18 @@ class Rounds:
         return [*processed, *refused]
 
     def nominate(self, heads: Iterable[Contender]) -> tuple[list[Attempt], list[Attempt]]:
-        attempts, refused = [], []
-        for who in heads:
-            queue = self.standing.queues[who.queue]
-            hold = eligibility.inadmissible(who, queue, self._namespaces)
-            if hold is None:
-                nominee = self._nominator.nominate(who, self._tried.get(who.uid, ()))
-                attempts.append(Attempt(who, nominee))
-            else:
-                attempt = Attempt(who, Nominee(Search(Mode.NO_FIT)))
-                attempt.ends(PENDING, hold.outcome, hold.reason, hold.message)
-                refused.append(attempt)
-        return attempts, refused
+        """What each head could get; apart from these, heads that may get nothing."""
+        attempts = [self.attempt(who) for who in heads]
+        return [a for a in attempts if a.outcome is None], [a for a in attempts if a.outcome]
+
+    def attempt(self, who: Contender) -> Attempt:
+        """What one head could get; it has ended where it may get nothing."""
+        hold = eligibility.inadmissible(who, self.standing.queues[who.queue], self._namespaces)
+        if hold is None:
+            return Attempt(who, self._nominator.nominate(who, self._tried.get(who.uid, ())))
+        attempt = Attempt(who, Nominee(Search(Mode.NO_FIT)))
+        attempt.ends(PENDING, hold.outcome, hold.reason, hold.message)
+        return attempt
 
     def nominate_again(self, attempt: Attempt) -> Nominee:
         """The same head, with the flavors it has, on what the round has become."""
@@ -115,23 +115,19 @@ class Rounds:
         """Room on a cluster for what fits under quota; without clusters there is nothing to find."""
         if self._ground is None or attempt.search.assignment is None:
             return True
-        cluster = self._ground.choose(attempt.who, attempt.search.assignment)
-        if cluster is None:
-            return False
-        self._ground.take(attempt.who, attempt.search.assignment, cluster)
-        attempt.cluster = cluster
-        return True
+        attempt.cluster = self._ground.place(attempt.who, attempt.search.assignment)
+        return attempt.cluster is not None
 
     def nominate_cluster(self, attempt: Attempt, gone: list[Holder]) -> None:
-        """The cluster on which it fits once its victims are gone."""
+        """The cluster on which it fits once its victims are gone, and a claim to its room."""
         if self._ground is not None and attempt.search.assignment is not None:
-            attempt.cluster = self._ground.choose(attempt.who, attempt.search.assignment, gone)
+            attempt.cluster = self._ground.claim(attempt.who, attempt.search.assignment, gone)
 
     def _settle(self, attempt: Attempt, now: int) -> None:
         who, line = attempt.who, self.lines[attempt.who.queue]
         if attempt.outcome is None:
             self._tried.pop(who.uid, None)
-            self.standing.add(holder_of(who, attempt.usage, now, attempt.cluster))
+            self.standing.add(holder_of(attempt, now))
             return
         if attempt.outcome is Outcome.PENDING_PREEMPTION:
             self._tried.pop(who.uid, None)  # once there is room all flavors are tried
@@ -153,13 +149,28 @@ class Rounds:
             self.standing.add(replace(holder, evicted=True))
 
 
-def holder_of(who: Contender, usage: Usage, now: int, cluster: str | None = None) -> Holder:
-    """The workload as it holds quota from now on."""
+def holder_of(attempt: Attempt, now: int) -> Holder:
+    """An admitted workload as it holds quota from now on."""
+    who, assigned = attempt.who, attempt.search.assignment
+    pods: Pods = ()
+    if assigned is not None and attempt.cluster:
+        parts = zip(who.pod_sets, assigned.asks, assigned.pod_sets, strict=True)
+        pods = tuple((p.requests, ask, given.count) for p, ask, given in parts)
     return Holder(
-        uid=who.uid, namespace=who.namespace, name=who.name, queue=who.queue, usage=usage,
+        uid=who.uid, namespace=who.namespace, name=who.name, queue=who.queue, usage=attempt.usage,
         priority=who.priority, queued_at=who.queued_at, reserved_at=now,
-        local_queue=who.local_queue, cluster=cluster or "", pods_ready=False,
+        local_queue=who.local_queue, cluster=attempt.cluster or "", pods_ready=False, pods=pods,
     )  # fmt: skip
+
+
+def progressed(attempts: Iterable[Attempt]) -> bool:
+    """May another round on the same picture decide anything else?"""
+    return any(
+        a.verdict == ADMITTED
+        or any(not v.holder.evicted for v in a.victims if a.verdict == PREEMPTING)
+        or (a.where is Where.HEAP and a.search.untried_flavors and a.verdict == PENDING)
+        for a in attempts
+    )
 
 
 class _Round:

@@ -3,13 +3,26 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hub.domain.eligibility import Namespaces
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster
+from hub.domain.ledger import Ledger
+from hub.domain.nomination import Rules
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.registry import FILTERS
+from hub.domain.queue_policy import QueuePolicy
 from hub.domain.queueing import Lane
-from hub.domain.quota import ClusterQueue, Ledger
+from hub.domain.quota import ClusterQueue
 from hub.domain.room import Room
+from hub.domain.standing import Holder, Pods
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """A workload's claim to a cluster's room, while those it displaced leave. `pods`: as assigned."""
+
+    cluster: str
+    pods: Pods = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +38,11 @@ class Snapshot:
     market: Market
     clusters: Mapping[str, Cluster]
     room: Room
+    policies: Mapping[str, QueuePolicy] = field(default_factory=dict)  # absent: Kueue's defaults
+    holders: Mapping[str, Mapping[str, Holder]] = field(default_factory=dict)
+    nominations: Mapping[str, Nomination] = field(default_factory=dict)  # by uid
+    namespaces: Namespaces = field(default_factory=dict)
+    ranks: Mapping[str, float] | None = None  # of LocalQueues, where history counts
 
 
 def forever(placed: int) -> bool:
@@ -40,3 +58,4 @@ class Profile:
     may_go_on: Callable[[int], bool] = forever
     max_placements: int = 1 << 30
     one_round: bool = False  # Kueue's cycle; the live cycle repeats rounds
+    rules: Rules = Rules()

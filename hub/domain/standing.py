@@ -8,9 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hub.domain.cohort import Node, QuotaTree
+from hub.domain.demand import Demand
 from hub.domain.queue_policy import QueuePolicy
 from hub.domain.quota import ClusterQueue, FlavorResource, Usage
-from shared.resources import PodSet
+from hub.domain.room import NodeAsk
+from shared.resources import PodSet, Resources
+
+Pods = tuple[tuple[Resources, NodeAsk, int], ...]  # what one takes, on which nodes, how many
 
 Identity = tuple[str, str, str]  # uid, namespace, name: how the last ties break
 
@@ -32,6 +36,7 @@ class Holder:
     cluster: str = ""
     pods_ready: bool = True
     started_at: int | None = None  # when it was admitted; None: it merely holds a reservation
+    pods: Pods = ()  # what it takes of its cluster, where that is known
 
     @property
     def identity(self) -> Identity:
@@ -60,6 +65,8 @@ class Contender:
     failed_checks: tuple[str, ...] = ()  # in state Retry or Rejected
     gated: bool = False  # a preemption gate is closed
     annotations: Mapping[str, str] = field(default_factory=dict)
+    demand: Demand | None = None  # the class of equals it stands for, in the live cycle
+    epoch: int = 0
 
     @property
     def identity(self) -> Identity:
@@ -76,12 +83,14 @@ class Standing:
         policies: Mapping[str, QueuePolicy],
         holders: Iterable[Holder] = (),
         ranks: Mapping[str, float] | None = None,
+        held: Mapping[str, Mapping[str, Holder]] | None = None,
     ) -> None:
+        """`holders` are charged to the tree here; `held`, by queue and uid, are charged already."""
         self.tree = tree
         self.queues = queues
         self.policies = policies
         self.ranks: Mapping[str, float] = ranks if ranks is not None else {}
-        self._holders: dict[str, dict[str, Holder]] = {}
+        self._holders = {queue: dict(those) for queue, those in (held or {}).items()}
         for holder in holders:
             self.add(holder)
 

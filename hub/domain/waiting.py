@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hub.domain.demand import Demand
 from hub.domain.plan import Reason, Refusal
 from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import ClusterQueue, Ledger
+from hub.domain.ledger import Ledger
+from hub.domain.quota import ClusterQueue
 
 _FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
 _COMPACT_AT = 1024

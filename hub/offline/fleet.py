@@ -6,13 +6,13 @@ A MemberCluster's node pools stand in `status.pools` or `spec.pools` in the shap
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain import fleet, selectors
 from hub.domain.demand import Demand, explanation_key, queue_profile, read_constraints
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster
+from hub.domain.ground import sized
 from hub.domain.placement.desk import Desk
 from hub.domain.placement.registry import FILTERS
 from hub.domain.plan import Assignment, Reason
@@ -129,17 +129,26 @@ class Grounds:
         desk = self._desk(gone, copied=True)
         return desk.can_hold(demand, asks) and desk.bid(demand, asks).place() is not None
 
-    def choose(
-        self, who: Contender, assignment: Assignment, gone: Sequence[Holder] = ()
-    ) -> str | None:
+    def place(self, who: Contender, assignment: Assignment) -> str | None:
+        """Take room on the best cluster that can hold all of it."""
+        cluster = self._choose(who, assignment, ())
+        if cluster is not None:
+            self._put_on(who, assignment, cluster)
+        return cluster
+
+    def claim(self, who: Contender, assignment: Assignment, gone: Sequence[Holder]) -> str | None:
         """The best cluster that can hold all of it, once `gone` are."""
-        demand = self._demand(who, _sized(who, assignment))
+        return self._choose(who, assignment, gone)
+
+    def _choose(
+        self, who: Contender, assignment: Assignment, gone: Sequence[Holder]
+    ) -> str | None:
+        demand = self._demand(who, sized(who, assignment))
         choice = self._desk(gone, copied=True).bid(demand, assignment.asks).place()
         return choice.cluster if choice else None
 
-    def take(self, who: Contender, assignment: Assignment, cluster: str) -> None:
-        """Its pods stand on the cluster from now on."""
-        put = list(zip(_sized(who, assignment), assignment.asks, strict=True))
+    def _put_on(self, who: Contender, assignment: Assignment, cluster: str) -> None:
+        put = list(zip(sized(who, assignment), assignment.asks, strict=True))
         self._put[who.uid] = (cluster, put)
         self._charge(self._room, cluster, put)
 
@@ -204,10 +213,3 @@ class Grounds:
             constraints=constraints,
             profile=queue_profile(sets),
         )
-
-
-def _sized(who: Contender, assignment: Assignment) -> tuple[PodSet, ...]:
-    """The pod sets with as many pods as were assigned."""
-    return tuple(
-        replace(p, count=a.count) for p, a in zip(who.pod_sets, assignment.pod_sets, strict=True)
-    )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hub.domain import eligibility
-from hub.domain.cohort import Cohort, QuotaTree, find_cycle
+from hub.domain.cohort import Cohort, QuotaTree, find_cycle, read_cohort
 from hub.domain.eligibility import NAME_LABEL
 from hub.domain.fleet import Cluster
 from hub.domain.queue_policy import QueuePolicy, read_policy
@@ -81,12 +81,7 @@ def _read_quota(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
         scene.flavors[document.name] = read_flavor(document.name, document.parsed.spec)
     cohorts = {d.name: d for d in by_kind.get("Cohort", ())}
     for name, document in cohorts.items():
-        spec = document.parsed.spec
-        quotas = read_cluster_queue(
-            name, {}, {"resourceGroups": spec.get("resourceGroups")}
-        ).quotas
-        weight = str((spec.get("fairSharing") or {}).get("weight") or "1")
-        scene.cohorts[name] = Cohort(name, spec.get("parentName") or "", quotas, weight)
+        scene.cohorts[name] = read_cohort(name, document.parsed.spec)
     cycle = find_cycle({name: c.parent for name, c in scene.cohorts.items()})
     if cycle:
         detail = f"CohortCycle: {' -> '.join(cycle)}"

@@ -10,7 +10,8 @@ from hub.domain.flavors import Market
 from hub.domain.plan import Placement
 from hub.domain.promises import Members, Promise
 from hub.domain.queueing import Entry
-from hub.domain.quota import Ledger, Usage, read_usage
+from hub.domain.ledger import Ledger
+from hub.domain.quota import Usage, read_usage
 from hub.domain.room import NodeAsk
 from hub.domain.workload import CHARGED
 from hub.services.routes import Routes

@@ -122,6 +122,15 @@ class Desk:
         ranking, fitting = self._ranking(demand), self._fitting(demand, asks)
         return Bid(self._room.layout.names, ranking, fitting, rejected, others)
 
+    def allowed(self, demand: Demand) -> BoolArray:
+        """Per cluster: may the demand go there at all, room aside?"""
+        return self._sieve(demand.constraints)[1]
+
+    def standing(self, demand: Demand, at: int) -> tuple[int, Score]:
+        """The score of cluster `at` for a demand, as a number and as it is shown."""
+        ranking = self._ranking(demand)
+        return int(ranking.refresh()[at]), ranking.listed(at)
+
     def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
         """Why no cluster holds it, and which came nearest."""
         sieved, allowed = self._sieve(demand.constraints)

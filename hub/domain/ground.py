@@ -1,0 +1,176 @@
+"""The fleet below quota, for rounds with preemption: room now, and room once some workloads are gone.
+
+Who was nominated for a cluster keeps a claim to its room: nobody else is offered it, and the nominee is
+offered nothing else (architecture, section 7.5). A cluster's room without somebody is laid out anew
+from what it was before the cycle: those who go are given back, then everything taken since is taken
+again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hub.domain.placement.desk import Choice, Desk, NoChoice
+from hub.domain.plan import Assignment, Reason
+from hub.domain.demand import Demand
+from hub.domain.room import Need, NodeAsk, Room
+from hub.domain.snapshot import Nomination
+from hub.domain.standing import Contender, Holder, Pods
+from shared.resources import PodSet
+
+_Needs = tuple[tuple[Need, int], ...]
+
+
+@dataclass(slots=True)
+class _Taken:
+    """Room taken since the cycle began. `claim`: kept for a nominee."""
+
+    uid: str
+    at: int
+    needs: _Needs
+    claim: bool = False
+
+
+class LiveGround:
+    """A `nomination.Ground` over the desk of a live cycle. `choices`: by uid, where each was placed."""
+
+    def __init__(
+        self, before: Room, room: Room, desk: Desk, nominations: Mapping[str, Nomination]
+    ) -> None:
+        self._before = before
+        self._room = room  # the desk's own
+        self._desk = desk
+        self._taken: list[_Taken] = []
+        self._claims: dict[str, int] = {}  # uid → cluster
+        self.choices: dict[str, Choice] = {}
+        self.refusals: dict[str, NoChoice] = {}
+        for uid, nomination in sorted(nominations.items()):
+            at = room.layout.position.get(nomination.cluster)
+            if at is not None:
+                self._claim(uid, at, self._needs_of(nomination.pods))
+
+    def can_hold(
+        self,
+        who: Contender,
+        pod_sets: Sequence[PodSet],
+        asks: tuple[NodeAsk, ...],
+        gone: Sequence[Holder] = (),
+    ) -> bool:
+        """May some cluster hold all pods, once `gone` are?"""
+        demand = _demand(who, pod_sets)
+        if who.uid not in self._claims and self._desk.can_hold(demand, asks):
+            return True
+        allowed = self._desk.allowed(demand)
+        needs = self._needs(pod_sets, asks)
+        return any(
+            self._fits(who.uid, at, needs, gone) for at in self._open(who.uid, gone) if allowed[at]
+        )
+
+    def place(self, who: Contender, assignment: Assignment) -> str | None:
+        """Take room on the best cluster that can hold all of it; its name."""
+        pod_sets = sized(who, assignment)
+        demand = _demand(who, pod_sets)
+        needs = self._needs(pod_sets, assignment.asks)
+        at = self._claims.get(who.uid)
+        if at is None:
+            choice = self._desk.bid(demand, assignment.asks).place()
+            if choice is None:
+                return None
+            at = self._room.layout.position[choice.cluster]
+            self._taken.append(_Taken(who.uid, at, needs))
+        else:
+            if not self._desk.allowed(demand)[at] or not self._fits(who.uid, at, needs, ()):
+                return None
+            name, (_, score) = self._room.layout.names[at], self._desk.standing(demand, at)
+            choice = Choice(name, (score,), (), 0)
+            self._keep(who.uid)
+        self.choices[who.uid] = choice
+        return choice.cluster
+
+    def claim(self, who: Contender, assignment: Assignment, gone: Sequence[Holder]) -> str | None:
+        """The best cluster that can hold all of it once `gone` are; its room is kept for it."""
+        if who.uid in self._claims:
+            return self._room.layout.names[self._claims[who.uid]]
+        pod_sets = sized(who, assignment)
+        demand = _demand(who, pod_sets)
+        needs = self._needs(pod_sets, assignment.asks)
+        allowed = self._desk.allowed(demand)
+        touched = self._open(who.uid, gone)
+        every = range(len(self._room.layout.names))
+        fitting = [
+            at for at in touched if allowed[at] and self._fits(who.uid, at, needs, gone)
+        ] or [at for at in every if allowed[at] and self._fits(who.uid, at, needs, ())]
+        if not fitting:
+            return None
+        best = max(fitting, key=lambda at: (self._desk.standing(demand, at)[0], -at))
+        self._claim(who.uid, best, needs)
+        return self._room.layout.names[best]
+
+    def explain(
+        self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
+    ) -> tuple[Reason, str]:
+        """Why no cluster holds it, and which came nearest."""
+        none = self._desk.explain(_demand(who, pod_sets), asks)
+        self.refusals[who.uid] = none
+        return none.reason, none.message
+
+    def _open(self, uid: str, gone: Sequence[Holder]) -> list[int]:
+        """Clusters worth a look beside what the desk sees: the claimed one, else those of `gone`."""
+        if uid in self._claims:
+            return [self._claims[uid]]
+        position = self._room.layout.position
+        return sorted({position[h.cluster] for h in gone if h.cluster in position})
+
+    def _fits(self, uid: str, at: int, needs: _Needs, gone: Sequence[Holder]) -> bool:
+        leaving = [h for h in gone if self._room.layout.position.get(h.cluster) == at]
+        if not leaving and uid not in self._claims:
+            return self._room.copy().take_all(needs, at)
+        room = self._room.copy()
+        room.set_back(at, self._before)
+        away = {h.uid for h in leaving}
+        for holder in leaving:
+            if not any(t.uid == holder.uid for t in self._taken):
+                for need, count in self._needs_of(holder.pods):
+                    room.give_back(need, count, at)
+        for taken in self._taken:
+            if taken.at == at and taken.uid != uid and taken.uid not in away:
+                for need, count in taken.needs:
+                    room.promise(need, count, at)
+        return room.take_all(needs, at)
+
+    def _claim(self, uid: str, at: int, needs: _Needs) -> None:
+        self._claims[uid] = at
+        self._taken.append(_Taken(uid, at, needs, claim=True))
+        for need, count in needs:
+            self._room.promise(need, count, at)
+
+    def _keep(self, uid: str) -> None:
+        """A claim has become a placement: the room stays taken."""
+        del self._claims[uid]
+        for taken in self._taken:
+            if taken.uid == uid:
+                taken.claim = False
+
+    def _needs(self, pod_sets: Sequence[PodSet], asks: Sequence[NodeAsk]) -> _Needs:
+        pairs = zip(pod_sets, asks, strict=True)
+        return self._needs_of(tuple((p.requests, ask, p.count) for p, ask in pairs))
+
+    def _needs_of(self, pods: Pods) -> _Needs:
+        need = self._room.layout.need
+        return tuple((need(requests, ask), count) for requests, ask, count in pods)
+
+
+def sized(who: Contender, assignment: Assignment) -> tuple[PodSet, ...]:
+    """The pod sets with as many pods as were assigned."""
+    pairs = zip(who.pod_sets, assignment.pod_sets, strict=True)
+    return tuple(p if p.count == a.count else replace(p, count=a.count) for p, a in pairs)
+
+
+def _demand(who: Contender, pod_sets: Sequence[PodSet]) -> Demand:
+    """The class of equals, at the size that is looked at."""
+    demand = who.demand
+    assert demand is not None
+    counts = [p.count for p in pod_sets]
+    if counts == [p.count for p in demand.pod_sets]:
+        return demand
+    shape = f"{demand.shape}/{','.join(map(str, counts))}"
+    return replace(demand, shape=shape, pod_sets=tuple(pod_sets))

@@ -1,0 +1,121 @@
+"""One ClusterQueue's lanes of equal workloads as rounds take them: what `waitlines` is to single ones.
+
+Lanes come from an index that outlives the cycle; here are only the turns in them. Who is parked is
+parked with its equals.
+"""
+
+import heapq
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from hub.domain.demand import Demand
+from hub.domain.queueing import Lane
+from hub.domain.quota import ClusterQueue
+from hub.domain.requeue import Where
+from hub.domain.standing import Contender
+
+
+class Turns(Protocol):
+    """One queue's line, as rounds use it."""
+
+    @property
+    def queue(self) -> ClusterQueue: ...
+
+    def pop(self) -> Contender | None: ...
+
+    def put_back(self, who: Contender, where: Where, *, sticky: bool = False) -> None: ...
+
+
+class _Turn(NamedTuple):
+    """An entry of a lane whose turn may come. `apart`: a sticky one, that stands before its lane."""
+
+    key: tuple[bool, int, int, str]
+    lane: int
+    position: int
+    apart: bool
+
+
+class LaneLine:
+    """One ClusterQueue's lanes during a cycle; what holds of one workload holds of its equals.
+
+    `sticky` are uids that go before everything else. Whoever was popped and not put back was admitted.
+    """
+
+    def __init__(
+        self,
+        queue: ClusterQueue,
+        lanes: Sequence[Lane],
+        sticky: Collection[str] = (),
+        ranks: Mapping[str, float] | None = None,
+    ) -> None:
+        self.queue = queue
+        self.ranks = ranks
+        self._lanes = lanes
+        self._sticky = sticky
+        self._heap: list[_Turn] = []
+        self._current: _Turn | None = None
+        for number, lane in enumerate(lanes):
+            self._push_next(number, 0)
+            if sticky:
+                apart = (n for n, entry in enumerate(lane.entries) if entry.uid in sticky)
+                self._heap.extend(self._turn(number, n, apart=True) for n in apart)
+        heapq.heapify(self._heap)
+
+    def pop(self) -> Contender | None:
+        """Take the head, if there is one."""
+        self.advance()
+        if not self._heap:
+            return None
+        if self.ranks is None:
+            self._current = heapq.heappop(self._heap)
+        else:
+            self._current = min(self._heap, key=self._ranked)
+            self._heap.remove(self._current)
+            heapq.heapify(self._heap)
+        return self._contender(self._current)
+
+    def put_back(self, who: Contender, where: Where, *, sticky: bool = False) -> None:
+        """The head was not admitted: its turn comes again, or it is parked with its equals."""
+        turn, self._current = self._current, None
+        assert turn is not None
+        if where is Where.HEAP:
+            key = (not (sticky or turn.apart), *turn.key[1:])
+            heapq.heappush(self._heap, turn._replace(key=key))
+
+    def advance(self) -> None:
+        """Whoever was popped last was admitted: the next of its equals takes its place."""
+        turn, self._current = self._current, None
+        if turn is not None and not turn.apart:
+            self._push_next(turn.lane, turn.position + 1)
+
+    def behind(self, head: str) -> list[Demand]:
+        """Demands whose turn may still come, without that of `head` (uid)."""
+        own = {t.lane for t in self._heap if t.key[3] == head}
+        return [self._lanes[t.lane].demand for t in self._heap if t.lane not in own]
+
+    def _push_next(self, number: int, position: int) -> None:
+        entries = self._lanes[number].entries
+        while position < len(entries) and entries[position].uid in self._sticky:
+            position += 1
+        if position < len(entries):
+            heapq.heappush(self._heap, self._turn(number, position, apart=False))
+
+    def _turn(self, number: int, position: int, *, apart: bool) -> _Turn:
+        lane = self._lanes[number]
+        entry = lane.entries[position]
+        key = (not apart, -lane.demand.priority, entry.queued_at, entry.uid)
+        return _Turn(key, number, position, apart)
+
+    def _ranked(self, turn: _Turn) -> tuple[float, _Turn]:
+        assert self.ranks is not None
+        entry = self._lanes[turn.lane].entries[turn.position]
+        return self.ranks.get(f"{entry.namespace}/{entry.local_queue}", 0.0), turn
+
+    def _contender(self, turn: _Turn) -> Contender:
+        lane = self._lanes[turn.lane]
+        entry, demand = lane.entries[turn.position], lane.demand
+        return Contender(
+            uid=entry.uid, namespace=entry.namespace, name="", queue=demand.queue,
+            pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
+            local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
+        )  # fmt: skip
