@@ -112,13 +112,14 @@ def find_cycle(parents: Mapping[str, str]) -> tuple[str, ...]:
 class QuotaTree:
     """All queues and cohorts, and what is charged. Only `charge` and `release` change it."""
 
-    __slots__ = ("cohorts", "inactive", "nodes", "queues", "used")
+    __slots__ = ("circling", "cohorts", "inactive", "nodes", "queues", "used")
 
     def __init__(self, queues: Iterable[ClusterQueue], cohorts: Iterable[Cohort] = ()) -> None:
         self.nodes: list[Node] = []
         self.queues: dict[str, Node] = {}
         self.cohorts: dict[str, Node] = {}
         self.inactive: dict[str, tuple[str, ...]] = {}  # queue → the cycle of cohorts above it
+        self.circling: dict[str, tuple[str, ...]] = {}  # cohort → the cycle it leads into
         self._grow(list(queues), {c.name: c for c in cohorts})
         self.used: list[dict[FlavorResource, int]] = [{} for _ in self.nodes]
         for root in self.roots():
@@ -132,7 +133,9 @@ class QuotaTree:
             node = Node(name, len(self.nodes), declared.quotas, declared.weight, is_queue=False)
             self.nodes.append(node)
             self.cohorts[name] = node
-        circling = self._hang({name: c.parent for name, c in cohorts.items() if c.parent})
+        circling = self.circling = self._hang(
+            {name: c.parent for name, c in cohorts.items() if c.parent}
+        )
         for queue in sorted(queues, key=lambda q: q.name):
             node = Node(queue.name, len(self.nodes), queue.quotas, queue.weight, is_queue=True)
             self.nodes.append(node)
@@ -160,7 +163,7 @@ class QuotaTree:
         """Another tree to charge, over the same nodes; this one stays as it is."""
         other = QuotaTree.__new__(QuotaTree)
         other.nodes, other.queues, other.cohorts = self.nodes, self.queues, self.cohorts
-        other.inactive = self.inactive
+        other.inactive, other.circling = self.inactive, self.circling
         other.used = [dict(used) for used in self.used]
         return other
 

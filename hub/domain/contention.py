@@ -161,7 +161,8 @@ class Contention(Rounds):
                 self.evictions.setdefault(uid, Eviction(uid, who.uid, str(victim.cause)))
         known = self.nominated.get(who.uid)
         self.nominated[who.uid] = Nominated(
-            who.uid, attempt.cluster or "", assigned, attempt.message,
+            who.uid, attempt.cluster or "", assigned,
+            tuple(v.holder.uid for v in attempt.victims), attempt.message,
             new or (known is not None and known.new),
         )  # fmt: skip
 

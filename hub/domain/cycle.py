@@ -8,7 +8,7 @@ both look at one tree of quota and one room.
 
 import datetime as dt
 
-from hub.domain import fungibility, queueing
+from hub.domain import fungibility
 from hub.domain.contention import Contention, Order, is_plain
 from hub.domain.fungibility import Mode, Outlook, Request, Search
 from hub.domain.placement.desk import Bid, Choice, Desk

@@ -9,9 +9,10 @@ again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hub.domain.demand import Demand
+from hub.domain.fleet import IntArray
 from hub.domain.placement.desk import Choice, Desk, NoChoice
 from hub.domain.plan import Assignment, Reason
-from hub.domain.demand import Demand
 from hub.domain.room import Need, NodeAsk, Room
 from hub.domain.snapshot import Nomination
 from hub.domain.standing import Contender, Holder, Pods
@@ -22,12 +23,12 @@ _Needs = tuple[tuple[Need, int], ...]
 
 @dataclass(slots=True)
 class _Taken:
-    """Room taken since the cycle began. `claim`: kept for a nominee."""
+    """Room taken since the cycle began. `kept`: by nodes, where it is a claim."""
 
     uid: str
     at: int
     needs: _Needs
-    claim: bool = False
+    kept: IntArray | None = None
 
 
 class LiveGround:
@@ -46,7 +47,7 @@ class LiveGround:
         for uid, nomination in sorted(nominations.items()):
             at = room.layout.position.get(nomination.cluster)
             if at is not None:
-                self._claim(uid, at, self._needs_of(nomination.pods))
+                self._claim(uid, at, self._needs_of(nomination.pods), nomination.leaving)
 
     def can_hold(
         self,
@@ -82,7 +83,7 @@ class LiveGround:
                 return None
             name, (_, score) = self._room.layout.names[at], self._desk.standing(demand, at)
             choice = Choice(name, (score,), (), 0)
-            self._keep(who.uid)
+            del self._claims[who.uid]  # the room stays taken
         self.choices[who.uid] = choice
         return choice.cluster
 
@@ -102,7 +103,7 @@ class LiveGround:
         if not fitting:
             return None
         best = max(fitting, key=lambda at: (self._desk.standing(demand, at)[0], -at))
-        self._claim(who.uid, best, needs)
+        self._claim(who.uid, best, needs, gone)
         return self._room.layout.names[best]
 
     def explain(
@@ -126,29 +127,37 @@ class LiveGround:
             return self._room.copy().take_all(needs, at)
         room = self._room.copy()
         room.set_back(at, self._before)
-        away = {h.uid for h in leaving}
-        for holder in leaving:
-            if not any(t.uid == holder.uid for t in self._taken):
-                for need, count in self._needs_of(holder.pods):
-                    room.give_back(need, count, at)
+        self._give_back(room, leaving, at)
+        away = {uid, *(h.uid for h in leaving)}
         for taken in self._taken:
-            if taken.at == at and taken.uid != uid and taken.uid not in away:
+            if taken.at == at and taken.uid not in away:
+                if taken.kept is not None:
+                    room.keep(taken.kept, at)
+                    continue
                 for need, count in taken.needs:
                     room.promise(need, count, at)
         return room.take_all(needs, at)
 
-    def _claim(self, uid: str, at: int, needs: _Needs) -> None:
-        self._claims[uid] = at
-        self._taken.append(_Taken(uid, at, needs, claim=True))
-        for need, count in needs:
-            self._room.promise(need, count, at)
+    def _give_back(self, room: Room, leaving: Sequence[Holder], at: int) -> None:
+        since = {t.uid for t in self._taken}  # those were not there before the cycle
+        for holder in leaving:
+            if holder.uid not in since:
+                for need, count in self._needs_of(holder.pods):
+                    room.give_back(need, count, at)
 
-    def _keep(self, uid: str) -> None:
-        """A claim has become a placement: the room stays taken."""
-        del self._claims[uid]
-        for taken in self._taken:
-            if taken.uid == uid:
-                taken.claim = False
+    def _claim(self, uid: str, at: int, needs: _Needs, gone: Sequence[Holder]) -> None:
+        """Keep the nodes on which it will fit: what is free of them, and what becomes free."""
+        name = self._room.layout.names[at]
+        room = self._room.copy()
+        self._give_back(room, [h for h in gone if h.cluster == name], at)
+        before = room.nodes_of(at).copy()
+        if not room.take_all(needs, at):
+            for need, count in needs:
+                room.promise(need, count, at)
+        kept = before - room.nodes_of(at)
+        self._claims[uid] = at
+        self._taken.append(_Taken(uid, at, needs, kept))
+        self._room.keep(kept, at)
 
     def _needs(self, pod_sets: Sequence[PodSet], asks: Sequence[NodeAsk]) -> _Needs:
         pairs = zip(pod_sets, asks, strict=True)

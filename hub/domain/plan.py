@@ -205,6 +205,7 @@ class Nominated(NamedTuple):
     uid: str
     cluster: str
     assignment: Assignment
+    victims: tuple[str, ...]  # uids, of all cycles that were looked at
     message: str
     new: bool  # somebody was told to go for it in this cycle
 

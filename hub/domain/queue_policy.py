@@ -24,6 +24,11 @@ class QueuePolicy:
     checks: tuple[tuple[str, frozenset[str]], ...] = ()  # name, flavors (none: always)
     by_usage: bool = False  # admission fair sharing (queueing 2.7)
 
+    @property
+    def preempts(self) -> bool:
+        """May any of its workloads displace another?"""
+        return self.within != NEVER or self.reclaim != NEVER
+
     def tries_next(self, *, borrows: bool, preempts: bool) -> bool:
         """Does the search go on to the next flavor after one that would do so?"""
         if preempts and self.when_can_preempt == "TryNextFlavor":

@@ -312,6 +312,17 @@ class Room:
         self.left[:, at] = other.left[:, at]
         self._stamps[at] = next(self._stamp)
 
+    def nodes_of(self, at: int) -> IntArray:
+        """Resources × nodes of cluster `at`: what is free."""
+        return self.free[:, self.layout.bounds[at] : self.layout.bounds[at + 1]]
+
+    def keep(self, amounts: IntArray, at: int) -> None:
+        """Keep amounts (resources × nodes) of cluster `at`, also where they are not free yet."""
+        self.nodes_of(at)[:] -= amounts
+        self.left[:, at] -= amounts.sum(axis=1)
+        self._stamps[at] = next(self._stamp)
+        self.touched.append(at)
+
     def give_back(self, need: Need, count: int, at: int) -> None:
         """What if `count` pods left cluster `at`?
 

@@ -19,10 +19,14 @@ from hub.domain.standing import Holder, Pods
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """A workload's claim to a cluster's room, while those it displaced leave. `pods`: as assigned."""
+    """A workload's claim to a cluster's room, while those it displaced leave.
+
+    `pods`: as assigned. `leaving`: whoever of those displaced is still there.
+    """
 
     cluster: str
     pods: Pods = ()
+    leaving: tuple[Holder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +34,8 @@ class Snapshot:
     """Queues with who waits in them, what is charged, and the fleet with what is promised.
 
     `clusters` are all known members, also those that may get nothing; `room` counts every promise and
-    is laid out over the same clusters. The cycle takes copies and changes none of it.
+    is laid out over the same clusters. `holders`, by queue and uid, are who could be preempted; they
+    are charged in the ledger. The cycle takes copies and changes none of it.
     """
 
     queues: Sequence[tuple[ClusterQueue, Sequence[Lane]]]
@@ -58,4 +63,4 @@ class Profile:
     may_go_on: Callable[[int], bool] = forever
     max_placements: int = 1 << 30
     one_round: bool = False  # Kueue's cycle; the live cycle repeats rounds
-    rules: Rules = Rules()
+    rules: Rules = field(default_factory=Rules)

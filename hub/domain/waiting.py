@@ -7,12 +7,12 @@ move, however many workloads wait.
 
 import bisect
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 
 from hub.domain.demand import Demand
+from hub.domain.ledger import Ledger
 from hub.domain.plan import Reason, Refusal
 from hub.domain.queueing import Entry, Lane
-from hub.domain.ledger import Ledger
 from hub.domain.quota import ClusterQueue
 
 _FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
@@ -121,7 +121,7 @@ class Waiting:
         found = self._where.get(uid)
         return None if found is None else found[0]
 
-    def queues(self) -> Iterable[str]:
+    def queues(self) -> KeysView[str]:
         """ClusterQueues that anybody waits in."""
         return self._lanes.keys()
 
@@ -147,13 +147,16 @@ class Waiting:
         overall = sum(_before(each, lane, entry) for each in self.every_lane())
         return own + 1, overall + 1
 
-    def movable(self, queue: ClusterQueue, limit: int) -> list[Lane]:
+    def movable(self, queue: ClusterQueue, limit: int, *, parked: bool = False) -> list[Lane]:
         """What a cycle should look at in one queue: lanes that are not parked, `limit` entries each.
 
         In a StrictFIFO queue nobody passes the head: where its lane is parked, there is nothing.
+        With `parked` those are given too: they keep their place before others.
         """
         lanes = [lane for lane in self.lanes(queue.name) if lane]
-        if queue.strict and lanes:
+        if parked:
+            lanes = [lane for lane in lanes if queue.strict or lane.parked is None]
+        elif queue.strict and lanes:
             head = min(lanes, key=_order)
             lanes = [] if head.parked is not None else lanes
         else:
@@ -185,12 +188,15 @@ class Waiting:
         for lane in self.lanes(queue):
             lane.parked = None
 
-    def wake_for_quota(self, queue: str, ledger: Ledger) -> None:
-        """Quota of `queue` was released: unpark those for whom what they lacked is there now."""
+    def wake_for_quota(self, queue: str, ledger: Ledger, *, any_shortage: bool = False) -> None:
+        """Quota that `queue` may use was released: unpark those for whom what they lacked is there now.
+
+        With `any_shortage` all who lack quota: less may have to be preempted for them now.
+        """
         for lane in self.lanes(queue):
             parked = lane.parked
             if parked is not None and any(
-                s.asked <= ledger.available(queue, s.of) for s in parked.shortages
+                any_shortage or s.asked <= ledger.available(queue, s.of) for s in parked.shortages
             ):
                 lane.parked = None
 

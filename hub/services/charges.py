@@ -1,28 +1,31 @@
 """What workloads are charged with, and what their clusters are promised: kept equal to the rows."""
 
+import datetime as dt
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import orjson
 
 from hub.domain.demand import Demand
 from hub.domain.flavors import Market
+from hub.domain.ledger import Ledger
 from hub.domain.plan import Placement
 from hub.domain.promises import Members, Promise
 from hub.domain.queueing import Entry
-from hub.domain.ledger import Ledger
 from hub.domain.quota import Usage, read_usage
-from hub.domain.room import NodeAsk
-from hub.domain.workload import CHARGED
+from hub.domain.standing import Holder, Pods
+from hub.domain.workload import CHARGED, State
 from hub.services.routes import Routes
 from hub.store.schedule import Pulse, Standing
-from shared.resources import PodSet, Resources
+from shared.resources import PodSet
 
 Shapes = Mapping[str, tuple[PodSet, ...] | Exception]
-Pods = tuple[tuple[Resources, NodeAsk, int], ...]
 
 _CHARGED: Final = frozenset(str(s) for s in CHARGED)
 _MOST: Final = 50_000  # distinct values remembered
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
 class Charges:
@@ -34,6 +37,7 @@ class Charges:
         self._routes = routes
         self._shapes = shapes
         self._released = released
+        self.holders: dict[str, dict[str, Holder]] = {}  # by queue, then uid
         self._charged: dict[str, tuple[str, Usage]] = {}
         self._placed: dict[tuple[str, int], Pods] = {}  # by demand and assignment, of one plan
         self.epochs: dict[str, int] = {}  # of charged workloads
@@ -49,6 +53,17 @@ class Charges:
             self._discharge_quota(row.uid)
             self._charged[row.uid] = (row.cluster_queue, usage)
             self.ledger.charge(row.cluster_queue, usage)
+        pods = self._pods(row)
+        self._hold(
+            Holder(
+                uid=row.uid, namespace=row.namespace, name="", queue=row.cluster_queue,
+                usage=usage, priority=row.priority, queued_at=instant(row.queued_at),
+                reserved_at=instant(row.placed_at or row.queued_at),
+                evicted=row.state == State.WITHDRAWING, local_queue=row.queue,
+                cluster=row.cluster,
+                started_at=None if row.placed_at is None else instant(row.placed_at), pods=pods,
+            )
+        )  # fmt: skip
         promised = self.members.promised(row.uid)
         if not row.cluster:
             self.members.release(row.uid)
@@ -60,12 +75,12 @@ class Charges:
         ):
             self.members.promise(
                 Promise(
-                    row.uid, row.epoch, row.cluster, self._pods(row),
+                    row.uid, row.epoch, row.cluster, pods,
                     row.completions, row.succeeded,
                 )
             )  # fmt: skip
 
-    def place(self, placement: Placement, demand: Demand, entry: Entry) -> None:
+    def place(self, placement: Placement, demand: Demand, entry: Entry, now: dt.datetime) -> None:
         """A placement was committed: what reading its row again would tell."""
         uid, epoch = placement.uid, placement.epoch + 1
         self._discharge_quota(uid)
@@ -81,6 +96,15 @@ class Charges:
             self._placed[key] = pods
         if len(pods) == 1:
             pods = ((*pods[0][:2], entry.parallelism),)
+        at = instant(now)
+        self._hold(
+            Holder(
+                uid=uid, namespace=entry.namespace, name="", queue=placement.queue,
+                usage=placement.assignment.charge, priority=demand.priority,
+                queued_at=entry.queued_at, reserved_at=at, local_queue=entry.local_queue,
+                cluster=placement.cluster, started_at=at, pods=pods,
+            )
+        )  # fmt: skip
         self.members.promise(Promise(uid, epoch, placement.cluster, pods, entry.completions, 0))
 
     def forget_plan(self) -> None:
@@ -92,9 +116,24 @@ class Charges:
         if pulse.state not in _CHARGED:
             self.discharge(pulse.uid)
             return
+        if pulse.state == State.WITHDRAWING:
+            self._evict(pulse.uid)
         promised = self.members.promised(pulse.uid)
         if promised is not None and promised.succeeded != pulse.succeeded:
             self.members.promise(promised.with_succeeded(pulse.succeeded))
+
+    def _hold(self, holder: Holder) -> None:
+        self.holders.setdefault(holder.queue, {})[holder.uid] = holder
+
+    def holder(self, uid: str) -> Holder | None:
+        """A workload that holds quota; None if it holds none."""
+        queue, _ = self._charged.get(uid, ("", {}))
+        return self.holders.get(queue, {}).get(uid)
+
+    def _evict(self, uid: str) -> None:
+        holder = self.holder(uid)
+        if holder is not None and not holder.evicted:
+            self._hold(replace(holder, evicted=True))
 
     def discharge(self, uid: str) -> None:
         """Nothing is charged for a workload any more."""
@@ -107,6 +146,7 @@ class Charges:
         if charged is not None:
             queue, usage = charged
             self.ledger.release(queue, usage)
+            self.holders.get(queue, {}).pop(uid, None)
             self._released(queue)
 
     def _usage_of(self, admission: bytes | None) -> Usage:
@@ -134,12 +174,15 @@ class Charges:
         return found
 
     def _read_pods(self, row: Standing) -> Pods:
-        pod_sets = self._shapes.get(row.shape)
+        return self.pods_of(row.shape, orjson.loads(row.admission) if row.admission else {})
+
+    def pods_of(self, shape: str, admission: Mapping[str, Any]) -> Pods:
+        """What pods of a shape take, and on which nodes, under the flavors of an admission."""
+        pod_sets = self._shapes.get(shape)
         if not isinstance(pod_sets, tuple):
             return ()
         assigned = {
-            p["name"]: set((p.get("flavors") or {}).values())
-            for p in (orjson.loads(row.admission) if row.admission else {}).get("podSets", ())
+            p["name"]: set((p.get("flavors") or {}).values()) for p in admission.get("podSets", ())
         }
         market = Market(self._routes.flavors, {})
         found = []
@@ -149,3 +192,8 @@ class Charges:
             ask = market.ask(pod_set, flavors)._replace(revision=0)
             found.append((pod_set.requests, ask, pod_set.count))
         return tuple(found)
+
+
+def instant(at: dt.datetime) -> int:
+    """Microseconds since the epoch, as the domain counts time."""
+    return (at - _EPOCH) // _MICROSECOND

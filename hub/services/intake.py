@@ -204,6 +204,8 @@ def _row(unit: Unit, given: Draft, queue: Queue, named: str, priority: int) -> R
         "epoch": 0,
         "withdraw_to": "",
         "set_aside": None,
+        "nomination": None,
+        "checks": None,
         "succeeded": 0,
         "failed": 0,
         "active": 0,

@@ -4,30 +4,40 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hub.services import quotas
 from hub.services.views import stamp
 from hub.store import objects
 from hub.store.unit import Unit
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
-QUEUE_KINDS = frozenset({"ClusterQueue", "LocalQueue", "ResourceFlavor"})
+QUEUE_KINDS = frozenset({"ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor"})
 
 
 def refresh(unit: Unit) -> None:
     """Bring the conditions of all ClusterQueues and LocalQueues up to date; unchanged ones rest."""
     flavors = {row["name"] for row in objects.list_kind(unit, KUEUE, "ResourceFlavor")}
     queues = objects.list_kind(unit, KUEUE, "ClusterQueue")
+    cycles = quotas.cycles(unit)
     changed: dict[str, Any] = {}
     for row in queues:
-        _put(changed, row, cluster_queue_conditions(row["spec"] or {}, flavors), unit.now)
+        conditions = cluster_queue_conditions(row["spec"] or {}, flavors, cycles)
+        _put(changed, row, conditions, unit.now)
     known = {row["name"] for row in queues}
     for row in objects.list_kind(unit, KUEUE, "LocalQueue"):
         _put(changed, row, local_queue_conditions(row["spec"] or {}, known), unit.now)
     objects.set_statuses(unit, changed)
 
 
-def cluster_queue_conditions(spec: Mapping[str, Any], flavors: Iterable[str]) -> list[Row]:
-    """Active, and LimitsEnforced=False where cohort or limits are given: accepted, not yet enforced."""
+def cluster_queue_conditions(
+    spec: Mapping[str, Any],
+    flavors: Iterable[str],
+    cycles: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[Row]:
+    """Active, and RulesEnforced=False where the spec has rules that nothing obeys yet.
+
+    `cycles`: cohort → the cycle of cohorts that it leads into.
+    """
     known = set(flavors)
     missing = sorted(
         {
@@ -38,7 +48,10 @@ def cluster_queue_conditions(spec: Mapping[str, Any], flavors: Iterable[str]) ->
         - known
     )
     stopped = (spec.get("stopPolicy") or "None") != "None"
-    if missing:
+    cycle = (cycles or {}).get(spec.get("cohortName") or spec.get("cohort") or "")
+    if cycle:
+        active = ("False", "CohortCycle", f"cohorts form a cycle: {' -> '.join(cycle)}")
+    elif missing:
         active = ("False", "FlavorNotFound", f"ResourceFlavors not found: {', '.join(missing)}")
     elif stopped:
         active = ("False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")
@@ -49,10 +62,10 @@ def cluster_queue_conditions(spec: Mapping[str, Any], flavors: Iterable[str]) ->
     if unenforced:
         conditions.append(
             _condition(
-                "LimitsEnforced",
+                "RulesEnforced",
                 "False",
                 "NotYetEnforced",
-                f"{', '.join(unenforced)}: accepted, not yet enforced; nominal quota is",
+                f"{', '.join(unenforced)}: accepted, not yet enforced",
             )
         )
     return conditions
@@ -60,30 +73,7 @@ def cluster_queue_conditions(spec: Mapping[str, Any], flavors: Iterable[str]) ->
 
 def not_enforced(spec: Mapping[str, Any]) -> list[str]:
     """Fields of a ClusterQueue that are kept but that nothing obeys yet."""
-    found = [name for name in ("cohort", "cohortName") if spec.get(name)]
-    limits = {
-        name
-        for group in spec.get("resourceGroups") or ()
-        for flavor in group.get("flavors") or ()
-        for resource in flavor.get("resources") or ()
-        for name in ("borrowingLimit", "lendingLimit")
-        if resource.get(name) is not None
-    }
-    rules = [name for name in ("fairSharing", "admissionChecksStrategy") if spec.get(name)]
-    if _preempts(spec.get("preemption") or {}):
-        rules.append("preemption")
-    return [*found, *sorted(limits), *rules]
-
-
-def _preempts(preemption: Mapping[str, Any]) -> bool:
-    """Does any part of it say other than Never, which is the default of all?"""
-    within = preemption.get("borrowWithinCohort") or {}
-    said = {
-        preemption.get("reclaimWithinCohort"),
-        preemption.get("withinClusterQueue"),
-        within.get("policy"),
-    }
-    return not said <= {None, "", "Never"}
+    return [name for name in ("fairSharing", "admissionChecksStrategy") if spec.get(name)]
 
 
 def local_queue_conditions(spec: Mapping[str, Any], queues: Iterable[str]) -> list[Row]:

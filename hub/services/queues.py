@@ -3,11 +3,12 @@
 from collections import defaultdict
 from typing import Any
 
-from hub.domain.quota import FlavorResource, read_cluster_queue, read_usage
+from hub.domain.cohort import QuotaTree
+from hub.domain.quota import read_cluster_queue
+from hub.services import quotas
 from hub.services.queue_status import not_enforced
 from hub.store import jobs, objects
 from hub.store.unit import Unit
-from shared import quantity
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -16,14 +17,15 @@ Waiting = dict[tuple[str, str], dict[str, int]]
 
 
 def list_queues(unit: Unit) -> Row:
-    """All ClusterQueues with their LocalQueues: {"items"}."""
-    waiting, used = _waiting(unit), _used(unit)
+    """All ClusterQueues with their LocalQueues, and cohorts: {"items", "cohorts"}."""
+    waiting, tree = _waiting(unit), quotas.ledger_of(unit).tree
     doors = objects.list_kind(unit, KUEUE, "LocalQueue")
     return {
         "items": [
-            _cluster_queue(row, doors, waiting, used.get(row["name"], {}))
+            _cluster_queue(row, doors, waiting, tree)
             for row in objects.list_kind(unit, KUEUE, "ClusterQueue")
-        ]
+        ],
+        "cohorts": [quotas.cohort_view(tree, node) for _, node in sorted(tree.cohorts.items())],
     }
 
 
@@ -33,7 +35,7 @@ def get_cluster_queue(unit: Unit, name: str) -> Row:
     if row is None:
         raise Rejected("NotFound", f"there is no ClusterQueue {name[:64]}")
     doors = objects.list_kind(unit, KUEUE, "LocalQueue")
-    return _cluster_queue(row, doors, _waiting(unit), _used(unit).get(name, {}))
+    return _cluster_queue(row, doors, _waiting(unit), quotas.ledger_of(unit).tree)
 
 
 def get_local_queue(unit: Unit, namespace: str, name: str) -> Row:
@@ -44,22 +46,10 @@ def get_local_queue(unit: Unit, namespace: str, name: str) -> Row:
     return {"kind": "LocalQueue", **_local_queue(row, _waiting(unit))}
 
 
-def _cluster_queue(
-    row: Row, doors: list[Row], waiting: Waiting, used: dict[FlavorResource, int]
-) -> Row:
+def _cluster_queue(row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree) -> Row:
     queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
     own = [_local_queue(d, waiting) for d in doors if _target(d) == row["name"]]
-    quotas = [
-        {
-            "flavor": of.flavor,
-            "resource": of.resource,
-            "nominal": quantity.canonical(of.resource, quota.nominal),
-            "used": quantity.canonical(of.resource, used.get(of, 0)),
-            "borrowingLimit": _limit(of.resource, quota.borrowing_limit),
-            "lendingLimit": _limit(of.resource, quota.lending_limit),
-        }
-        for of, quota in queue.quotas.items()
-    ]
+    node = tree.queues[row["name"]]
     return {
         "kind": "ClusterQueue",
         "name": row["name"],
@@ -69,7 +59,7 @@ def _cluster_queue(
         "stopPolicy": queue.stop_policy,
         "pending": sum(each["pending"] for each in own),
         "admitted": sum(each["admitted"] for each in own),
-        "quotas": quotas,
+        "quotas": [quotas.quota_view(tree, node, of) for of in queue.quotas],
         "localQueues": own,
         "notEnforced": not_enforced(row["spec"] or {}),
         "conditions": (row["status"] or {}).get("conditions") or [],
@@ -93,10 +83,6 @@ def _target(row: Row) -> str:
     return str((row["spec"] or {}).get("clusterQueue") or "")
 
 
-def _limit(resource: str, amount: int | None) -> str | None:
-    return None if amount is None else quantity.canonical(resource, amount)
-
-
 def _waiting(unit: Unit) -> Waiting:
     """Per LocalQueue how many jobs wait and how many are admitted."""
     found: Waiting = defaultdict(lambda: {"pending": 0, "admitted": 0})
@@ -104,13 +90,3 @@ def _waiting(unit: Unit) -> Waiting:
         part = "pending" if state in {"Pending", "Held"} else "admitted"
         found[(namespace, queue)][part] += count
     return found
-
-
-def _used(unit: Unit) -> dict[str, dict[FlavorResource, int]]:
-    """What is charged to each ClusterQueue: a sum over its charged workloads."""
-    used: dict[str, dict[FlavorResource, int]] = defaultdict(dict)
-    for queue, admission in jobs.admissions(unit):
-        charged = used[queue]
-        for of, amount in read_usage(admission).items():
-            charged[of] = quantity.add(charged.get(of, 0), amount)
-    return used

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hub.domain import policy, quota, selectors
+from hub.domain import eligibility, policy, quota, selectors
+from hub.domain.cohort import Cohort, read_cohort
 from hub.domain.plan import Reason
 from hub.domain.policy import Policy
+from hub.domain.queue_policy import QueuePolicy, read_policy
 from hub.domain.quota import EVERYTHING, ClusterQueue, Flavor, LocalQueue
 from hub.domain.selectors import LabelSelector
 
@@ -19,6 +21,7 @@ DEFAULT_QUEUE: Final = "default"
 KINDS: Final = (
     (KUEUE, "ResourceFlavor"),
     (KUEUE, "ClusterQueue"),
+    (KUEUE, "Cohort"),
     (KUEUE, "LocalQueue"),
     ("", "Namespace"),
     (FLEET, "ClusterResourcePlacement"),
@@ -60,8 +63,11 @@ class Routes:
         self._missing_selector = missing_selector
         self.flavors: dict[str, Flavor] = {}
         self.queues: dict[str, ClusterQueue] = {}
+        self.queue_policies: dict[str, QueuePolicy] = {}
+        self.cohorts: dict[str, Cohort] = {}
+        self.cycles: Mapping[str, tuple[str, ...]] = {}  # ClusterQueue → the cycle above it
         self.local: dict[tuple[str, str], LocalQueue] = {}
-        self._labels: dict[str, Mapping[str, str]] = {}  # of namespaces
+        self.namespaces: dict[str, Mapping[str, str]] = {}  # their labels
         self._placements: dict[str, _Placement] = {}  # by uid
         self._known: dict[str, tuple[str, str, str]] = {}  # uid → kind, namespace, name
         self._content: dict[str, tuple[Any, Any]] = {}  # uid → labels and spec as last read
@@ -101,10 +107,13 @@ class Routes:
                 self.flavors.pop(name, None)
             case "ClusterQueue":
                 self.queues.pop(name, None)
+                self.queue_policies.pop(name, None)
+            case "Cohort":
+                self.cohorts.pop(name, None)
             case "LocalQueue":
                 self.local.pop((namespace, name), None)
             case "Namespace":
-                self._labels.pop(name, None)
+                self.namespaces.pop(name, None)
             case "ClusterResourcePlacement" | "ResourcePlacement":
                 self._placements.pop(uid, None)
                 self._select()
@@ -119,11 +128,14 @@ class Routes:
                 self.queues[name] = quota.read_cluster_queue(
                     name, labels, spec, self._missing_selector
                 )
+                self.queue_policies[name] = read_policy(spec)
+            case "Cohort":
+                self.cohorts[name] = read_cohort(name, spec)
             case "LocalQueue":
                 queue = quota.read_local_queue(row["namespace"], name, spec)
                 self.local[(row["namespace"], name)] = queue
             case "Namespace":
-                self._labels[name] = {"kubernetes.io/metadata.name": name, **labels}
+                self.namespaces[name] = {"kubernetes.io/metadata.name": name, **labels}
             case "ClusterResourcePlacement" | "ResourcePlacement":
                 self._placements[row["uid"]] = _placement(kind, name, spec)
 
@@ -171,7 +183,12 @@ class Routes:
             return Reason.QUEUE_STOPPED, f"ClusterQueue {target.name} is stopped"
         if local.stopped:
             return Reason.QUEUE_STOPPED, f"LocalQueue {namespace}/{local.name} is stopped"
-        labels = self._labels.get(namespace, {"kubernetes.io/metadata.name": namespace})
+        fault = eligibility.inactive_reason(
+            target, self.flavors, None, (), self.cycles.get(target.name, ())
+        )
+        if fault:
+            return Reason.MISCONFIGURED, f"ClusterQueue {target.name}: {fault}"
+        labels = self.namespaces.get(namespace, {"kubernetes.io/metadata.name": namespace})
         if target.selector is None or not target.selector.matches(labels):
             return (
                 Reason.NAMESPACE_MISMATCH,

@@ -10,7 +10,17 @@ from typing import Any
 
 import orjson
 
-from hub.domain.plan import Assignment, Placement, Plan, Refusal, Score, Verdict
+from hub.domain.plan import (
+    Assignment,
+    Eviction,
+    Nominated,
+    Placement,
+    Plan,
+    Refusal,
+    Score,
+    Verdict,
+)
+from hub.services.preempt import preempt
 from hub.store import schedule, workloads, works
 from hub.store.unit import Unit
 from shared import quantity
@@ -26,11 +36,15 @@ class Prepared:
     moves: list[Row] = field(default_factory=list)
     options: dict[str, Row] = field(default_factory=dict)
     placed_by: dict[str, str] = field(default_factory=dict)
+    evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
+    nominations: list[Nominated] = field(default_factory=list)
     tellings: list[dict[str, str]] = field(default_factory=list)
     explanations: dict[str, Row] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.moves or self.tellings or self.explanations)
+        return bool(
+            self.moves or self.tellings or self.explanations or self.evictions or self.nominations
+        )
 
 
 def prepare(plan: Plan) -> Prepared:
@@ -46,10 +60,14 @@ def prepare(plan: Plan) -> Prepared:
                 "cluster_queue": placement.queue,
                 "admission": writer.admission(placement.assignment),
                 "scores": writer.scores(placement),
+                "nomination": None,
             }
         )
         prepared.options[placement.uid] = writer.options(placement.assignment)
         prepared.placed_by[placement.uid] = placement.placed_by
+    for eviction in plan.evictions:
+        prepared.evictions.setdefault(eviction.by, []).append(eviction)
+    prepared.nominations.extend(n for n in plan.nominated if n.new)
     return prepared
 
 
@@ -61,6 +79,7 @@ def commit_plan(unit: Unit, prepared: Prepared, term: int) -> list[str]:
         _hand_over(unit, placed, prepared)
     moved = set(placed)
     workloads.refuse(unit, [row for row in prepared.tellings if row["uid"] not in moved])
+    preempt(unit, prepared.evictions, prepared.nominations)
     schedule.put_explanations(unit, prepared.explanations)
     return placed
 

@@ -16,13 +16,14 @@ from hub.domain.demand import Demand
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster, cluster_from_rows
 from hub.domain.plan import Plan, Reason, Refusal
-from hub.domain.queueing import Entry
+from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue
 from hub.domain.selectors import LabelSelector
-from hub.domain.snapshot import Snapshot
+from hub.domain.snapshot import Nomination, Snapshot
 from hub.domain.waiting import Waiting
 from hub.domain.workload import CHARGED, State
 from hub.services.charges import Charges
+from hub.services.claims import Claims
 from hub.services.pool_keys import PoolKeys
 from hub.services.routes import Route, Routes
 from hub.services.schedule_news import Affected, Known, News
@@ -61,13 +62,28 @@ class ScheduleIndex:
         self._charges = Charges(self.routes, self._shapes, self._released)
         self.ledger = self._charges.ledger
         self.members = self._charges.members
+        self.claims = Claims(self._charges)
+        self._freed: set[str] = set()  # queues whose quota was released since the last cycle
 
     def known(self) -> Known:
         """What need not be read again."""
         return Known(self._shapes.keys(), self._charges.epochs)
 
     def _released(self, queue: str) -> None:
-        self.waiting.wake_for_quota(queue, self.ledger)
+        self._freed.add(queue)
+
+    def _wake_for_quota(self) -> None:
+        """Quota was released: it may serve every queue of the same tree."""
+        tree = self.ledger.tree
+        names: set[str] = set()
+        for name in self._freed & tree.queues.keys():
+            if name not in names:
+                node = tree.queues[name]
+                names |= {name} if node.parent is None else {n.name for n in node.root().queues()}
+        self._freed.clear()
+        for name in names:
+            preempts = self.routes.queue_policies[name].preempts
+            self.waiting.wake_for_quota(name, self.ledger, any_shortage=preempts)
 
     # --- applying, in the event loop ----------------------------------------------------------
 
@@ -97,11 +113,16 @@ class ScheduleIndex:
         before = {} if news.whole else routes.targets()
         policies = {uid: routes.policy(uid) for uid in looked_at}
         flavors, queues = dict(routes.flavors), dict(routes.queues)
+        cohorts = dict(routes.cohorts)
         gone = news.rules_gone - {row["uid"] for row in news.rules}
         changed = [routes.drop(uid) for uid in gone] + [routes.put(row) for row in news.rules]
         if not any(changed):
             return Affected()
         self._follow_queues(queues)
+        if cohorts != routes.cohorts:
+            self.ledger.put_cohorts(routes.cohorts.values())
+            self.waiting.wake()
+        routes.cycles = self.ledger.tree.inactive
         if flavors != routes.flavors:
             self.waiting.wake()
             self.needed_keys.update(k for f in routes.flavors.values() for k, _ in f.labels)
@@ -125,6 +146,8 @@ class ScheduleIndex:
             if before.get(name) is not queue:
                 self.ledger.put(queue)
                 self.waiting.wake_queue(name)
+                if queue.cohort:
+                    self._freed.add(name)
 
     def _apply_clusters(self, news: News) -> None:
         for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
@@ -178,6 +201,8 @@ class ScheduleIndex:
         self.waiting.remove(uid)
         self.held_back.pop(uid, None)
         self.tellings.forget(uid)
+        if self.claims.drop(uid):
+            self.waiting.wake_all_for_room()
 
     def _wait(self, row: Standing) -> None:
         route, demand = self._place_in_line(row)
@@ -195,12 +220,15 @@ class ScheduleIndex:
             row.epoch,
             row.parallelism,
             row.completions,
+            row.namespace,
+            route.local_queue,
         )
         self.waiting.add(demand, entry)
+        self.claims.read(row)
         refusal = self.waiting.lane(demand).parked
         if refusal is not None and row.reason != refusal.reason:
             self._tell(row, refusal.reason, refusal.message)
-        elif refusal is None and row.reason:
+        elif refusal is None and row.reason and row.uid not in self.claims:
             self._tell(row, "", "")  # what held it back no longer does
 
     def _tell(self, row: Standing, reason: str, message: str) -> None:
@@ -271,27 +299,60 @@ class ScheduleIndex:
         if self.members.refresh(self.waiting.wake_for_room):
             self.waiting.wake_all_for_room()
         self.waiting.wake_due(now)
-        queues = []
+        self._wake_for_quota()
+        kept = len(self.claims)
+        nominations = self.claims.standing(now)
+        if len(nominations) < kept:
+            self.waiting.wake_all_for_room()
+        queues = self._movable(limit, nominations)
+        if not queues:
+            return None
+        routes = self.routes
+        return Snapshot(
+            queues,
+            self.ledger.copy(),
+            Market(dict(routes.flavors), self.keys.since),
+            dict(self.members.clusters),
+            self.members.room,
+            dict(routes.queue_policies),
+            self._charges.holders,
+            nominations,
+            dict(routes.namespaces),
+        )
+
+    def _movable(
+        self, limit: int, nominations: Mapping[str, Nomination]
+    ) -> list[tuple[ClusterQueue, list[Lane]]]:
+        """Lanes worth a look. If there are any, those that only keep their place take part too:
+        nominees, and heads of StrictFIFO queues in cohorts.
+        """
+        queues = {}
         for name in sorted(self.waiting.queues()):
             queue = self.routes.queues.get(name)
             lanes = self.waiting.movable(queue, limit) if queue else []
             if queue is not None and lanes:
-                queues.append((queue, lanes))
+                queues[name] = (queue, lanes)
         if not queues:
-            return None
-        market = Market(dict(self.routes.flavors), self.keys.since)
-        return Snapshot(
-            queues, self.ledger.copy(), market, dict(self.members.clusters), self.members.room
-        )
+            return []
+        for uid in nominations:
+            lane = self.waiting.find(uid)
+            queue = self.routes.queues.get(lane.demand.queue) if lane else None
+            if queue is not None and queue.name not in queues:
+                queues[queue.name] = (queue, self.waiting.movable(queue, limit, parked=True))
+        for name in self.waiting.queues() - queues.keys():
+            queue = self.routes.queues.get(name)
+            if queue is not None and queue.strict and queue.cohort:
+                queues[name] = (queue, self.waiting.movable(queue, limit, parked=True))
+        return [queues[name] for name in sorted(queues)]
 
-    def placed(self, plan: Plan, uids: Collection[str]) -> None:
+    def placed(self, plan: Plan, uids: Collection[str], now: dt.datetime) -> None:
         """A plan was committed for these workloads: they wait no longer and are charged."""
         for placement in plan.placements:
             uid = placement.uid
             lane, entry = self.waiting.find(uid), self.waiting.entry(uid)
             if uid in uids and lane is not None and entry is not None:
                 self._stop_waiting(uid)
-                self._charges.place(placement, lane.demand, entry)
+                self._charges.place(placement, lane.demand, entry, now)
         self._charges.forget_plan()
 
     def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:

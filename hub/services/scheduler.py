@@ -88,10 +88,12 @@ class Scheduler:
         if prepared:
             placed = set(await self._hub.write(schedule.commit_plan, prepared, self._term()))
             self.placed_total += len(placed)
-            self.index.placed(plan, placed)
-            if stale := {row["uid"] for row in prepared.moves} - placed:
+            self.index.placed(plan, placed, now)
+            stale = {row["uid"] for row in prepared.moves} - placed
+            stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
+            if stale:
                 await self.follow({"workloads": frozenset(stale)})
-        unfinished = plan.unfinished or bool(plan.placements)
+        unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
         return unfinished or bool(self.index.tellings)
 
     def _decide(self, snapshot: Snapshot) -> tuple[Plan, Prepared]:

@@ -41,11 +41,13 @@ class Standing(NamedTuple):
     completions: int | None
     succeeded: int
     queued_at: dt.datetime
+    placed_at: dt.datetime | None = None
+    nomination: bytes | None = None
 
 
 _COLUMNS: Final = tuple(
     type_coerce(_c[name], LargeBinary).label(name)
-    if name in {"admission", "annotations", "set_aside"}
+    if name in {"admission", "annotations", "set_aside", "nomination"}
     else _c[name]
     for name in Standing._fields
 )

@@ -207,6 +207,9 @@ workloads = Table(
     Column("scores", Json),  # of the decision: chosen and rejected clusters, with reasons
     Column("cluster", String(63), nullable=False),
     Column("epoch", Integer, nullable=False),
+    # {cluster, at, admission}: waits for those it displaces, with a claim to a cluster's room
+    Column("nomination", Json),
+    Column("checks", Json),  # states of admission checks: {name: {state, message, at, updates}}
     Column("withdraw_to", String(16), nullable=False),  # Pending | Cancelled | Failed | Deleted
     Column("set_aside", Json),  # clusters to avoid: {name: until RFC3339}
     Column("succeeded", Integer, nullable=False),

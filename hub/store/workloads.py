@@ -43,6 +43,8 @@ _FREED: Final[Mapping[str, Any]] = {
     "cluster": "",
     "cluster_queue": "",
     "admission": None,
+    "nomination": None,
+    "checks": None,
     "withdraw_to": "",
     "placed_at": None,
     "finished_at": None,

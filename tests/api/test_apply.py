@@ -121,8 +121,8 @@ async def test_the_default_queue_learns_new_resources(tmp_path):
         assert queue["pending"] == 2
 
 
-async def test_queues_say_what_is_not_enforced(tmp_path):
-    """Cohorts and limits are accepted, kept, and said not to be enforced yet."""
+async def test_queues_say_what_they_may_have(tmp_path):
+    """Quota of a queue and of its cohort: nominal, used, available, and the most it could have."""
     async with served(tmp_path) as hub:
         await _results(hub, FLAVOR)
         queue = (await hub.admin.get("/v1/queues/q")).json()
@@ -130,8 +130,11 @@ async def test_queues_say_what_is_not_enforced(tmp_path):
         assert (queue["quotas"][0]["nominal"], queue["quotas"][0]["used"]) == ("8", "0")
         assert queue["conditions"][0]["type"] == "Active"
         assert queue["conditions"][0]["status"] == "True"
-        assert queue["notEnforced"] == ["cohortName", "borrowingLimit"]
-        assert "not yet enforced" in queue["conditions"][1]["message"]
+        assert queue["notEnforced"] == []
+        assert queue["quotas"][0]["available"] == "8"
+        (cohort,) = (await hub.admin.get("/v1/queues")).json()["cohorts"]
+        assert (cohort["name"], cohort["queues"]) == (queue["cohort"], ["q"])
+        assert cohort["quotas"][0]["subtree"] == "8"
 
 
 async def test_a_bare_workload_holds_nothing_and_says_so(tmp_path):

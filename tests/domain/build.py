@@ -8,9 +8,9 @@ from hub.domain.cycle import schedule
 from hub.domain.demand import Constraints, Demand, queue_profile
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster, Pool, pool
+from hub.domain.ledger import Ledger
 from hub.domain.plan import Plan, Refusal
 from hub.domain.queueing import Entry, Lane
-from hub.domain.ledger import Ledger
 from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, Quota, ResourceGroup
 from hub.domain.room import Layout, Room
 from hub.domain.selectors import Taint

@@ -4,9 +4,9 @@ import datetime as dt
 
 from hypothesis import given, strategies as st
 
+from hub.domain.ledger import Ledger
 from hub.domain.plan import Reason, Refusal, Shortage
 from hub.domain.queueing import Entry
-from hub.domain.ledger import Ledger
 from hub.domain.quota import FlavorResource
 from hub.domain.waiting import Waiting
 from tests.domain.build import NOW, a_demand, a_pod_set, a_queue

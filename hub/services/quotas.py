@@ -1,0 +1,79 @@
+"""The quota tree as the store has it: what is declared, and what is charged to it."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from hub.domain.cohort import UNLIMITED, Cohort, Node, QuotaTree, read_cohort
+from hub.domain.ledger import Ledger
+from hub.domain.quota import FlavorResource, read_cluster_queue, read_usage
+from hub.store import jobs, objects
+from hub.store.unit import Unit
+from shared import quantity
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+
+
+def cohorts_of(unit: Unit) -> list[Cohort]:
+    """Cohorts as declared."""
+    rows = objects.list_kind(unit, KUEUE, "Cohort")
+    return [read_cohort(row["name"], row["spec"]) for row in rows if row["deleted_at"] is None]
+
+
+def cycles(unit: Unit) -> Mapping[str, tuple[str, ...]]:
+    """Cohorts that lead into a cycle of parents, each with the cycle as a path."""
+    return QuotaTree((), cohorts_of(unit)).circling
+
+
+def ledger_of(unit: Unit) -> Ledger:
+    """All queues and cohorts with everything charged; a queue that can not be read is left out."""
+    queues = []
+    for row in objects.list_kind(unit, KUEUE, "ClusterQueue"):
+        try:
+            queues.append(read_cluster_queue(row["name"], row["labels"] or {}, row["spec"]))
+        except Rejected:
+            continue
+    used: dict[str, dict[FlavorResource, int]] = defaultdict(dict)
+    for queue, admission in jobs.admissions(unit):
+        charged = used[queue]
+        for of, amount in read_usage(admission).items():
+            charged[of] = quantity.add(charged.get(of, 0), amount)
+    return Ledger(queues, used, cohorts_of(unit))
+
+
+def quota_view(tree: QuotaTree, node: Node, of: FlavorResource) -> dict[str, Any]:
+    """One flavor and resource of a queue or cohort, in canonical texts; unlimited is null."""
+    quota = node.quotas.get(of)
+    used = tree.used_of(node, of)
+    return {
+        "flavor": of.flavor,
+        "resource": of.resource,
+        "nominal": _text(of, node.nominal(of)),
+        "used": _text(of, used),
+        "borrowed": _text(of, max(0, used - node.subtree.get(of, 0))),
+        "available": _text(of, max(0, tree.available(node, of))),
+        "potential": _text(of, node.potential.get(of, 0)),
+        "borrowingLimit": _text(of, None if quota is None else quota.borrowing_limit),
+        "lendingLimit": _text(of, None if quota is None else quota.lending_limit),
+    }
+
+
+def cohort_view(tree: QuotaTree, node: Node) -> dict[str, Any]:
+    """A cohort with the quota of its subtree."""
+    return {
+        "kind": "Cohort",
+        "name": node.name,
+        "parent": node.parent.name if node.parent else "",
+        "queues": [child.name for child in node.children if child.is_queue],
+        "cohorts": [child.name for child in node.children if not child.is_queue],
+        "quotas": [
+            quota_view(tree, node, of) | {"subtree": _text(of, amount)}
+            for of, amount in sorted(node.subtree.items())
+        ],
+    }
+
+
+def _text(of: FlavorResource, amount: int | None) -> str | None:
+    if amount is None or amount >= UNLIMITED:
+        return None
+    return quantity.canonical(of.resource, amount)

@@ -1,0 +1,170 @@
+"""Cohorts on a live hub: borrowing, lending, limits, and what is taken back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
+
+pytestmark = pytest.mark.anyio
+
+
+def in_cohort(
+    name: str, nominal: str, cohort: str = "all", flavor: str = "any", **given: Any
+) -> list[dict[str, Any]]:
+    """Queue and door of one name with cpu of one flavor; `borrow`, `lend`, `preemption`, `strict`."""
+    limits = {"borrowingLimit": given.get("borrow"), "lendingLimit": given.get("lend")}
+    resource = {"name": "cpu", "nominalQuota": nominal} | {k: v for k, v in limits.items() if v}
+    spec: dict[str, Any] = {
+        "namespaceSelector": {},
+        "resourceGroups": [
+            {
+                "coveredResources": ["cpu"],
+                "flavors": [{"name": flavor, "resources": [resource]}],
+            }
+        ],
+    }
+    if cohort:
+        spec["cohortName"] = cohort
+    if given.get("preemption"):
+        spec["preemption"] = given["preemption"]
+    if given.get("strict"):
+        spec["queueingStrategy"] = "StrictFIFO"
+    return [
+        {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": flavor}},
+        {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
+        {
+            "apiVersion": KUEUE,
+            "kind": "LocalQueue",
+            "metadata": {"name": name, "namespace": "team-a"},
+            "spec": {"clusterQueue": name},
+        },
+    ]
+
+
+def a_cohort(name: str, cpu: str = "", parent: str = "") -> dict[str, Any]:
+    """A Cohort with quota of its own."""
+    spec: dict[str, Any] = {"parentName": parent} if parent else {}
+    if cpu:
+        flavor = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": cpu}]}
+        spec["resourceGroups"] = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
+    return {"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": name}, "spec": spec}
+
+
+async def submit(hub: Running, queue: str, cpu: str, *names: str) -> list[str]:
+    """Jobs of one pod, a moment apart."""
+    uids = []
+    for name in names:
+        uids += await hub.apply(a_job(name, queue=queue, requests={"cpu": cpu}))
+        hub.clock.advance(1)
+    return uids
+
+
+async def states(hub: Running, uids: list[str]) -> list[str]:
+    return [(await hub.job(uid))["state"] for uid in uids]
+
+
+async def test_a_queue_borrows_what_others_in_its_cohort_do_not_use(tmp_path: Path) -> None:
+    """An implicit cohort of two queues: one may use the nominal quota of both."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=4, cpu="16"))
+        await hub.apply(*in_cohort("a", "4"), *in_cohort("b", "4"))
+        uids = await submit(hub, "a", "2", "one", "two", "three", "four", "five")
+        await hub.settle()
+        assert await states(hub, uids) == ["Placed"] * 4 + ["Pending"]
+        assert (await hub.job(uids[4]))["reason"] == "WaitingForQuota"
+
+
+async def test_borrowing_and_lending_limits_hold(tmp_path: Path) -> None:
+    """At most borrowingLimit beyond the nominal quota, and never what others keep back."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=4, cpu="16"))
+        await hub.apply(
+            *in_cohort("a", "4", borrow="2"),
+            *in_cohort("b", "4"),
+            *in_cohort("d", "4", cohort="other"),
+            *in_cohort("e", "4", cohort="other", lend="1"),
+        )
+        limited = await submit(hub, "a", "1", *(f"a{n}" for n in range(8)))
+        lent = await submit(hub, "d", "1", *(f"d{n}" for n in range(8)))
+        await hub.settle()
+        assert (await states(hub, limited)).count("Placed") == 6
+        assert (await states(hub, lent)).count("Placed") == 5
+
+
+async def test_a_cohort_lends_its_own_quota_down_the_tree(tmp_path: Path) -> None:
+    """Quota of a cohort serves every queue below it; it may be declared after the queues."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=4, cpu="16"))
+        await hub.apply(*in_cohort("a", "1", cohort="left"))
+        uids = await submit(hub, "a", "1", "one", "two", "three")
+        await hub.settle()
+        assert await states(hub, uids) == ["Placed", "Pending", "Pending"]
+        await hub.apply(a_cohort("root", cpu="1"), a_cohort("left", parent="root"))
+        await hub.settle()
+        assert await states(hub, uids) == ["Placed", "Placed", "Pending"]
+
+
+async def test_what_one_queue_releases_serves_another(tmp_path: Path) -> None:
+    """A workload that ends in one queue wakes those that wait anywhere in its tree."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=4, cpu="16"))
+        await hub.apply(*in_cohort("a", "2"), *in_cohort("b", "2"))
+        (big,) = await submit(hub, "a", "4", "big")
+        await hub.settle()
+        (waits,) = await submit(hub, "b", "2", "waits")
+        await hub.settle()
+        assert await states(hub, [big, waits]) == ["Placed", "Pending"]
+        for move in ("offer", "apply", "start", "succeed"):
+            await hub.transition(move, big)
+        await hub.settle()
+        assert await states(hub, [waits]) == ["Placed"]
+
+
+async def test_a_cycle_of_cohorts_stops_its_queues_and_names_the_path(tmp_path: Path) -> None:
+    """Nothing is admitted until the cycle is gone."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=4, cpu="16"))
+        await hub.apply(*in_cohort("a", "4", cohort="left"))
+        await hub.apply(a_cohort("left", parent="right"), a_cohort("right", parent="left"))
+        uids = await submit(hub, "a", "1", "one")
+        await hub.settle()
+        row = await hub.job(uids[0])
+        assert (row["state"], row["reason"]) == ("Pending", "Misconfigured")
+        assert "left -> right -> left" in row["message"]
+        await hub.apply(a_cohort("right"))
+        await hub.settle()
+        assert await states(hub, uids) == ["Placed"]
+
+
+async def test_a_strict_head_keeps_its_quota_from_borrowers(tmp_path: Path) -> None:
+    """StrictFIFO: what its head waits for is not lent while it waits, cycle after cycle (2.1 5c)."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=4, cpu="16"))
+        reclaims = {"reclaimWithinCohort": "LowerPriority"}
+        await hub.apply(*in_cohort("a", "4", strict=True, preemption=reclaims))
+        await hub.apply(*in_cohort("b", "0"))
+        (first,) = await submit(hub, "a", "2", "first")
+        await hub.settle()
+        (head,) = await submit(hub, "a", "4", "head")
+        await hub.settle()
+        (borrower,) = await submit(hub, "b", "2", "borrower")
+        await hub.settle()
+        assert await states(hub, [first, head, borrower]) == ["Placed", "Pending", "Pending"]
+
+
+async def test_a_flavor_is_passed_over_for_one_that_needs_no_borrowing(tmp_path: Path) -> None:
+    """whenCanBorrow TryNextFlavor: the second flavor without borrowing beats the first with it."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=4, cpu="16"))
+        queue = in_cohort("a", "1")
+        spec = queue[1]["spec"]
+        second = {"name": "spot", "resources": [{"name": "cpu", "nominalQuota": "4"}]}
+        spec["resourceGroups"][0]["flavors"].append(second)
+        spec["flavorFungibility"] = {"whenCanBorrow": "TryNextFlavor"}
+        flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "spot"}}
+        await hub.apply(flavor, *queue, *in_cohort("b", "8"))
+        (uid,) = await submit(hub, "a", "2", "one")
+        await hub.settle()
+        assert (await hub.job(uid))["admission"]["podSets"][0]["flavors"] == {"cpu": "spot"}

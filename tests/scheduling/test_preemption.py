@@ -1,0 +1,169 @@
+"""Preemption on a live hub: victims go gracefully, then the one they went for is placed."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
+from tests.scheduling.test_cohorts import in_cohort, states, submit
+
+pytestmark = pytest.mark.anyio
+
+WITHIN = {"withinClusterQueue": "LowerPriority"}
+RECLAIM = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+
+
+def a_class(name: str, value: int) -> dict[str, Any]:
+    return {
+        "apiVersion": KUEUE,
+        "kind": "WorkloadPriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
+
+
+async def urgent(hub: Running, name: str, queue: str, cpu: str, **given: Any) -> str:
+    """A Job of priority class `high` (100)."""
+    await hub.apply(a_class("high", 100))
+    label = {"kueue.x-k8s.io/priority-class": "high"}
+    job = a_job(name, queue=queue, requests={"cpu": cpu}, labels=label, **given)
+    (uid,) = await hub.apply(job)
+    hub.clock.advance(1)
+    return uid
+
+
+async def start(hub: Running, *uids: str) -> None:
+    """As agents would report: offered, applied, running."""
+    for uid in uids:
+        for move in ("offer", "apply", "start"):
+            await hub.transition(move, uid)
+    await hub.settle()
+
+
+async def test_lower_priority_goes_gracefully_and_the_higher_is_placed(tmp_path: Path) -> None:
+    """withinClusterQueue: the victim is withdrawn, holds its quota until it is gone, then waits again."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))
+        (low,) = await submit(hub, "a", "4", "low")
+        await hub.settle()
+        await start(hub, low)
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        assert await states(hub, [low, high]) == ["Withdrawing", "Pending"]
+        victim, waits = await hub.job(low), await hub.job(high)
+        assert (victim["reason"], victim["withdraw_to"]) == ("Preempted", "Pending")
+        assert "team-a/high due to prioritization in the ClusterQueue" in victim["message"]
+        assert waits["reason"] == "WaitingForPreemptedWorkloads"
+        assert waits["nomination"]["cluster"] == "c"
+        queued_at = victim["queued_at"]
+        await hub.transition("requeue", low, reason="Preempted")
+        await hub.settle()
+        assert await states(hub, [low, high]) == ["Pending", "Placed"]
+        assert (await hub.job(low))["queued_at"] == queued_at
+        assert (await hub.job(high))["nomination"] is None
+
+
+async def test_one_that_was_never_offered_gives_way_at_once(tmp_path: Path) -> None:
+    """Placed but not told to any agent: nothing is waited for."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))
+        (low,) = await submit(hub, "a", "4", "low")
+        await hub.settle()
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        assert await states(hub, [low, high]) == ["Pending", "Placed"]
+
+
+async def test_equals_and_their_betters_are_spared(tmp_path: Path) -> None:
+    """LowerPriority displaces nobody of the same priority."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))
+        one, two = await submit(hub, "a", "4", "one", "two")
+        await hub.settle()
+        assert await states(hub, [one, two]) == ["Placed", "Pending"]
+        assert "no workload may be preempted" in (await hub.job(two))["message"]
+
+
+async def test_a_queue_reclaims_what_it_lent(tmp_path: Path) -> None:
+    """reclaimWithinCohort Any: borrowers go, only as many as are needed."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=2, cpu="8"))
+        await hub.apply(*in_cohort("a", "4", preemption=RECLAIM), *in_cohort("b", "4"))
+        borrowers = await submit(hub, "b", "2", *(f"b{n}" for n in range(4)))
+        await hub.settle()
+        await start(hub, *borrowers)
+        (own,) = await submit(hub, "a", "2", "own")
+        await hub.settle()
+        assert sorted(await states(hub, borrowers)) == ["Running"] * 3 + ["Withdrawing"]
+        (gone,) = [u for u in borrowers if (await hub.job(u))["state"] == "Withdrawing"]
+        assert "reclamation within the cohort" in (await hub.job(gone))["message"]
+        await hub.transition("requeue", gone, reason="Preempted")
+        await hub.settle()
+        assert await states(hub, [own, gone]) == ["Placed", "Pending"]
+
+
+async def test_victims_and_the_room_they_leave_are_on_one_cluster(tmp_path: Path) -> None:
+    """No gang evicts on two clusters and fits on none: victims make room on the nominated one."""
+    async with running(tmp_path) as hub:
+        for name in ("c1", "c2"):
+            await hub.cluster(name, a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "8", cohort="", preemption=WITHIN))
+        low = await submit(hub, "a", "2", *(f"low{n}" for n in range(4)))
+        await hub.settle()
+        await start(hub, *low)
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        rows = [await hub.job(uid) for uid in low]
+        going = [row for row in rows if row["state"] == "Withdrawing"]
+        nominated = (await hub.job(high))["nomination"]["cluster"]
+        assert [row["cluster"] for row in going] == [nominated] * 2
+        for row in going:
+            await hub.transition("requeue", row["uid"], reason="Preempted")
+        await hub.settle()
+        row = await hub.job(high)
+        assert (row["state"], row["cluster"]) == ("Placed", nominated)
+
+
+async def test_room_is_kept_for_the_nominee(tmp_path: Path) -> None:
+    """While victims leave nobody else is offered what becomes free; the claim ends in the end."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(
+            *in_cohort("a", "4", cohort="", preemption=WITHIN), *in_cohort("b", "4", cohort="")
+        )
+        low = await submit(hub, "a", "2", "low1", "low2")
+        await hub.settle()
+        await start(hub, *low)
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        (other,) = await submit(hub, "b", "2", "other")
+        await hub.transition("requeue", low[0], reason="Preempted")
+        await hub.settle()
+        assert await states(hub, [high, other]) == ["Pending", "Pending"]
+        await hub.transition("cancel", high)
+        await hub.settle()
+        assert sorted(await states(hub, [low[0], other])) == ["Pending", "Placed"]
+
+
+async def test_nominations_outlive_a_restart(tmp_path: Path) -> None:
+    """A scheduler that reads everything anew knows who waits for whom, and evicts nobody else."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=2, cpu="4"))
+        await hub.apply(*in_cohort("a", "8", cohort="", preemption=WITHIN))
+        low = await submit(hub, "a", "4", "low1", "low2")
+        await hub.settle()
+        await start(hub, *low)
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        before = await states(hub, low)
+        hub.scheduler.loaded = False
+        hub.clock.advance(dt.timedelta(minutes=1).total_seconds())
+        await hub.settle()
+        assert sorted(before) == ["Running", "Withdrawing"]
+        assert await states(hub, low) == before
+        assert high in hub.scheduler.index.claims
