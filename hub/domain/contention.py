@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from hub.domain.cohort import QuotaTree
 from hub.domain.fungibility import Mode, Search
 from hub.domain.ground import LiveGround
+from hub.domain.lane_line import LaneLine
 from hub.domain.nomination import Nominee
 from hub.domain.placement.desk import Desk
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
@@ -19,7 +20,6 @@ from hub.domain.room import Room
 from hub.domain.rounds import ADMITTED, PENDING, PREEMPTING, Attempt, Rounds, progressed
 from hub.domain.snapshot import Profile, Snapshot
 from hub.domain.standing import Contender, Standing
-from hub.domain.waitlines import LaneLine
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)

@@ -324,11 +324,7 @@ class Room:
         self.touched.append(at)
 
     def give_back(self, need: Need, count: int, at: int) -> None:
-        """What if `count` pods left cluster `at`?
-
-        Reports do not say on which nodes they stand: they are taken from the fullest nodes on which
-        such pods can stand.
-        """
+        """What if `count` pods left cluster `at`? Reports name no nodes: the fullest that may hold them."""
         low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
         used = self.layout.allocatable(at) - self.free[:, low:high]
         slots = np.full(high - low, count, dtype=np.int64)

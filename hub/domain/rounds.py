@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hub.domain import eligibility, requeue
 from hub.domain.flavors import Market
 from hub.domain.fungibility import Mode, Search, Tried
+from hub.domain.lane_line import Turns
 from hub.domain.nomination import Ground, Nominator, Nominee, Rules
 from hub.domain.plan import Assignment, Reason
 from hub.domain.quota import FlavorResource, Usage
@@ -18,7 +19,6 @@ from hub.domain.requeue import Outcome, Where
 from hub.domain.standing import Contender, Holder, Pods, Standing
 from hub.domain.tournament import by_share, in_order
 from hub.domain.victims import Victim
-from hub.domain.waitlines import Turns
 
 ADMITTED, PREEMPTING, SKIPPED, PENDING = "admitted", "preempting", "skipped", "pending"
 

@@ -34,7 +34,7 @@ def cluster_queue_conditions(
     flavors: Iterable[str],
     cycles: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[Row]:
-    """Active, and RulesEnforced=False where the spec has rules that nothing obeys yet.
+    """Active, and LimitsEnforced=False where the spec has rules that nothing obeys yet.
 
     `cycles`: cohort → the cycle of cohorts that it leads into.
     """
@@ -62,7 +62,7 @@ def cluster_queue_conditions(
     if unenforced:
         conditions.append(
             _condition(
-                "RulesEnforced",
+                "LimitsEnforced",
                 "False",
                 "NotYetEnforced",
                 f"{', '.join(unenforced)}: accepted, not yet enforced",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain import demand as demands, shape
+from hub.domain import shape
 from hub.domain.demand import Demand
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster, cluster_from_rows
@@ -24,6 +24,7 @@ from hub.domain.waiting import Waiting
 from hub.domain.workload import CHARGED, State
 from hub.services.charges import Charges
 from hub.services.claims import Claims
+from hub.services.demands import Demands
 from hub.services.pool_keys import PoolKeys
 from hub.services.routes import Route, Routes
 from hub.services.schedule_news import Affected, Known, News
@@ -56,9 +57,9 @@ class ScheduleIndex:
         self.keys = PoolKeys()
         self.held_back: dict[str, HeldBack] = {}
         self.tellings = Tellings()
-        self.needed_keys: set[str] = set()
         self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
-        self._demands: dict[tuple[Any, ...], Demand] = {}
+        self.needed_keys: set[str] = set()
+        self._demands = Demands(self.routes, self.needed_keys)
         self._charges = Charges(self.routes, self._shapes, self._released)
         self.ledger = self._charges.ledger
         self.members = self._charges.members
@@ -249,48 +250,11 @@ class ScheduleIndex:
         fault: object = pod_sets
         if isinstance(pod_sets, tuple):
             try:
-                return route, self._demand(row, route, pod_sets)
+                return route, self._demands.of(row, route, pod_sets)
             except Exception as error:  # noqa: BLE001 - one unusable workload must not stop the others
                 fault = error
         message = f"{type(fault).__name__}: {fault}" if fault else "its shape is unknown"
         return Route(reason=Reason.UNREADABLE, message=message[:500]), None
-
-    def _demand(self, row: Standing, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
-        key = (
-            route.cluster_queue,
-            row.priority,
-            row.shape,
-            row.placement,
-            row.annotations,
-            row.set_aside,
-        )
-        found = self._demands.get(key)
-        policy = self.routes.policy(row.placement) if row.placement else None
-        if found is not None and found.constraints.policy is policy:
-            return found
-        constraints = demands.read_constraints(
-            orjson.loads(row.annotations or b"{}") or {},
-            orjson.loads(row.set_aside or b"null"),
-            policy,
-            pod_sets,
-        )
-        self.needed_keys.update(demands.selected_keys(pod_sets))
-        demand = Demand(
-            key=demands.explanation_key(
-                route.cluster_queue, row.shape, (row.priority, row.placement, constraints)
-            ),
-            queue=route.cluster_queue,
-            priority=row.priority,
-            shape=row.shape,
-            pod_sets=pod_sets,
-            constraints=constraints,
-            placement=row.placement,
-            profile=demands.queue_profile(pod_sets),
-        )
-        if len(self._demands) > _MOST_DEMANDS:
-            self._demands.clear()
-        self._demands[key] = demand
-        return demand
 
     # --- answering ----------------------------------------------------------------------------
 

@@ -1,0 +1,60 @@
+"""Which class of equals a waiting workload belongs to: one `Demand` per distinct row, made once."""
+
+from typing import Any, Final
+
+import orjson
+
+from hub.domain import demand as demands
+from hub.domain.demand import Demand
+from hub.services.routes import Route, Routes
+from hub.store.schedule import Standing
+from shared.resources import PodSet
+
+MOST: Final = 50_000  # classes remembered
+
+
+class Demands:
+    """Demands by what makes them. `needed_keys` collects node label keys that they look at."""
+
+    def __init__(self, routes: Routes, needed_keys: set[str]) -> None:
+        self._routes = routes
+        self._needed_keys = needed_keys
+        self._known: dict[tuple[Any, ...], Demand] = {}
+
+    def of(self, row: Standing, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
+        """The demand of a row; raises `Rejected` for a selector that can not be read."""
+        key = (
+            route.cluster_queue,
+            row.priority,
+            row.shape,
+            row.placement,
+            row.annotations,
+            row.set_aside,
+        )
+        found = self._known.get(key)
+        policy = self._routes.policy(row.placement) if row.placement else None
+        if found is not None and found.constraints.policy is policy:
+            return found
+        constraints = demands.read_constraints(
+            orjson.loads(row.annotations or b"{}") or {},
+            orjson.loads(row.set_aside or b"null"),
+            policy,
+            pod_sets,
+        )
+        self._needed_keys.update(demands.selected_keys(pod_sets))
+        demand = Demand(
+            key=demands.explanation_key(
+                route.cluster_queue, row.shape, (row.priority, row.placement, constraints)
+            ),
+            queue=route.cluster_queue,
+            priority=row.priority,
+            shape=row.shape,
+            pod_sets=pod_sets,
+            constraints=constraints,
+            placement=row.placement,
+            profile=demands.queue_profile(pod_sets),
+        )
+        if len(self._known) > MOST:
+            self._known.clear()
+        self._known[key] = demand
+        return demand
