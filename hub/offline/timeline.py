@@ -46,9 +46,10 @@ class Life:
     preemptions: int = 0
     lost: int = 0  # microseconds that were run in vain
     cluster: str = ""
+    counts: dict[str, int] = field(default_factory=dict)  # pods per pod set, as last admitted
     holder: Holder | None = None
     reason: str = ""  # why it waits, as last said
-    epoch: int = 0
+    epoch: int = 0  # raised by each admission and each preemption
 
 
 @dataclass(slots=True)
@@ -230,6 +231,8 @@ class Timeline:
         if life is None:
             return  # of the manifests: nobody knows how long it runs
         life.holder, life.admitted, life.cluster = holder, at, attempt.cluster or ""
+        assigned = attempt.search.assignment
+        life.counts = {p.name: p.count for p in (assigned.pod_sets if assigned else ())}
         if life.first_admitted is None:
             life.first_admitted = at
         life.epoch += 1
