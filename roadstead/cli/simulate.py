@@ -4,6 +4,7 @@ The one verb that loads the hub's pure engine instead of asking a hub.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,23 +47,156 @@ def cycle(
     files: tuple[Path, ...], now: str, rounds: int, settings: Path | None, output: str
 ) -> None:
     """Decide once: who is admitted, who preempts whom, who waits and why."""
-    from hub.offline import documents, report, scene, settings as reading
+    from hub.offline import report
+
+    described = _scene(files, settings, _instant(now))
+    decided = report.cycle_report(described, rounds)
+    click.echo(json.dumps(decided, indent=2) if output == "json" else _tables(decided))
+
+
+@simulate.command()
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--workloads",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The load: a generator (YAML, as Kueue's scheduler suite has it) or a trace (CSV).",
+)
+@_SETTINGS
+@click.option(
+    "--now", default="2026-01-01T00:00:00Z", show_default=True, help="When the load starts."
+)
+@click.option("--until", metavar="DURATION", help="Stop then (90s, 4h); else when all is done.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page too.")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "html"]), default="table")
+def run(
+    files: tuple[Path, ...],
+    workloads: Path,
+    settings: Path | None,
+    now: str,
+    until: str | None,
+    html: Path | None,
+    output: str,
+) -> None:
+    """Play a load in virtual time: how long each class waits, what is used, who is preempted."""
+    from hub.offline import documents, generator, measures, page, timeline
 
     try:
-        instant = documents.read_instant(now)
-    except ValueError:
-        raise click.UsageError(
-            f"--now {now}: no RFC 3339 time, such as 2026-01-31T12:00:00Z."
-        ) from None
+        load = generator.read_load(workloads)
+        brought = [
+            documents.read_document(str(workloads), number, manifest)
+            for number, manifest in enumerate(load.manifests, start=1)
+        ]
+    except documents.Unreadable as fault:
+        raise _Unreadable(str(fault)) from None
+    described = _scene(files, settings, _instant(now), brought)
+    history = timeline.Timeline(described, load, _microseconds(until)).run()
+    told = measures.report(described, history)
+    drawn = ""
+    if html is not None or output == "html":
+        drawn = page.page(f"simulate run: {workloads.name}", told, described, history)
+    if html is not None:
+        html.write_text(drawn, encoding="utf-8")
+    texts = {"json": lambda: json.dumps(told, indent=2), "html": lambda: drawn}
+    click.echo(texts[output]() if output in texts else _figures(told))
+
+
+def _scene(
+    files: tuple[Path, ...], settings: Path | None, instant: int, brought: Sequence[Any] = ()
+) -> Any:
+    from hub.offline import documents, scene, settings as reading
+
     try:
         given = reading.read_settings(settings)
-        described = scene.build(documents.read_files(files), given, instant)
+        described = scene.build([*brought, *documents.read_files(files)], given, instant)
     except documents.Unreadable as fault:
         raise _Unreadable(str(fault)) from None
     for key in given.unknown:
         click.echo(f"warning: {settings}: setting {key} is not known and has no effect", err=True)
-    decided = report.cycle_report(described, rounds)
-    click.echo(json.dumps(decided, indent=2) if output == "json" else _tables(decided))
+    return described
+
+
+def _instant(now: str) -> int:
+    from hub.offline import documents
+
+    try:
+        return documents.read_instant(now)
+    except ValueError:
+        raise click.UsageError(
+            f"--now {now}: no RFC 3339 time, such as 2026-01-31T12:00:00Z."
+        ) from None
+
+
+def _microseconds(duration: str | None) -> int | None:
+    from hub.offline.settings import seconds
+
+    if duration is None:
+        return None
+    try:
+        return round(seconds(duration) * 1e6)
+    except ValueError:
+        raise click.UsageError(f"--until {duration}: no duration, such as 90s or 4h.") from None
+
+
+def _figures(told: dict[str, Any]) -> str:
+    from roadstead.cli.output import Column, table
+
+    def wait(each: dict[str, Any], key: str) -> Any:
+        return (each["timeToAdmission"] or {}).get(key)
+
+    def use(each: dict[str, Any]) -> str:
+        shares = each["trueUse"].items()
+        return ", ".join(f"{r} {share:.1%}" for r, share in shares if share is not None)
+
+    parts = [
+        (
+            f"{told['workloads']['finished']} of {told['workloads']['total']} workloads finished in "
+            f"{told['makespanSeconds']} s, {told['preemptions']['count']} preemptions"
+        ),
+        table(
+            told["classes"],
+            [
+                Column("CLASS", lambda c: c["class"]),
+                Column("COUNT", lambda c: c["count"]),
+                Column("FINISHED", lambda c: c["finished"]),
+                Column("WAIT AVG", lambda c: wait(c, "average")),
+                Column("P50", lambda c: wait(c, "p50")),
+                Column("P95", lambda c: wait(c, "p95")),
+                Column("MAX", lambda c: wait(c, "max")),
+                Column("FINISH AVG", lambda c: (c["timeToFinish"] or {}).get("average")),
+                Column("PREEMPTED", lambda c: c["preemptions"]),
+            ],
+        ),
+        table(
+            told["queues"],
+            [
+                Column("QUEUE", lambda q: q["clusterQueue"]),
+                Column("WORKLOADS", lambda q: q["workloads"]),
+                Column("FINISHED", lambda q: q["finished"]),
+                Column("WAIT AVG", lambda q: wait(q, "average")),
+                Column("PREEMPTED", lambda q: q["preemptions"]),
+                Column("TRUE USE", use),
+            ],
+        ),
+    ]
+    if told["clusters"]:
+        parts.append(
+            table(
+                told["clusters"],
+                [
+                    Column("CLUSTER", lambda c: c["cluster"]),
+                    Column("FINISHED", lambda c: c["finished"]),
+                    Column("TRUE USE", use),
+                ],
+            )
+        )
+    if told["workLost"]:
+        lost = ", ".join(f"{amount:g} {r}-seconds" for r, amount in told["workLost"].items())
+        parts.append(f"work lost: {lost}")
+    if told["waiting"]:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in told["waiting"].items())
+        parts.append(f"waiting at the end: {reasons}")
+    return "\n\n".join(parts)
 
 
 def _tables(decided: dict[str, Any]) -> str:
