@@ -6,6 +6,7 @@
 import asyncio
 import importlib.metadata
 import uuid
+from pathlib import Path
 
 import httpx
 import structlog
@@ -26,6 +27,8 @@ from shared.retry import backoff
 from shared.wire.agent_v1 import Register
 
 log = structlog.get_logger(__name__)
+
+JOIN_TOKEN_LOOK_S = 0.1
 
 EXIT_STOPPED = 0
 EXIT_REFUSED = 1  # no usable identity: a person has to do something
@@ -159,7 +162,7 @@ class Agent:
             raise ValueError(
                 f"{self.settings.credential} does not exist and no join token is given"
             )
-        token = self.settings.join_token.read_text().strip()
+        token = await self._join_token(self.settings.join_token)
         request = Register(
             cluster_uid=cluster_uid,
             agent_version=_version(),
@@ -172,6 +175,16 @@ class Agent:
         self._log.info("agent.registered", cluster=credential.cluster)
         return credential
 
+    async def _join_token(self, path: Path) -> str:
+        """The token in the file; waits for the file, which may be written while the agent starts."""
+        token = _token_in(path)
+        if not token:
+            self._log.info("agent.waits", for_file=str(path))
+        while not token:
+            await self._clock.sleep(JOIN_TOKEN_LOOK_S)
+            token = _token_in(path)
+        return token
+
     async def _serve_metrics(self, loops: list[asyncio.Task[None]]) -> asyncio.Server | None:
         port = self.settings.metrics_port
         if port is None:
@@ -181,6 +194,13 @@ class Agent:
             return not any(task.done() for task in loops)
 
         return await serve(self.settings.metrics_host, port, self.meters, alive)
+
+
+def _token_in(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        return ""
 
 
 def _version() -> str:

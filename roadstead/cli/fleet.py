@@ -6,19 +6,21 @@ state is in one folder:
     admin.token  server  hub.kubeconfig  members/<name>.kubeconfig      what people use
     pids/  logs/                                                        of the child processes
     hub/  clusters/<name>/  agents/<name>/                              data of each part
-    fleet.json                                                          members and ports
+    fleet.json  up.lock                                                 members, ports; who runs it
 """
 
 import asyncio
+import contextlib
+import fcntl
 import json
 import os
-import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from roadstead.cli import ports
 from roadstead.cli.members import Member
 from roadstead.cli.supervisor import Child, Supervisor
 from roadstead.client import Client
@@ -27,10 +29,11 @@ from shared.clock import Clock, SystemClock
 
 READY_WITHIN_S = 120.0
 _HUB_SIM = "sim-hub"
+_LOOPBACK = "127.0.0.1"
 
 
-class NotReady(RoadsteadError):
-    """A part of the fleet did not answer in time; the message names its log."""
+class CannotStart(RoadsteadError):
+    """The fleet does not come up; the message says which part, why, and where its log is."""
 
 
 class Fleet:
@@ -49,10 +52,16 @@ class Fleet:
         self.members = tuple(members)
         self._packed = packed
         self.clock = self._clock = clock or SystemClock()
+        self._listen = listen
         self._make_folders()
         self._supervisor = Supervisor(self.folder, clock=self._clock)
-        self._ports = self._settle_ports(listen)
-        self.server = f"http://{listen[0]}:{self._ports['hub']}"
+        self._ports = self._known_ports()
+        self._claim = contextlib.ExitStack()
+
+    @property
+    def server(self) -> str:
+        """The hub's address; settled by `start`, the same again after a restart on the same folder."""
+        return f"http://{self._listen[0]}:{self._ports['hub']}"
 
     @property
     def hub_kubeconfig(self) -> Path:
@@ -68,7 +77,13 @@ class Fleet:
         return Client(self.server, (self.folder / "admin.token").read_text().strip())
 
     async def start(self) -> None:
-        """Start every part; returns when all of them answer. Raises NotReady."""
+        """Start every part; returns when all of them answer. Raises CannotStart."""
+        self._claim.enter_context(_claimed(self.folder))
+        await self._supervisor.open()
+        self._settle_ports()
+        for member in self.members:
+            if not self._credential(member.name).exists():  # of a start that was cut short
+                self._join_token(member.name).unlink(missing_ok=True)
         (self.folder / "server").write_text(self.server + "\n")
         if self._packed:
             await self._start_packed()
@@ -79,25 +94,30 @@ class Fleet:
     async def stop(self) -> None:
         """End every part."""
         await self._supervisor.stop()
+        self._claim.close()
+
+    # Starting is mostly loading Python modules, so that everything starts as soon as it can: the hub
+    # looks for its hub cluster until it is there, agents wait for their join token.
 
     async def _start_apart(self) -> None:
+        await self._start_hub()
         await self._supervisor.start(self._simulator(_HUB_SIM, None))
         for member in self.members:
             await self._supervisor.start(self._simulator(f"sim-{member.name}", member))
         await self._clusters_answer(_HUB_SIM)
-        await self._start_hub()
-        await asyncio.to_thread(self._declare_members)
         for member in self.members:
             await self._supervisor.start(self._agent(member))
+        await self._until("the hub", "hub", self._hub_answers)
+        await asyncio.to_thread(self._declare_members)
 
     async def _start_packed(self) -> None:
-        # The agents of the pack wait for their join token, so it can start before the hub.
+        await self._start_hub()
         (self.folder / "pack.json").write_text(json.dumps(self._pack_plan()))
         await self._supervisor.start(
             Child("pack", self._python("roadstead.cli.pack", str(self.folder)))
         )
         await self._clusters_answer("pack")
-        await self._start_hub()
+        await self._until("the hub", "hub", self._hub_answers)
         await asyncio.to_thread(self._declare_members)
 
     async def _clusters_answer(self, log: str) -> None:
@@ -106,27 +126,25 @@ class Fleet:
 
         async def answer() -> bool:
             return all(p.exists() for p in paths) and all(
-                _listens("127.0.0.1", self._ports[name]) for name in names
+                ports.answers(_LOOPBACK, self._ports[name]) for name in names
             )
 
         await self._until("the simulated clusters", log, answer)
 
     async def _start_hub(self) -> None:
-        host = self.server.removeprefix("http://").rpartition(":")[0]
         await self._supervisor.start(
             Child(
                 "hub",
                 self._python(
                     "hub",
                     f"--data={self.folder / 'hub'}",
-                    f"--listen={host}:{self._ports['hub']}",
+                    f"--listen={self._listen[0]}:{self._ports['hub']}",
                     f"--hub-kubeconfig={self.hub_kubeconfig}",
                     f"--admin-token-file={self.folder / 'admin.token'}",
                     "--die-with-parent",
                 ),
             )
         )
-        await self._until("the hub", "hub", self._hub_answers)
 
     async def _hub_answers(self) -> bool:
         return await asyncio.to_thread(self._asks, lambda hub: hub.overview() is not None)
@@ -219,27 +237,48 @@ class Fleet:
         return self.folder / "agents" / name / "join.token"
 
     def _make_folders(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for part in ("hub", "members", "clusters", "agents"):
-            (self.folder / part).mkdir(exist_ok=True, mode=0o700)
-        for member in self.members:
-            self._credential(member.name).parent.mkdir(exist_ok=True, mode=0o700)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for part in ("hub", "members", "clusters", "agents"):
+                (self.folder / part).mkdir(exist_ok=True, mode=0o700)
+            for member in self.members:
+                self._credential(member.name).parent.mkdir(exist_ok=True, mode=0o700)
+        except OSError as failure:
+            raise CannotStart(
+                f"the data folder can not be used: {failure.filename}: {failure.strerror}"
+            ) from failure
 
-    def _settle_ports(self, listen: tuple[str, int]) -> dict[str, int]:
-        """A port per server, the same again after a restart on the same folder."""
-        path = self.folder / "fleet.json"
-        known: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
-        wanted = [_HUB_SIM, *(f"sim-{m.name}" for m in self.members)]
-        ports = {name: known.get(name) or _free_port("127.0.0.1") for name in wanted}
-        ports["hub"] = listen[1] or known.get("hub") or _free_port(listen[0])
-        path.write_text(json.dumps({"ports": ports, "members": [m.name for m in self.members]}))
-        return ports
+    def _known_ports(self) -> dict[str, int]:
+        """A port per server: those of the last start on this folder, else free ones."""
+        known = _ports_in(self.folder / "fleet.json")
+        wanted = ["hub", _HUB_SIM, *(f"sim-{m.name}" for m in self.members)]
+        free = ports.free(len(wanted))
+        found = {name: known.get(name) or port for name, port in zip(wanted, free, strict=True)}
+        return {**found, "hub": self._listen[1] or found["hub"]}
+
+    def _settle_ports(self) -> None:
+        """Take other ports where somebody else has taken ours since; but for the one asked for."""
+        host, asked = self._listen
+        for name, port in self._ports.items():
+            place = host if name == "hub" else _LOOPBACK
+            failure = ports.why_taken(place, port)
+            if failure and name == "hub" and (asked or failure.is_for_good):
+                raise CannotStart(
+                    f"can not listen on {host}:{port}: {failure}; choose another with --listen"
+                )
+            if failure:
+                self._ports[name] = ports.free(1)[0]
+        (self.folder / "fleet.json").write_text(
+            json.dumps({"ports": self._ports, "members": [m.name for m in self.members]})
+        )
 
     async def _until(self, what: str, log: str, ready: Callable[[], Awaitable[bool]]) -> None:
         deadline = self._clock.monotonic() + READY_WITHIN_S
         while not await ready():
+            if self._supervisor.hopeless:
+                raise CannotStart(self._supervisor.hopeless)
             if self._clock.monotonic() > deadline:
-                raise NotReady(
+                raise CannotStart(
                     f"{what} did not answer within {READY_WITHIN_S:.0f} s; "
                     f"see {self._supervisor.log_path(log)}"
                 )
@@ -250,17 +289,30 @@ class Fleet:
         return [sys.executable, "-m", module, *arguments]
 
 
-def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextlib.contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    """Hold the folder; it is free again when this process ends, however. Raises CannotStart."""
+    with (folder / "up.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise CannotStart(
+                f"{folder} is in use by another `roadstead up`, process {file.read().strip()}"
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
 
 
-def _listens(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(0.5)
-        return probe.connect_ex((host, port)) == 0
+def _ports_in(path: Path) -> dict[str, int]:
+    """The ports of the last start; none where the file is missing or cut short."""
+    try:
+        found = json.loads(path.read_text())["ports"]
+        return {name: int(port) for name, port in found.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -1,7 +1,8 @@
 """Starts the processes of a local fleet, keeps them alive, and ends them with itself.
 
 Each child has its pid in `pids/<name>` and its output in `logs/<name>.log`. One that dies is started
-again after a second. A child is told to die with its parent, so that even kill -9 leaves none behind.
+again after a second. A child is told to die with its parent, so that even kill -9 leaves none behind;
+those that are still on their way out when a supervisor starts on the same folder are waited for.
 """
 
 import asyncio
@@ -18,7 +19,9 @@ from shared.clock import Clock, SystemClock
 
 RESTART_AFTER_S = 1.0
 STOP_WITHIN_S = 10.0
+_HOPELESS_AFTER = 3  # ends in a row while a fleet starts
 _LOG_LIMIT = 16 * 1024 * 1024
+_LOOK_EVERY_S = 0.05
 _log = structlog.get_logger(__name__)
 
 
@@ -31,18 +34,33 @@ class Child:
 
 
 class Supervisor:
-    """Runs children until `stop`; they are stopped in the reverse order of their start."""
+    """Runs children from `open` to `stop`."""
 
     def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
+        self._folder = folder
         self._pids = folder / "pids"
         self._logs = folder / "logs"
         self._clock = clock or SystemClock()
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._ends: dict[str, int] = {}
         self._stopping = False
+        self.hopeless = ""  # the child that ends again and again, its exit code and last words
+
+    async def open(self) -> None:
+        """Make the folders; wait for children of an earlier supervisor, and forget them."""
         for path in (self._pids, self._logs):
             path.mkdir(parents=True, exist_ok=True)
+        deadline = self._clock.monotonic() + STOP_WITHIN_S
         for stale in self._pids.iterdir():
+            pid = self._living(stale)
+            while pid is not None and self._clock.monotonic() < deadline:
+                await self._clock.sleep(_LOOK_EVERY_S)
+                pid = self._living(stale)
+            if pid is not None:
+                _log.warning("child of an earlier run does not end; killed", child=stale.name)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             stale.unlink()
 
     async def start(self, child: Child) -> None:
@@ -59,14 +77,13 @@ class Supervisor:
         self._stopping = True
         for watcher in self._watchers.values():
             watcher.cancel()
-        for name in reversed(list(self._processes)):
-            process = self._processes[name]
-            if process.returncode is not None:
-                continue
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+        await asyncio.gather(*self._watchers.values(), return_exceptions=True)
+        for process in self._processes.values():
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM)
         deadline = self._clock.monotonic() + STOP_WITHIN_S
-        for name, process in reversed(self._processes.items()):
+        for name, process in self._processes.items():
             left = max(0.1, deadline - self._clock.monotonic())
             try:
                 await asyncio.wait_for(process.wait(), left)
@@ -88,6 +105,8 @@ class Supervisor:
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                # Ctrl-C on a terminal goes to its whole process group; the children are ended by us.
+                process_group=0,
             )
         self._processes[child.name] = process
         pid_file = self._pids / child.name
@@ -100,6 +119,33 @@ class Supervisor:
             code = await self._processes[child.name].wait()
             if self._stopping:
                 return
+            self._count(child.name, code)
             _log.warning("child ended; starting it again", child=child.name, code=code)
             await self._clock.sleep(RESTART_AFTER_S)
-            await self._spawn(child)
+            while True:
+                try:
+                    await self._spawn(child)
+                    break
+                except OSError as failure:  # out of processes or disk: later there may be some
+                    _log.error("child can not be started", child=child.name, error=str(failure))
+                    await self._clock.sleep(RESTART_AFTER_S)
+
+    def _count(self, name: str, code: int) -> None:
+        self._ends[name] = self._ends.get(name, 0) + 1
+        if self._ends[name] < _HOPELESS_AFTER:
+            return
+        path = self.log_path(name)
+        words = path.read_text(errors="replace").rstrip().rpartition("\n")[2][-300:]
+        self.hopeless = (
+            f"{name} ended {self._ends[name]} times, with exit code {code}\n"
+            f"  {words}\n  The whole log: {path}"
+        )
+
+    def _living(self, pid_file: Path) -> int | None:
+        """The pid in a file if that process is one of this folder's, not another's since."""
+        try:
+            pid = int(pid_file.read_text())
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (OSError, ValueError):
+            return None
+        return pid if os.fsencode(self._folder) in command else None

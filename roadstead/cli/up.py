@@ -1,23 +1,16 @@
 """`roadstead up`: a hub with simulated clusters and their agents, in the foreground."""
 
-import asyncio
-import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from roadstead.cli.members import read_members
 from roadstead.context import default_data_dir
-
-if TYPE_CHECKING:
-    from roadstead.cli.fleet import Fleet
 
 
 def listen_address(text: str) -> tuple[str, int]:
     """`HOST:PORT`; port 0 takes a free one. Raises click.UsageError."""
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise click.UsageError(f"--listen {text}: expected HOST:PORT, such as 127.0.0.1:8080.")
     return host, int(port)
 
@@ -28,7 +21,13 @@ def listen_address(text: str) -> tuple[str, int]:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for all data [ROADSTEAD_DATA, else ~/.roadstead].",
 )
-@click.option("--listen", default="127.0.0.1:8080", show_default=True, metavar="HOST:PORT")
+@click.option(
+    "--listen",
+    default="127.0.0.1:8080",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where the hub listens; port 0 takes a free one, and keeps it.",
+)
 @click.option(
     "--members",
     default="3",
@@ -45,28 +44,16 @@ def up(data: Path | None, listen: str, members: str, pack: bool) -> None:
     Prints `ready http://HOST:PORT` when everything answers. Started again on the same folder, it
     goes on where it stopped.
     """
+    address = listen_address(listen)
+    from roadstead.cli.members import read_members
+
+    described = read_members(members)
     from roadstead.cli.fleet import Fleet
+    from roadstead.cli.foreground import run_until_signal
 
-    fleet = Fleet(
-        data or default_data_dir(), listen_address(listen), read_members(members), packed=pack
-    )
-    asyncio.run(_run(fleet))
+    fleet = Fleet(data or default_data_dir(), address, described, packed=pack)
 
+    def ready() -> None:
+        click.echo(f"ready {fleet.server}")
 
-async def _run(fleet: "Fleet") -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    starting = asyncio.create_task(fleet.start())
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if starting.done():
-            starting.result()
-            click.echo(f"ready {fleet.server}")
-            await stopping
-    finally:
-        starting.cancel()
-        stopping.cancel()
-        await fleet.stop()
+    run_until_signal(fleet, ready)

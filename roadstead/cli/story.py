@@ -1,0 +1,179 @@
+"""What the demo does on its fleet, and how it tells of it.
+
+Everything goes the way a user's would: the manifests are applied through the Kubernetes API of the
+hub cluster, wait in their queues, are placed, run on simulated members, and are shown as it happens.
+"""
+
+import asyncio
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from roadstead.cli.fleet import Fleet
+from roadstead.cli.output import Column, table, wrapped
+from roadstead.errors import RoadsteadError
+from shared.kube.client import KubeClient
+
+_GUIDE_FILES = "guide/guide-*.yaml"
+# (namespace, name) of every job that is applied; the story ends when all of them have.
+EXPECTED = {
+    ("compute-jobs", "mock-workload"),
+    ("compute-jobs", "model-evaluation"),
+    ("team-research", "train-llm"),
+    ("newsletter", "gpu-intensive-job"),
+}
+_GIVE_UP_AFTER_S = 120.0
+_LOOK_EVERY_S = 0.25
+Json = dict[str, Any]
+
+
+class ExamplesMissing(RoadsteadError):
+    """The installation has no example manifests."""
+
+
+def examples() -> Path:
+    """The folder of example manifests: of the installed package, else of the checkout."""
+    packaged = Path(__file__).parent.parent / "examples"
+    found = packaged if packaged.is_dir() else Path(__file__).parents[2] / "examples"
+    if not list(found.glob(_GUIDE_FILES)):
+        raise ExamplesMissing(f"the example manifests are not in {found}")
+    return found
+
+
+class Story:
+    """Runs the guide, the gang and the GPU job; then sums up."""
+
+    def __init__(self, fleet: Fleet, *, stay: bool) -> None:
+        self._fleet = fleet
+        self._stay = stay
+        self._examples = examples()
+        self._clock = fleet.clock
+        self._began = self._clock.monotonic()
+        self._shown: dict[str, tuple[str, str, str]] = {}
+
+    async def run(self, stop: asyncio.Event) -> int:
+        """0 if every job succeeded, else 1. Waits for `stop` before it returns if it is to stay."""
+        self._say(
+            f"starting hub, hub cluster, {len(self._fleet.members)} members and their agents"
+        )
+        await self._fleet.start()
+        self._say(f"ready: {self._fleet.server}")
+        await self._apply_all()
+        jobs = await self._until_ended()
+        self._summary(jobs)
+        if self._stay:
+            click.echo("\nThe fleet stays up until Ctrl-C.")
+            await stop.wait()
+        return 0 if all_succeeded(jobs) else 1
+
+    async def _apply_all(self) -> None:
+        async with await KubeClient.connect(self._fleet.hub_kubeconfig) as kube:
+            for path in sorted(self._examples.glob(_GUIDE_FILES)):
+                await self._apply(kube, path)
+            for namespace in ("team-research", "newsletter"):
+                await kube.apply(_namespace(namespace), field_manager="demo", force=True)
+            self._say("created namespaces team-research and newsletter")
+            await self._apply(kube, self._examples / "research-team.yaml")
+            await self._apply(kube, self._examples / "gpu-intensive.yaml", "newsletter")
+
+    async def _apply(self, kube: KubeClient, path: Path, namespace: str | None = None) -> None:
+        text = await asyncio.to_thread(path.read_text)
+        for manifest in yaml.safe_load_all(text):
+            if namespace:
+                manifest["metadata"].setdefault("namespace", namespace)
+            await kube.apply(manifest, field_manager="demo", force=True)
+        self._say(f"applied {path.name} to the hub cluster")
+
+    async def _until_ended(self) -> list[Json]:
+        deadline = self._clock.monotonic() + _GIVE_UP_AFTER_S
+        while True:
+            jobs = await asyncio.to_thread(self._jobs)
+            for job in jobs:
+                await self._show(job)
+            names = {(j["namespace"], j["name"]) for j in jobs if j["finishedAt"]}
+            if names >= EXPECTED:
+                return jobs
+            if self._clock.monotonic() > deadline:
+                self._say(f"not all jobs have ended after {_GIVE_UP_AFTER_S:.0f} s")
+                return jobs
+            await self._clock.sleep(_LOOK_EVERY_S)
+
+    def _jobs(self) -> list[Json]:
+        with self._fleet.client() as hub:
+            return sorted(hub.jobs(), key=lambda j: (j["createdAt"], j["name"]))
+
+    async def _show(self, job: Json) -> None:
+        now = (job["state"], job["reason"], job["cluster"])
+        if self._shown.get(job["uid"]) == now:
+            return
+        self._shown[job["uid"]] = now
+        told = await asyncio.to_thread(self._explained, job["uid"])
+        self._say(f"{job['namespace']}/{job['name']}: {words(job, told)}")
+
+    def _explained(self, uid: str) -> Json:
+        with self._fleet.client() as hub:
+            return hub.explain(uid)
+
+    def _summary(self, jobs: list[Json]) -> None:
+        columns = [
+            Column("JOB", lambda j: f"{j['namespace']}/{j['name']}", shrinks=True),
+            Column("QUEUE", lambda j: j["queue"]),
+            Column("STATE", lambda j: j["state"]),
+            Column("CLUSTER", lambda j: j["cluster"]),
+            Column("WAITED", lambda j: _seconds(j["createdAt"], j["startedAt"])),
+            Column("RAN", lambda j: _seconds(j["startedAt"], j["finishedAt"])),
+        ]
+        fleet = self._fleet
+        click.echo("\n" + table(jobs, columns))
+        click.echo(
+            f"\nLive page        {fleet.server}/\n"
+            f"API description  {fleet.server}/openapi.json\n"
+            f"Hub cluster      {fleet.hub_kubeconfig}"
+        )
+        if self._stay:
+            click.echo(
+                "\nNext, in another terminal:\n"
+                f"  export ROADSTEAD_DATA={fleet.folder} KUBECONFIG={fleet.hub_kubeconfig}\n"
+                "  roadstead explain team-research/train-llm\n"
+                "  roadstead clusters ls\n"
+                "  kubectl describe resourceplacement job1-placement -n compute-jobs"
+            )
+
+    def _say(self, text: str) -> None:
+        begin = f"{self._clock.monotonic() - self._began:5.1f}s  "
+        first, *more = wrapped(text, " " * len(begin))
+        click.echo("\n".join([begin + first[len(begin) :], *more]))
+
+
+def words(job: Json, told: Json) -> str:
+    """A job's state, where, and why: the rule that holds it, or the scores that placed it."""
+    where = f" on {job['cluster']}" if job["cluster"] else ""
+    why = f" {job['reason']}" if job["reason"] else ""
+    if job["finishedAt"]:
+        return f"{job['state']}{where}{why}"
+    decided = (told.get("decision") or {}).get("clusters") or []
+    scores = ", ".join(f"{c['cluster']} {c['score']}" for c in decided if c["score"] is not None)
+    if job["cluster"] and scores:
+        return f"{job['state']}{where}{why} (scores: {scores})"
+    message = f": {told['message']}" if told.get("message") and not job["cluster"] else ""
+    return f"{job['state']}{where}{why}{message}"
+
+
+def all_succeeded(jobs: list[Json]) -> bool:
+    """Whether every job of the story is there and has succeeded."""
+    ended = {(j["namespace"], j["name"]): j["state"] for j in jobs}
+    return all(ended.get(name) == "Succeeded" for name in EXPECTED)
+
+
+def _seconds(begin: str | None, end: str | None) -> str:
+    if not begin or not end:
+        return ""
+    span = dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(begin)
+    return f"{span.total_seconds():.1f}s"
+
+
+def _namespace(name: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

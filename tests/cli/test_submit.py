@@ -1,0 +1,136 @@
+"""`roadstead submit`: every Job of every file, its uid, and how waiting ends."""
+
+import json
+
+import pytest
+
+from tests.cli.build import a_job, a_listed_job, text
+from tests.cli.commands import GUIDE, REPOSITORY, run
+from tests.cli.scripted import Answer, answering, problem
+
+
+def _ended(state: str) -> Answer:
+    return Answer(a_listed_job(state=state, reason="BackoffLimitExceeded"))
+
+
+def test_a_job_is_submitted_with_its_uid_and_the_next_command(hub, tmp_path):
+    """The job's name and uid are printed; the next useful commands go to standard error."""
+    (tmp_path / "job.yaml").write_text(text(a_job("one")))
+    done = hub.run("submit", str(tmp_path / "job.yaml"))
+    assert done.code == 0
+    assert done.out.startswith("team-a/one submitted (")
+    assert "roadstead explain team-a/one" in done.err
+
+
+def test_every_job_of_a_file_is_submitted(hub):
+    """A YAML stream may hold several Jobs, the guide's for example."""
+    jobs = (GUIDE / "guide-6-jobs.yaml").read_text()
+    jobs = jobs.replace("mock-workload", "mock-2").replace("model-evaluation", "model-2")
+    done = hub.spawn("submit", "-", stdin=jobs)
+    assert [line.split(" ")[0] for line in done.lines] == [
+        "compute-jobs/mock-2",
+        "compute-jobs/model-2",
+    ]
+
+
+@pytest.mark.parametrize("flag", [(), ("-f",)], ids=["argument", "-f"])
+def test_files_are_given_either_way(hub, tmp_path, flag):
+    """`submit FILE` and `submit -f FILE` are the same."""
+    name = "either" + "-f" * len(flag)
+    (tmp_path / "job.json").write_text(json.dumps(a_job(name)))
+    assert hub.run("submit", *flag, str(tmp_path / "job.json")).code == 0
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        "---\n{a}---\n# nothing here\n---\n\n---\n{b}...\n",
+        "# one\n{a}--- # two\n{b}",
+        "{a}---\n{b}",
+    ],
+)
+def test_empty_documents_are_nothing(hub, stream):
+    """Comments, blank documents and end markers between Jobs are skipped."""
+    space = f"empty-{len(stream)}"
+    a, b = text(a_job("a", space)), text(a_job("b", space))
+    done = hub.spawn("submit", "-", stdin=stream.format(a=a, b=b))
+    assert (done.code, len(done.lines)) == (0, 2), done.err
+
+
+def test_another_kind_is_refused_with_the_verb_that_takes_it(hub, tmp_path):
+    """A file with a Job and a Workload: the Job is submitted, the other named, exit code 3."""
+    given = (REPOSITORY / "examples" / "gpu-intensive.yaml").read_text()
+    file = tmp_path / "two.yaml"
+    file.write_text(given)
+    done = hub.run("submit", str(file))
+    assert done.code == 3
+    assert done.out.startswith("default/gpu-intensive-job submitted")
+    assert done.err.startswith(f"{file}, document 2 refused:\n  kind: ")
+    assert "roadstead apply -f" in done.err
+
+
+def test_the_same_key_submits_once(hub, tmp_path):
+    """Repeating a command with the same --key gives the same uid, also for several Jobs."""
+    (tmp_path / "jobs.yaml").write_text(text(a_job("key-a"), a_job("key-b")))
+    first, second = (
+        hub.run("submit", "--key", "k-1", str(tmp_path / "jobs.yaml")) for _ in range(2)
+    )
+    assert first.code == second.code == 0
+    assert first.out == second.out
+    assert len(first.lines) == 2
+
+
+def test_submitted_jobs_for_scripts(hub, tmp_path):
+    """-o json prints {"items": [...]} with each job as the hub holds it, and nothing else."""
+    (tmp_path / "jobs.yaml").write_text(text(a_job("json-a"), a_job("json-b")))
+    done = hub.run("submit", "-o", "json", str(tmp_path / "jobs.yaml"))
+    assert [j["name"] for j in json.loads(done.out)["items"]] == ["json-a", "json-b"]
+    assert done.err == ""
+
+
+def test_waiting_for_success_is_0(tmp_path):
+    """--wait prints where the job ended and ends with 0 when it succeeded."""
+    (tmp_path / "job.yaml").write_text(text(a_job()))
+    with answering(Answer(a_listed_job()), _ended("Succeeded")) as script:
+        done = run("--server", script.address, "submit", "--wait", str(tmp_path / "job.yaml"))
+    assert done.code == 0
+    assert done.lines[-1] == "team-a/ok Succeeded on gpu-1"
+
+
+@pytest.mark.parametrize("state", ["Failed", "Cancelled", "Deactivated"])
+def test_waiting_for_anything_else_is_1(tmp_path, state):
+    """A job that ends otherwise: 1, its reason, and the command that explains it."""
+    (tmp_path / "job.yaml").write_text(text(a_job()))
+    with answering(Answer(a_listed_job()), _ended(state)) as script:
+        done = run("--server", script.address, "submit", "--wait", str(tmp_path / "job.yaml"))
+    assert done.code == 1
+    assert f"team-a/ok {state} on gpu-1 (BackoffLimitExceeded)" in done.lines
+    assert "roadstead explain team-a/ok" in done.err
+
+
+def test_a_cancelled_job_ends_the_wait_of_a_real_hub(hub, tmp_path):
+    """A job that is cancelled while it waits in its queue ends Cancelled; cancelling again is fine."""
+    (tmp_path / "job.yaml").write_text(text(a_job("cancelled")))
+    assert hub.run("submit", str(tmp_path / "job.yaml")).code == 0
+    assert hub.run("jobs", "cancel", "team-a/cancelled").lines == ["team-a/cancelled Cancelled"]
+    assert hub.run("jobs", "cancel", "team-a/cancelled").lines == ["team-a/cancelled Cancelled"]
+    assert hub.run("jobs", "ls", "--state", "Cancelled").code == 0
+
+
+def test_a_wait_that_is_too_long_is_6(hub, tmp_path):
+    """--timeout counts for all jobs together and ends with 6 and the state; the job goes on."""
+    (tmp_path / "jobs.yaml").write_text(text(a_job("slow-a"), a_job("slow-b")))
+    done = hub.run("submit", "--wait", "--timeout", "0.3", str(tmp_path / "jobs.yaml"))
+    assert done.code == 6
+    assert "team-a/slow-a is Pending after 0.3 s" in done.err
+
+
+def test_a_refusal_outweighs_the_wait(tmp_path):
+    """One Job refused, the other succeeded: 3, after the wait."""
+    (tmp_path / "jobs.yaml").write_text(text(a_job("a"), a_job("b")))
+    refused = problem(422, "QueueNotFound", "no queue of that name")
+    with answering(refused, Answer(a_listed_job("b")), _ended("Succeeded")) as script:
+        done = run("--server", script.address, "submit", "--wait", str(tmp_path / "jobs.yaml"))
+    assert done.code == 3
+    assert done.lines[-1] == "team-a/ok Succeeded on gpu-1"
+    assert "roadstead queues ls" in done.err
