@@ -100,4 +100,4 @@ def object_rows(
 
 def placements_of_works(unit: Unit, keys: Iterable[str]) -> set[str]:
     """Placements whose works were observed anew."""
-    return works.placements_of(unit, keys)
+    return placements.behind_works(unit, keys)

@@ -6,11 +6,17 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, select, update
 
+from hub.store.bulk import Bulk
 from hub.store.dialect import insert
 from hub.store.tables import capacities, clusters
 from hub.store.unit import Unit
 
 Row = dict[str, Any]
+_BEAT = Bulk(
+    update(clusters)
+    .where(clusters.c.name == bindparam("b_name"))
+    .values(heartbeat_at=bindparam("b_at", type_=clusters.c.heartbeat_at.type))
+)
 
 
 def add(unit: Unit, row: Mapping[str, Any]) -> None:
@@ -28,13 +34,7 @@ def change(unit: Unit, name: str, **columns: Any) -> bool:
 
 def beat(unit: Unit, at: Mapping[str, dt.datetime]) -> None:
     """Note when agents were last heard; enters no feed, for it changes every few seconds."""
-    if at:
-        unit.conn.execute(
-            update(clusters)
-            .where(clusters.c.name == bindparam("b_name"))
-            .values(heartbeat_at=bindparam("b_at", type_=clusters.c.heartbeat_at.type)),
-            [{"b_name": name, "b_at": instant} for name, instant in at.items()],
-        )
+    _BEAT.run(unit.conn, [{"b_name": name, "b_at": instant} for name, instant in at.items()])
 
 
 def remove(unit: Unit, name: str) -> None:

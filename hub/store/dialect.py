@@ -3,7 +3,23 @@
 Everything else in the store is written in statements that SQLite and PostgreSQL both take.
 """
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    any_,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool, StaticPool
@@ -14,6 +30,21 @@ BUSY_TIMEOUT_S = 30
 CHECKPOINT_PAGES = 8192
 # Bound parameters of one statement: SQLite's limit is 32,766, PostgreSQL's 65,535.
 CHUNK = 900
+KEYS = "among_keys"  # the parameter that `among` binds
+
+
+def among(dialect: str, column: ColumnElement[str]) -> ColumnElement[bool]:
+    """`column` is one of the keys that `key_list` packs into one parameter."""
+    if dialect == "sqlite":
+        keys = func.json_each(bindparam(KEYS)).table_valued("value")
+        return column.in_(select(keys.c.value))
+    return column == any_(bindparam(KEYS, type_=ARRAY(column.type)))
+
+
+def key_list(dialect: str, keys: Iterable[str]) -> Any:
+    """Keys as `among` reads them."""
+    every = list(keys)
+    return orjson.dumps(every).decode() if dialect == "sqlite" else every
 
 
 def insert(conn: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:

@@ -1,12 +1,12 @@
 """Placements' decisions: bindings (one per cluster) and snapshots of what is selected and how."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, insert as plain_insert, select
+from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
-from hub.store.tables import bindings, objects, snapshots, workloads
+from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.unit import Unit
 
 Row = dict[str, Any]
@@ -18,6 +18,23 @@ def list_all(unit: Unit) -> list[Row]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
     return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def behind_works(unit: Unit, keys: Iterable[str]) -> set[str]:
+    """Uids of the placements that caused the works behind feed keys."""
+    pairs = [tuple(each.split("/", 1)) for each in keys]
+    found: set[str] = set()
+    for start in range(0, len(pairs), CHUNK // 2):
+        query = (
+            select(works.c.placed_by)
+            .where(
+                works.c.placed_by != "",
+                tuple_(works.c.cluster, works.c.uid).in_(pairs[start : start + CHUNK // 2]),
+            )
+            .distinct()
+        )
+        found.update(unit.conn.execute(query).scalars())
+    return found
 
 
 def bindings_of(unit: Unit, placement: str) -> list[Row]:

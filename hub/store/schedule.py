@@ -13,6 +13,7 @@ from sqlalchemy import LargeBinary, bindparam, select, type_coerce
 from hub.domain.workload import CHARGED, State
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
+from hub.store.lookup import Lookup
 from hub.store.tables import clusters, explanations, objects, shapes, workloads
 from hub.store.unit import Unit
 
@@ -52,6 +53,15 @@ _COLUMNS: Final = tuple(
     for name in Standing._fields
 )
 _CONSIDERED: Final = tuple(sorted({State.PENDING, *CHARGED}))
+_STANDING: Final = Lookup(lambda among: select(*_COLUMNS).where(among(_c.uid)))
+_POD_SETS: Final = Lookup(
+    lambda among: select(shapes.c.hash, shapes.c.pod_sets).where(among(shapes.c.hash))
+)
+_IDENTITIES: Final = Lookup(
+    lambda among: select(_c.uid, _c.kind, _c.namespace, _c.name, _c.generation).where(
+        among(_c.uid)
+    )
+)
 _EXPLAIN: dict[str, Bulk] = {}  # by dialect
 
 
@@ -63,11 +73,7 @@ def considered(unit: Unit) -> Iterable[Standing]:
 
 def standing(unit: Unit, uids: Iterable[str]) -> list[Standing]:
     """Workloads by uid in whatever state; absent ones are left out."""
-    return [
-        Standing._make(row)
-        for chunk in _chunks(uids)
-        for row in unit.conn.execute(select(*_COLUMNS).where(_c.uid.in_(chunk))).all()
-    ]
+    return [Standing._make(row) for row in _STANDING.rows(unit.conn, uids)]
 
 
 class Pulse(NamedTuple):
@@ -80,14 +86,14 @@ class Pulse(NamedTuple):
     succeeded: int
 
 
+_PULSES: Final = Lookup(
+    lambda among: select(*(_c[name] for name in Pulse._fields)).where(among(_c.uid))
+)
+
+
 def pulses(unit: Unit, uids: Iterable[str]) -> list[Pulse]:
     """The few columns that change while workloads are on a cluster; absent ones are left out."""
-    columns = [_c[name] for name in Pulse._fields]
-    return [
-        Pulse._make(row)
-        for chunk in _chunks(uids)
-        for row in unit.conn.execute(select(*columns).where(_c.uid.in_(chunk))).all()
-    ]
+    return [Pulse._make(row) for row in _PULSES.rows(unit.conn, uids)]
 
 
 def pending_uids(unit: Unit, namespace: str, queue: str | None = None) -> list[str]:
@@ -111,22 +117,14 @@ def pending_of_placements(unit: Unit, placements: Iterable[str]) -> list[str]:
 
 def pod_sets(unit: Unit, hashes: Iterable[str]) -> dict[str, Any]:
     """Shapes by hash."""
-    return {
-        row.hash: row.pod_sets
-        for chunk in _chunks(hashes)
-        for row in unit.conn.execute(
-            select(shapes.c.hash, shapes.c.pod_sets).where(shapes.c.hash.in_(chunk))
-        )
-    }
+    return dict(_POD_SETS.rows(unit.conn, hashes))
 
 
 def identities(unit: Unit, uids: Iterable[str]) -> dict[str, tuple[str, str, str, int]]:
     """Workloads by uid: (kind, namespace, name, generation)."""
-    columns = (_c.uid, _c.kind, _c.namespace, _c.name, _c.generation)
     return {
-        row[0]: (row[1], row[2], row[3], row[4])
-        for chunk in _chunks(uids)
-        for row in unit.conn.execute(select(*columns).where(_c.uid.in_(chunk))).all()
+        uid: (kind, namespace, name, generation)
+        for uid, kind, namespace, name, generation in _IDENTITIES.rows(unit.conn, uids)
     }
 
 

@@ -6,13 +6,14 @@ on a finished epoch moves nothing.
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, func, select, update
 
 from hub.domain.workload import QUEUED, TERMINAL, State, sources, target
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK
+from hub.store.lookup import Lookup
 from hub.store.tables import workloads
 from hub.store.unit import Unit
 
@@ -58,6 +59,35 @@ _REFUSE: Final = Bulk(
     .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING.value)
     .values(reason=bindparam("b_reason"), message=bindparam("b_message"))
 )
+_NAMES: Final = tuple(column.name for column in workloads.c)
+_LIVE: Final = Lookup(
+    lambda among: select(workloads).where(
+        workloads.c.namespace == bindparam("namespace"),
+        among(workloads.c.name),
+        workloads.c.live.is_(True),
+    )
+)
+
+
+class _Standing(NamedTuple):
+    """What a transition must know of a workload."""
+
+    uid: str
+    epoch: int
+    state: str
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+
+
+_STANDING: Final = Lookup(
+    lambda among: (
+        select(*(workloads.c[name] for name in _Standing._fields))
+        .where(among(workloads.c.uid))
+        .with_for_update()
+    )
+)
 _FIRST = frozenset({"applied_at", "started_at"})  # kept once set, until freed
 
 
@@ -81,9 +111,9 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
     moved: dict[str, Row] = {}
     for row in rows:
         standing = known.get(row["uid"])
-        if standing is None or standing["epoch"] != row["epoch"]:
+        if standing is None or standing.epoch != row["epoch"]:
             continue
-        if State(standing["state"]) in allowed and row["uid"] not in moved:
+        if State(standing.state) in allowed and row["uid"] not in moved:
             moved[row["uid"]] = row
     if not moved:
         return []
@@ -145,18 +175,12 @@ def live_by_name(
     wanted: dict[str, list[str]] = {}
     for namespace, name in names:
         wanted.setdefault(namespace, []).append(name)
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for namespace, few in wanted.items():
-        for chunk in _chunks(few):
-            rows = unit.conn.execute(
-                select(workloads).where(
-                    workloads.c.namespace == namespace,
-                    workloads.c.name.in_(chunk),
-                    workloads.c.live.is_(True),
-                )
-            ).mappings()
-            found.update(((row["namespace"], row["name"]), dict(row)) for row in rows)
-    return found
+    return {
+        (row["namespace"], row["name"]): row
+        for namespace, few in wanted.items()
+        for found in _LIVE.rows(unit.conn, few, namespace=namespace)
+        for row in (dict(zip(_NAMES, found, strict=True)),)
+    }
 
 
 def newest_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any] | None:
@@ -172,26 +196,9 @@ def newest_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any] | No
     return None if found is None else dict(found)
 
 
-def _standing(unit: Unit, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _standing(unit: Unit, uids: Sequence[str]) -> dict[str, _Standing]:
     """What a transition must know of each workload; locked until commit where that is possible."""
-    c = workloads.c
-    found: dict[str, dict[str, Any]] = {}
-    for chunk in _chunks(uids):
-        rows = unit.conn.execute(
-            select(c.uid, c.epoch, c.state, c.kind, c.namespace, c.name, c.cluster)
-            .where(c.uid.in_(chunk))
-            .with_for_update()
-        ).all()
-        for uid, epoch, state, kind, namespace, name, cluster in rows:
-            found[uid] = {
-                "epoch": epoch,
-                "state": state,
-                "kind": kind,
-                "namespace": namespace,
-                "name": name,
-                "cluster": cluster,
-            }
-    return found
+    return {row[0]: _Standing._make(row) for row in _STANDING.rows(unit.conn, uids)}
 
 
 def _columns(unit: Unit, name: str, row: Row) -> dict[str, Any]:
@@ -247,17 +254,17 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
     )
 
 
-def _say(unit: Unit, name: str, row: Row, standing: Row, columns: Row) -> None:
+def _say(unit: Unit, name: str, row: Row, standing: _Standing, columns: Row) -> None:
     reason, default = EVENTS[name]
     message = columns["message"] or default.format(
-        cluster=row.get("cluster") or standing["cluster"],
+        cluster=row.get("cluster") or standing.cluster,
         epoch=columns.get("new_epoch", row["epoch"]),
     )
     unit.event(
         uid=row["uid"],
-        kind=standing["kind"],
-        namespace=standing["namespace"],
-        name=standing["name"],
+        kind=standing.kind,
+        namespace=standing.namespace,
+        name=standing.name,
         type="Warning" if name in _WARNINGS else "Normal",
         reason=columns["reason"] or reason,
         message=message,

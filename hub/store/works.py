@@ -17,13 +17,13 @@ from sqlalchemy import (
     delete,
     func,
     select,
-    tuple_,
     type_coerce,
     update,
 )
 
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
+from hub.store.lookup import Lookup
 from hub.store.tables import manifests, objects, workloads, works
 from hub.store.unit import Unit
 
@@ -143,28 +143,68 @@ _DESIRED = (
     works.c.offered,
 )
 
-_STANDING = (
-    select(
-        *(works.c[name] for name in Standing._fields[:9]),
-        *(type_coerce(works.c[name], LargeBinary) for name in ("options", "observed", "drift")),
-        *(
-            workloads.c[name]
-            for name in (
-                "state",
-                "epoch",
-                "withdraw_to",
-                "reason",
-                "message",
-                "succeeded",
-                "failed",
-                "active",
-                "ready",
-            )
-        ),
-        *(type_coerce(workloads.c[name], LargeBinary) for name in ("annotations", "set_aside")),
+_STANDING = Lookup(
+    lambda among: (
+        select(
+            *(works.c[name] for name in Standing._fields[:9]),
+            *(
+                type_coerce(works.c[name], LargeBinary)
+                for name in ("options", "observed", "drift")
+            ),
+            *(
+                workloads.c[name]
+                for name in (
+                    "state",
+                    "epoch",
+                    "withdraw_to",
+                    "reason",
+                    "message",
+                    "succeeded",
+                    "failed",
+                    "active",
+                    "ready",
+                )
+            ),
+            *(
+                type_coerce(workloads.c[name], LargeBinary)
+                for name in ("annotations", "set_aside")
+            ),
+        )
+        .select_from(works)
+        .outerjoin(workloads, workloads.c.uid == works.c.uid)
+        .where(works.c.cluster == bindparam("cluster"), among(works.c.uid))
     )
-    .select_from(works)
-    .outerjoin(workloads, workloads.c.uid == works.c.uid)
+)
+_COMPOSABLE = Lookup(
+    lambda among: (
+        select(
+            *(works.c[name] for name in Composable._fields[:14]),
+            manifests.c.manifest,
+            manifests.c.hash,
+            workloads.c.queue,
+            workloads.c.state,
+            workloads.c.epoch,
+            workloads.c.ttl_s,
+            objects.c.manifest,
+            objects.c.hash,
+            func.coalesce(
+                workloads.c.annotations, objects.c.annotations, type_=objects.c.annotations.type
+            ),
+        )
+        .select_from(works)
+        .outerjoin(workloads, workloads.c.uid == works.c.uid)
+        .outerjoin(
+            manifests,
+            and_(manifests.c.uid == works.c.uid, manifests.c.generation == works.c.generation),
+        )
+        .outerjoin(objects, objects.c.uid == works.c.uid)
+        .where(works.c.cluster == bindparam("cluster"), among(works.c.uid))
+    )
+)
+_DESIRED_OF = Lookup(
+    lambda among: select(*_DESIRED).where(
+        works.c.cluster == bindparam("cluster"), among(works.c.uid)
+    )
 )
 _OBSERVED = ("observed_generation", "phase", "observed", "drift", "reason", "message", "available",
              "seen", "observed_at")  # fmt: skip
@@ -251,55 +291,22 @@ def all_desired(unit: Unit) -> list[Desired]:
 
 def desired(unit: Unit, keys: Iterable[str]) -> list[Desired]:
     """The rows behind feed keys; absent ones are left out."""
-    found: list[Desired] = []
-    for cluster, uids in _by_cluster(keys).items():
-        for chunk in chunks(uids):
-            query = select(*_DESIRED).where(works.c.cluster == cluster, works.c.uid.in_(chunk))
-            found.extend(Desired._make(row) for row in unit.conn.execute(query).all())
-    return found
+    return [
+        Desired._make(row)
+        for cluster, uids in _by_cluster(keys).items()
+        for row in _DESIRED_OF.rows(unit.conn, uids, cluster=cluster)
+    ]
 
 
 def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable]:
     """Rows of one cluster with the manifests they are composed from."""
-    query = (
-        select(
-            *(works.c[name] for name in Composable._fields[:14]),
-            manifests.c.manifest,
-            manifests.c.hash,
-            workloads.c.queue,
-            workloads.c.state,
-            workloads.c.epoch,
-            workloads.c.ttl_s,
-            objects.c.manifest,
-            objects.c.hash,
-            func.coalesce(
-                workloads.c.annotations, objects.c.annotations, type_=objects.c.annotations.type
-            ),
-        )
-        .select_from(works)
-        .outerjoin(workloads, workloads.c.uid == works.c.uid)
-        .outerjoin(
-            manifests,
-            and_(manifests.c.uid == works.c.uid, manifests.c.generation == works.c.generation),
-        )
-        .outerjoin(objects, objects.c.uid == works.c.uid)
-        .where(works.c.cluster == cluster)
-    )
-    return [
-        Composable._make(row)
-        for chunk in chunks(uids)
-        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk))).all()
-    ]
+    return [Composable._make(row) for row in _COMPOSABLE.rows(unit.conn, uids, cluster=cluster)]
 
 
 def standing(unit: Unit, cluster: str, uids: Sequence[str]) -> dict[str, Standing]:
     """Rows of one cluster by uid, each with the workload it belongs to."""
-    query = _STANDING.where(works.c.cluster == cluster)
-    return {
-        row[0]: Standing._make(row)
-        for chunk in chunks(uids)
-        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk))).all()
-    }
+    rows = _STANDING.rows(unit.conn, uids, cluster=cluster)
+    return {row[0]: Standing._make(row) for row in rows}
 
 
 def offer(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -354,23 +361,6 @@ def of_placement(unit: Unit, placement: str) -> list[dict[str, Any]]:
     """Whole rows that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
     return [dict(row) for row in unit.conn.execute(query).mappings()]
-
-
-def placements_of(unit: Unit, keys: Iterable[str]) -> set[str]:
-    """Uids of the placements that caused the rows behind feed keys."""
-    pairs = [tuple(each.split("/", 1)) for each in keys]
-    found: set[str] = set()
-    for start in range(0, len(pairs), CHUNK // 2):
-        query = (
-            select(works.c.placed_by)
-            .where(
-                works.c.placed_by != "",
-                tuple_(works.c.cluster, works.c.uid).in_(pairs[start : start + CHUNK // 2]),
-            )
-            .distinct()
-        )
-        found.update(unit.conn.execute(query).scalars())
-    return found
 
 
 def chunks(uids: Iterable[str]) -> Iterable[list[str]]:

@@ -1,0 +1,71 @@
+"""One query for many keys, without what SQLAlchemy spends on each execution.
+
+A `Lookup` is a Core SELECT compiled once per dialect, its keys bound as one parameter whatever their
+number. On the job path, where a query finds a handful of rows, this is several times as fast as
+`Connection.execute` with an expanding IN.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Dialect, Select
+
+from hub.store import dialect as spelled
+
+Among = Callable[[ColumnElement[str]], ColumnElement[bool]]
+Convert = Callable[[Any], Any]
+Row = tuple[Any, ...]
+
+
+class Lookup:
+    """`statement(among)` is the query; in it, `among(column)` says which column holds the keys.
+
+    Further bound parameters are named when it is run.
+    """
+
+    def __init__(self, statement: Callable[[Among], Select[Any]]) -> None:
+        self._statement = statement
+        self._compiled: dict[str, _Compiled] = {}
+
+    def rows(self, conn: Connection, keys: Iterable[str], **bound: Any) -> list[Row]:
+        """The rows found, in no order, as tuples of the columns' Python values."""
+        wanted = keys if isinstance(keys, Collection) else list(keys)
+        if not wanted:
+            return []
+        name = conn.dialect.name
+        if name not in self._compiled:
+            self._compiled[name] = _Compiled(self._statement, conn.dialect)
+        return self._compiled[name].rows(conn, spelled.key_list(name, wanted), bound)
+
+
+class _Compiled:
+    """What a dialect makes of a lookup."""
+
+    def __init__(self, statement: Callable[[Among], Select[Any]], dialect: Dialect) -> None:
+        query = statement(lambda column: spelled.among(dialect.name, column))
+        compiled = query.compile(dialect=dialect)
+        self._sql = str(compiled)
+        self._constants = dict(compiled.params)
+        self._names = list(compiled.positiontup or ())
+        found = [
+            each.type.dialect_impl(dialect).result_processor(dialect, None)
+            for each in query.selected_columns
+        ]
+        self._converts: list[tuple[int, Convert]] = [
+            (place, convert) for place, convert in enumerate(found) if convert is not None
+        ]
+
+    def rows(self, conn: Connection, keys: Any, bound: dict[str, Any]) -> list[Row]:
+        given = {**self._constants, **bound, spelled.KEYS: keys}
+        result = conn.exec_driver_sql(self._sql, tuple(given[name] for name in self._names))
+        found: list[Row] = result.cursor.fetchall()
+        result.close()
+        if not self._converts:
+            return found
+        return [self._converted(row) for row in found]
+
+    def _converted(self, row: Row) -> Row:
+        values = list(row)
+        for place, convert in self._converts:
+            values[place] = convert(values[place])
+        return tuple(values)

@@ -1,0 +1,56 @@
+"""Lookups: one query for many keys, equal to what the same query says in SQLAlchemy."""
+
+import pytest
+from sqlalchemy import bindparam, select
+
+from hub.store import workloads
+from hub.store.lookup import Lookup
+from hub.store.tables import workloads as table
+from tests.store.build import START, a_workload, opened
+
+pytestmark = pytest.mark.anyio
+
+WHOLE = Lookup(lambda among: select(table).where(among(table.c.uid)))
+IN_TEAM = Lookup(
+    lambda among: select(table.c.uid).where(
+        among(table.c.uid), table.c.namespace == bindparam("team"), table.c.live.is_(True)
+    )
+)
+
+
+async def with_jobs(db, count):
+    rows = [
+        a_workload(f"u{i:05d}", labels={"a": "ü"}, started_at=START, set_aside=None)
+        for i in range(count)
+    ]
+    await db.write(lambda unit: workloads.add(unit, rows))
+
+
+async def test_values_are_those_of_the_query(tmp_path):
+    """JSON, instants, booleans and nulls come back as Python values."""
+    async with opened(tmp_path) as db:
+        await with_jobs(db, 2)
+        expected = await db.read(
+            lambda unit: [tuple(row) for row in unit.conn.execute(select(table)).all()]
+        )
+        found = await db.read(lambda unit: WHOLE.rows(unit.conn, {"u00000", "u00001", "none"}))
+        assert sorted(found) == sorted(expected)
+
+
+async def test_further_conditions_are_bound_by_name(tmp_path):
+    """What is not a key is given when the lookup is run."""
+    async with opened(tmp_path) as db:
+        await with_jobs(db, 2)
+        ours = await db.read(lambda unit: IN_TEAM.rows(unit.conn, ["u00001"], team="team-a"))
+        theirs = await db.read(lambda unit: IN_TEAM.rows(unit.conn, ["u00001"], team="team-b"))
+        assert (ours, theirs) == ([("u00001",)], [])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2500])
+async def test_any_number_of_keys_is_one_statement(tmp_path, count):
+    """No limit of bound parameters applies; no keys, no rows."""
+    async with opened(tmp_path) as db:
+        await with_jobs(db, 2500)
+        keys = [f"u{i:05d}" for i in range(count)]
+        found = await db.read(lambda unit: IN_TEAM.rows(unit.conn, keys, team="team-a"))
+        assert sorted(uid for (uid,) in found) == keys
