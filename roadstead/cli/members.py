@@ -8,12 +8,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MEMBER_KEYS = {"name", "labels", "taints", "queueManager", "pools"}
+_TAINT_KEYS = {"key", "value", "effect"}
+_NODE_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_MOST_NODES = 10_000
+T = TypeVar("T")
+Json = dict[str, Any]
 _POOL_KEYS = {"name", "count", "labels", "taints", "allocatable"}
 
 # Three unlike clusters; `--members N` goes round them.
@@ -59,26 +64,25 @@ def read_members(given: str) -> tuple[Member, ...]:
 
     Raises click.UsageError that names the file, the entry and the field.
     """
-    if given.isdigit():
+    if given.isascii() and given.isdigit():
         return default_members(int(given))
-    path = Path(given)
-    if not path.exists():
-        raise click.UsageError(f"--members {given}: neither a number nor a file.")
+    try:
+        text = Path(given).read_text()
+    except (OSError, UnicodeDecodeError) as failure:
+        why = failure.strerror if isinstance(failure, OSError) else "it is not text"
+        raise click.UsageError(
+            f"--members {given}: neither a number nor a file that can be read: {why}."
+        ) from failure
     import yaml
 
     try:
-        document = yaml.safe_load(path.read_text())
+        document = yaml.safe_load(text)
     except yaml.YAMLError as failure:
         raise click.UsageError(f"{given}: not YAML: {failure}") from failure
-    entries = document.get("members") if isinstance(document, dict) else None
-    if not isinstance(entries, list) or not entries:
-        raise click.UsageError(f"{given}: expected `members:` with a list of clusters.")
-    members = tuple(_member(given, i, entry) for i, entry in enumerate(entries))
-    names = [m.name for m in members]
-    twice = {n for n in names if names.count(n) > 1}
-    if twice:
-        raise click.UsageError(f"{given}: members named twice: {', '.join(sorted(twice))}.")
-    return members
+    try:
+        return _members(document)
+    except _Wrong as wrong:
+        raise click.UsageError(f"{given}: {wrong}") from None
 
 
 def default_members(count: int) -> tuple[Member, ...]:
@@ -94,36 +98,119 @@ def default_members(count: int) -> tuple[Member, ...]:
     return tuple(found)
 
 
-def _member(file: str, index: int, entry: object) -> Member:
-    where = f"{file}: members[{index}]"
-    if not isinstance(entry, dict):
-        raise click.UsageError(f"{where}: expected a mapping.")
-    unknown = set(entry) - _MEMBER_KEYS
-    if unknown:
-        raise click.UsageError(f"{where}: unknown field {min(unknown)!r}.")
-    name = entry.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise click.UsageError(f"{where}.name: expected a DNS label such as gpu-1, not {name!r}.")
-    pools = entry.get("pools") or []
-    for j, pool in enumerate(pools):
-        _check_pool(f"{where}.pools[{j}]", pool)
+class _Wrong(Exception):
+    """A field and what is wrong with it."""
+
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(f"{field}: {rule}." if field else f"{rule}.")
+
+
+def _members(document: object) -> tuple[Member, ...]:
+    if not isinstance(document, dict) or not document.get("members"):
+        raise _Wrong("", "expected `members:` with a list of clusters")
+    _known(document, {"members"}, "")
+    entries = _typed(document["members"], list, "members", "a list of clusters")
+    members = tuple(_member(f"members[{i}]", entry) for i, entry in enumerate(entries))
+    _no_two_alike([m.name for m in members], "members")
+    return members
+
+
+def _member(where: str, entry: object) -> Member:
+    given = _typed(entry, dict, where, "a mapping such as {name: gpu-1}")
+    _known(given, _MEMBER_KEYS, where)
+    pools = _list_of(given, "pools", where)
+    for i, pool in enumerate(pools):
+        _check_pool(f"{where}.pools[{i}]", pool)
+    _no_two_alike([pool["name"] for pool in pools], f"{where}.pools")
     return Member(
-        name=name,
-        labels=dict(entry.get("labels") or {}),
-        taints=tuple(entry.get("taints") or ()),
-        queue_manager=bool(entry.get("queueManager", False)),
+        name=_name(given, where),
+        labels=_labels(given, where),
+        taints=_taints(given, where, ("NoSchedule",)),  # all that clusters can have
+        queue_manager=_typed(
+            given.get("queueManager", False), bool, f"{where}.queueManager", "true or false"
+        ),
         pools=tuple(pools),
     )
 
 
 def _check_pool(where: str, pool: object) -> None:
-    if not isinstance(pool, dict) or not pool.get("name"):
-        raise click.UsageError(f"{where}: expected a mapping with a name.")
-    unknown = set(pool) - _POOL_KEYS
+    given = _typed(pool, dict, where, "a mapping such as {name: main, count: 2}")
+    _known(given, _POOL_KEYS, where)
+    _name(given, where)
+    _labels(given, where)
+    _taints(given, where, _NODE_EFFECTS)
+    count = given.get("count", 1)
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_NODES:
+        raise _Wrong(f"{where}.count", f"expected a number from 0 to {_MOST_NODES}, not {count!r}")
+    rule = "resources such as {cpu: '32', memory: 64Gi}"
+    resources = _typed(given.get("allocatable"), dict, f"{where}.allocatable", rule)
+    for name, amount in resources.items():
+        _check_amount(f"{where}.allocatable.{name}", str(name), amount)
+
+
+def _check_amount(where: str, name: str, amount: object) -> None:
+    from shared.errors import Rejected
+    from shared.quantity import parse
+
+    wanted = isinstance(amount, str | int | float) and not isinstance(amount, bool)
+    try:
+        fits = wanted and parse(name, str(amount)) >= 0
+    except Rejected:
+        fits = False
+    if not fits:
+        raise _Wrong(where, f"expected a quantity such as '32' or 64Gi, not {amount!r}")
+
+
+def _name(given: Json, where: str) -> str:
+    name = given.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        rule = "expected lower-case letters, digits and '-', such as gpu-1"
+        raise _Wrong(f"{where}.name", f"{rule}, not {name!r}")
+    return name
+
+
+def _labels(given: Json, where: str) -> dict[str, str]:
+    labels = _typed(given.get("labels") or {}, dict, f"{where}.labels", "a mapping of strings")
+    for key, value in labels.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            rule = "expected a string (numbers, true and false need quotes)"
+            raise _Wrong(f"{where}.labels.{key}", f"{rule}, not {value!r}")
+    return dict(labels)
+
+
+def _taints(given: Json, where: str, effects: tuple[str, ...]) -> tuple[Mapping[str, str], ...]:
+    found = _list_of(given, "taints", where)
+    for i, taint in enumerate(found):
+        here = f"{where}.taints[{i}]"
+        _known(_typed(taint, dict, here, "{key, value, effect}"), _TAINT_KEYS, here)
+        if not isinstance(taint.get("key"), str) or not taint["key"]:
+            raise _Wrong(f"{here}.key", "expected a string")
+        if not isinstance(taint.get("value", ""), str):
+            raise _Wrong(f"{here}.value", f"expected a string, not {taint['value']!r}")
+        if taint.get("effect") not in effects:
+            rule = f"expected one of {', '.join(effects)}"
+            raise _Wrong(f"{here}.effect", f"{rule}, not {taint.get('effect')!r}")
+    return tuple(found)
+
+
+def _list_of(given: Json, key: str, where: str) -> list[Any]:
+    return _typed(given.get(key) or [], list, f"{where}.{key}", "a list")
+
+
+def _typed(value: Any, kind: type[T], where: str, words: str) -> T:
+    if not isinstance(value, kind):
+        raise _Wrong(where, f"expected {words}, not {value!r}"[:200])
+    return value
+
+
+def _known(given: Json, keys: set[str], where: str) -> None:
+    unknown = sorted(str(key) for key in set(given) - keys)
     if unknown:
-        raise click.UsageError(f"{where}: unknown field {min(unknown)!r}.")
-    count = pool.get("count", 1)
-    if not isinstance(count, int) or count < 0:
-        raise click.UsageError(f"{where}.count: expected a whole number, not {count!r}.")
-    if not isinstance(pool.get("allocatable"), dict):
-        raise click.UsageError(f"{where}.allocatable: expected resources such as cpu: '32'.")
+        rule = f"unknown field; expected {', '.join(sorted(keys))}"
+        raise _Wrong(f"{where}.{unknown[0]}".lstrip("."), rule)
+
+
+def _no_two_alike(names: list[str], where: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise _Wrong(where, f"named twice: {', '.join(twice)}")
