@@ -19,8 +19,8 @@ from hub.domain.cycle import schedule
 from hub.domain.demand import Demand, queue_profile
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster, pool
-from hub.domain.queueing import Entry, Lane
 from hub.domain.ledger import Ledger
+from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, Quota, ResourceGroup
 from hub.domain.room import Layout, Room
 from hub.domain.snapshot import Profile, Snapshot

@@ -44,18 +44,22 @@ spec:
 
 
 def test_drift_is_reported_and_overwritten_under_always(tmp_path):
-    """An edited ConfigMap shows on the hub with path and both values, and is put back."""
+    """An edited ConfigMap and a scaled Deployment show on the hub with path and both values, and are
+    put back.
+    """
     with running_fleet(tmp_path, equal_members(1)) as fleet, fleet.client() as hub:
         hub.apply(_objects("Always"))
         until(lambda: _member_value(fleet) == "blue", 30, "the ConfigMap is in the member")
         _edit(fleet)
         until(lambda: _member_value(fleet) == "blue", 15, "it is put back")
-        seen = until(
-            lambda: [e for e in hub.events(limit=500) if e["reason"] == "Drifted"],
-            15,
-            "the drift is in the history",
-        )
-        assert "/data/colour" in seen[0]["message"]
+        until(lambda: _replicas(fleet) == "2", 30, "the Deployment is in the member")
+        _scale(fleet)
+        until(lambda: _replicas(fleet) == "2", 15, "it has two replicas again")
+        seen = until(lambda: _drifted(hub), 15, "both drifts are in the history")
+        assert seen == {
+            '/data/colour on m1: "blue" on the hub, "red" in the member',
+            "/spec/replicas on m1: 2 on the hub, 5 in the member",
+        }
 
 
 def test_drift_is_left_and_reported_under_if_not_drifted(tmp_path):
@@ -69,8 +73,7 @@ def test_drift_is_left_and_reported_under_if_not_drifted(tmp_path):
             "the Deployment is in the member",
         )
         _edit(fleet)
-        scaled = fleet.kubectl("-n", "shop", "scale", "deploy/web", "--replicas=5", cluster="m1")
-        assert scaled.returncode == 0, scaled.stderr
+        _scale(fleet)
         drifts = until(lambda: _two(hub), 15, "both drifts are on the hub")
         found = {(d["kind"], d["path"]): (d["hub"], d["member"]) for d in drifts}
         assert found == {
@@ -86,6 +89,24 @@ def _edit(fleet) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def _scale(fleet) -> None:
+    done = fleet.kubectl("-n", "shop", "scale", "deploy/web", "--replicas=5", cluster="m1")
+    assert done.returncode == 0, done.stderr
+
+
+def _replicas(fleet) -> str:
+    shown = fleet.kubectl(
+        "-n", "shop", "get", "deploy/web", "-o", "jsonpath={.spec.replicas}", cluster="m1"
+    )
+    return shown.stdout
+
+
+def _drifted(hub) -> set[str]:
+    """What the history says of drift, once it speaks of two objects."""
+    events = [e for e in hub.events(limit=500) if e["reason"] == "Drifted"]
+    return {e["message"] for e in events} if len({e["kind"] for e in events}) == 2 else set()
+
+
 def _member_value(fleet) -> str:
     shown = fleet.kubectl(
         "-n", "shop", "get", "cm/settings", "-o", "jsonpath={.data.colour}", cluster="m1"
@@ -94,5 +115,5 @@ def _member_value(fleet) -> str:
 
 
 def _two(hub):
-    drifts = hub.drift()
+    drifts = list(hub.drift())
     return drifts if len(drifts) == 2 else None
