@@ -1,0 +1,102 @@
+"""`roadstead demo`: the guide from an empty folder to its end, as a person or a script runs it."""
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from roadstead.cli import story
+from tests.cli.commands import REPOSITORY, environment_without_ours
+from tests.e2e.running import until
+
+SLOW_S = 300
+JOBS = [
+    "newsletter/gpu-intensive-job",
+    "compute-jobs/mock-workload",
+    "compute-jobs/model-evaluation",
+    "team-research/train-llm",
+]
+
+
+def _demo(*arguments: str, **more) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "roadstead.cli", "demo", *arguments],
+        text=True,
+        cwd=REPOSITORY,
+        **{
+            "env": environment_without_ours(),
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            **more,
+        },
+    )
+
+
+def test_success_is_every_expected_job_succeeded():
+    """One job that failed, or is missing, makes the demo's exit code 1."""
+    jobs = [{"namespace": ns, "name": name, "state": "Succeeded"} for ns, name in story.EXPECTED]
+    assert story.all_succeeded(jobs)
+    assert not story.all_succeeded(jobs[1:])
+    assert not story.all_succeeded([{**jobs[0], "state": "Failed"}, *jobs[1:]])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SLOW_S)
+def test_the_demo_ends_by_itself(tmp_path):
+    """--exit: all jobs succeed, a summary at the end, exit code 0, nothing on standard error."""
+    process = _demo("--exit", f"--data={tmp_path / 'data'}")
+    out, err = process.communicate(timeout=200)
+    assert (process.returncode, err) == (0, ""), out
+    for job in JOBS:
+        assert any(line.startswith(job) and " Succeeded " in line for line in out.splitlines())
+    assert "scores: cpu-1 " in out
+    assert "\x1b" not in out
+    assert (tmp_path / "data" / "hub.kubeconfig").exists()
+    assert list((tmp_path / "data" / "pids").iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SLOW_S)
+@pytest.mark.parametrize("width", [80])
+def test_the_demo_on_a_terminal_until_ctrl_c(tmp_path, width):
+    """On a terminal every line fits; it names the next commands, stays up, and Ctrl-C ends it with 0."""
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+    environment = {**environment_without_ours(), "COLUMNS": str(width), "TMPDIR": "/tmp"}
+    process = _demo(stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    seen = ""
+
+    def stays() -> bool:
+        nonlocal seen
+        with contextlib.suppress(BlockingIOError):
+            seen += os.read(ours, 65536).decode()
+        return "until Ctrl-C" in seen
+
+    until(stays, 200, "the demo has told its story")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    os.close(ours)
+    told = [line for line in seen.splitlines() if not line.lstrip().startswith(("export", "Hub"))]
+    assert [line for line in told if len(line) > width] == []
+    assert "roadstead explain team-research/train-llm" in seen
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SLOW_S)
+def test_ctrl_c_while_it_starts(tmp_path):
+    """Interrupted before its end the demo ends with 130, promptly, without a traceback or a child."""
+    process = _demo(f"--data={tmp_path / 'data'}")
+    pids = tmp_path / "data" / "pids"
+    until((pids / "hub").exists, 60, "children start")
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "interrupted\n")
+    assert time.monotonic() - began < 15
+    assert list(pids.iterdir()) == []
