@@ -16,11 +16,11 @@ BENCH ?= dispatch
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-real check check-format check-lint check-types check-imports \
+.PHONY: help setup demo test test-slow test-browser test-real check check-format check-lint check-types check-imports \
 	check-yaml format bench lock realkube clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## Make .venv with everything that is locked
 
@@ -41,7 +41,10 @@ test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name
 	$(BIN)/python -m pytest -m "not slow" $(TEST_ARGS)
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
-	$(BIN)/python -m pytest -m slow $(TEST_ARGS)
+	$(BIN)/python -m pytest -m "slow and not browser" $(TEST_ARGS)
+
+test-browser: $(READY)  ## Run the tests of the live page in a real browser (needs chromium on PATH)
+	$(BIN)/python -m pytest -m browser tests/web $(TEST_ARGS)
 
 test-real: $(READY) realkube  ## Run what Kubernetes must agree with on a real control plane (needs Go)
 	$(BIN)/python -m pytest --kube=real -m "realkube or anykube" $(TEST_ARGS)
