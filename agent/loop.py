@@ -31,7 +31,9 @@ from shared.wire.agent_v1 import (
 
 log = structlog.get_logger(__name__)
 
-_SHORTEST_GAP_S = 0.2  # at most five syncs a second
+# At most five syncs a second; under a steady stream of news half as many, each with twice as much.
+_SHORTEST_GAP_S = 0.2
+_STEADY_GAP_S = 0.4
 _POLL_S = 20.0
 _CAPACITY_GAP_S = 1.0
 _RETRY_BASE_S = 0.2
@@ -97,6 +99,7 @@ class Exchange:
         self._capacity_at = float("-inf")
         self._started_at = float("-inf")
         self._failures = 0
+        self._telling = self._steady = False  # the last request said something; the last two did
         self._hanging: _Sent | None = None
         self._kinds_sent: list[str] | None = None
 
@@ -123,7 +126,8 @@ class Exchange:
     # --- one request -----------------------------------------------------------------------------
 
     async def _gap(self) -> None:
-        left = self._started_at + _SHORTEST_GAP_S - self._clock.monotonic()
+        gap = _STEADY_GAP_S if self._steady else _SHORTEST_GAP_S
+        left = self._started_at + gap - self._clock.monotonic()
         if left > 0:
             await self._clock.sleep(left)
 
@@ -140,6 +144,8 @@ class Exchange:
         entries = observed.page(self._page_size)
         capacity, mark = self._capacity(now, len(entries) < self._page_size)
         quiet = not (entries or capacity or self._full or self._more)
+        said = bool(entries) and not self._more
+        self._steady, self._telling = self._telling and said, said
         self._seq += 1
         request = SyncRequest(
             session=self._session,

@@ -11,7 +11,7 @@ from hub.services.schedule_news import FOLLOWED
 from hub.services.scheduler import Scheduler
 
 EVERY_S: Final = 1.0  # heartbeats and back-offs enter no feed
-LEAST_S: Final = 0.03  # what arrives together goes into one cycle
+LEAST_S: Final = 0.1  # what arrives together goes into one cycle
 
 
 class SchedulingController:
