@@ -64,7 +64,7 @@ def test_the_guide_runs_on_real_control_planes(real_fleet, tmp_path):
         until(lambda: _complete(planes.hub), 30, "`kubectl get job` shows its completion")
         until(lambda: [j["state"] for j in hub.jobs()] == ["Succeeded"] * 2, 60, "both succeeded")
         assert {j["cluster"] for j in hub.jobs()} == {"cluster-3"}
-        assert hub.drift() == []
+        assert list(hub.drift()) == []
 
 
 def _apply(plane, path: Path) -> None:
