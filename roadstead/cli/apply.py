@@ -25,7 +25,9 @@ _REJECTED = "rejected"
     help="A file, a folder, or '-' for standard input. May be given several times.",
 )
 @click.option("-R", "--recursive", is_flag=True, help="Look into the folders below a folder too.")
-@click.option("-n", "--namespace", help="For documents that name none  [default: default]")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="For documents that name none [default: default]."
+)
 @answer_option
 @click.pass_context
 def apply(

@@ -71,7 +71,7 @@ def list_clusters(ctx: click.Context, output: str, watch: bool) -> None:
 @answer_option
 @click.pass_context
 def show(ctx: click.Context, name: str, output: str) -> None:
-    """Show one member: labels, taints, node pools, what it runs."""
+    """Show one member: labels, taints, room, node pools."""
     with client(ctx) as hub:
         show_one(hub.cluster(name), output, _as_text)
 
@@ -103,7 +103,10 @@ def add(
 @answer_option
 @click.pass_context
 def token(ctx: click.Context, name: str, output: str) -> None:
-    """Print a fresh join token for a declared member; unused earlier ones end."""
+    """Print a fresh join token for a member.
+
+    Earlier ones that were not used end. The token alone goes to standard output.
+    """
     with client(ctx) as hub:
         _show_token(hub.server, name, hub.join_token(name), output)
 

@@ -21,13 +21,16 @@ COLUMNS = [
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("-n", "--namespace", help="Only events of this namespace; not with JOB.")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="Only events of this namespace; not with JOB."
+)
 @click.option(
     "--limit",
     type=click.IntRange(1, 500),
     default=50,
     show_default=True,
-    help="The newest so many.",
+    metavar="N",
+    help="The newest N, from 1 to 500.",
 )
 @output_option
 @watch_option

@@ -39,13 +39,20 @@ def jobs() -> None:
 
 
 @jobs.command("ls")
-@click.option("-n", "--namespace", help="Only jobs of this namespace.")
-@click.option("-q", "--queue", help="Only jobs of this queue.")
-@click.option("--state", help="Only jobs in this state, such as Pending.")
-@click.option("--cluster", help="Only jobs on this member.")
-@click.option("-l", "--selector", metavar="SELECTOR", help="Label selector.")
+@click.option("-n", "--namespace", metavar="NAME", help="Only jobs of this namespace.")
+@click.option("-q", "--queue", metavar="NAME", help="Only jobs of this queue.")
+@click.option("--state", metavar="STATE", help="Only jobs in this state, such as Pending.")
+@click.option("--cluster", metavar="NAME", help="Only jobs on this member.")
 @click.option(
-    "--limit", type=click.IntRange(1), default=200, show_default=True, help="At most this many."
+    "-l", "--selector", metavar="SELECTOR", help="Only jobs with these labels: a=b,c!=d."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="The newest N.",
 )
 @output_option
 @watch_option
@@ -53,9 +60,17 @@ def jobs() -> None:
 def list_jobs(ctx: click.Context, /, output: str, watch: bool, **filters: Any) -> None:
     """List jobs, newest first."""
     filters["labelSelector"] = filters.pop("selector")
+    limit = filters.pop("limit")
     with client(ctx) as hub:
+
+        def rows() -> list[dict[str, Any]]:
+            found = list(hub.jobs(limit=limit + 1, **filters))
+            if len(found) > limit:
+                click.echo(f"The newest {limit} of more jobs; --limit shows more.", err=True)
+            return found[:limit]
+
         show_list(
-            lambda: hub.jobs(**filters),
+            rows,
             COLUMNS,
             output,
             watch=watch,
@@ -80,9 +95,10 @@ def show(ctx: click.Context, job: str, output: str) -> None:
 @answer_option
 @click.pass_context
 def cancel(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
-    """Stop jobs wherever they are; each ends Cancelled once it is certain that nothing runs.
+    """Stop jobs wherever they are.
 
-    A job that has ended already stays as it is.
+    Each ends Cancelled once it is certain that nothing of it runs; one that has ended already stays
+    as it is.
     """
     cancelled = []
     with client(ctx) as hub:

@@ -45,7 +45,7 @@ COLUMNS = [
 
 @click.group()
 def placements() -> None:
-    """Placements of objects and jobs on clusters."""
+    """Placements: which objects and jobs go to which clusters."""
 
 
 @placements.command("ls")
@@ -63,7 +63,10 @@ def list_placements(ctx: click.Context, output: str, watch: bool) -> None:
 @answer_option
 @click.pass_context
 def show(ctx: click.Context, name: str, output: str) -> None:
-    """Show a ClusterResourcePlacement, or a ResourcePlacement as namespace/name."""
+    """Show what a placement selected, and where it is.
+
+    NAME is that of a ClusterResourcePlacement, or namespace/name of a ResourcePlacement.
+    """
     with client(ctx) as hub:
         show_one(hub.placement(name), output, _as_text)
 

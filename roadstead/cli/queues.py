@@ -48,7 +48,10 @@ COLUMNS = [
 
 @click.group()
 def queues() -> None:
-    """Queues: quota, usage, how many wait. Jobs that wait: roadstead jobs ls --state Pending."""
+    """Queues: quota, usage, how many wait.
+
+    The jobs that wait in one: roadstead jobs ls --state Pending --queue NAME.
+    """
 
 
 @queues.command("ls")
@@ -72,7 +75,10 @@ def list_queues(ctx: click.Context, output: str, watch: bool) -> None:
 @answer_option
 @click.pass_context
 def show(ctx: click.Context, name: str, output: str) -> None:
-    """Show a ClusterQueue, or a LocalQueue as namespace/name."""
+    """Show one queue: quota, usage, entrances.
+
+    NAME is that of a ClusterQueue, or namespace/name of a LocalQueue.
+    """
     with client(ctx) as hub:
         show_one(hub.queue(name), output, _as_text)
 

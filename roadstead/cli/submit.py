@@ -18,7 +18,7 @@ Json = dict[str, Any]
 @click.argument("files", metavar="FILE...", nargs=-1)
 @click.option("-f", "--filename", "named", multiple=True, metavar="FILE", help="The same as FILE.")
 @click.option(
-    "--wait", is_flag=True, help="Return when the jobs have ended; 1 unless all succeeded."
+    "--wait", is_flag=True, help="Return when the jobs have ended: 0 if all succeeded, else 1."
 )
 @click.option(
     "--timeout",
@@ -26,7 +26,7 @@ Json = dict[str, Any]
     metavar="SECONDS",
     help="With --wait: give up waiting after this long, with exit code 6. The jobs go on.",
 )
-@click.option("--key", help="Idempotency key: repeating the command submits once.")
+@click.option("--key", metavar="KEY", help="Idempotency key: repeating the command submits once.")
 @answer_option
 @click.pass_context
 def submit(

@@ -154,7 +154,7 @@ def test_a_reader_that_leaves_is_no_failure(hub):
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [sys.executable, "-m", "roadstead.cli", "jobs", "ls"],
+        [sys.executable, "-m", "roadstead.cli", "queues", "ls"],
         stdout=writing,
         stderr=subprocess.PIPE,
         cwd=REPOSITORY,

@@ -67,7 +67,8 @@ def test_a_page_fits_the_terminal(hub, page, width):
 @pytest.mark.parametrize("verb", HEADINGS, ids="-".join)
 def test_json_and_yaml_say_the_same(hub, verb):
     """-o json and -o yaml print {"items": [...]}, the hub's objects, and nothing else."""
-    as_json, as_yaml = (hub.run(*verb, "-o", form) for form in ("json", "yaml"))
+    narrowed = ("-n", "compute-jobs") if verb[0] == "jobs" else ()
+    as_json, as_yaml = (hub.run(*verb, *narrowed, "-o", form) for form in ("json", "yaml"))
     assert json.loads(as_json.out).keys() == {"items"}
     names = [[i["name"] for i in load(done.out)["items"]]
              for load, done in ((json.loads, as_json), (yaml.safe_load, as_yaml))]  # fmt: skip
