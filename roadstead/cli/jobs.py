@@ -19,9 +19,9 @@ from roadstead.cli.output import (
 )
 
 COLUMNS = [
-    Column("NAMESPACE", lambda j: j["namespace"], shrinks=True),
-    Column("NAME", lambda j: j["name"], shrinks=True),
-    Column("QUEUE", lambda j: j["queue"]),
+    Column("NAMESPACE", lambda j: j["namespace"]),
+    Column("NAME", lambda j: j["name"]),
+    Column("QUEUE", lambda j: j["queue"], shrinks=True),
     Column("STATE", lambda j: j["state"]),
     Column("REASON", lambda j: j["reason"], shrinks=True),
     Column("CLUSTER", lambda j: j["cluster"]),

@@ -33,8 +33,8 @@ def _state(placement: Json) -> str:
 
 
 COLUMNS = [
-    Column("NAMESPACE", lambda p: p["namespace"], shrinks=True),
-    Column("NAME", lambda p: p["name"], shrinks=True),
+    Column("NAMESPACE", lambda p: p["namespace"]),
+    Column("NAME", lambda p: p["name"]),
     Column("POLICY", lambda p: p["policy"].get("placementType", "PickAll")),
     Column("SELECTED", lambda p: len(p["selectedResources"])),
     Column("CLUSTERS", _clusters, shrinks=True),
