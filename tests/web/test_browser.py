@@ -180,7 +180,7 @@ def test_a_script_that_got_in_would_not_run(opened):
         document.body.insertAdjacentHTML("beforeend", "<img src='/nothing' onerror='window.ran = 1'>");
         }"""
     )
-    page.wait_for_function("window.refused")
+    until(lambda: page.evaluate("window.refused"), 15, "the policy refused it")
     assert page.evaluate("[window.ran, window.refused, document.cookie]") == [
         None,
         "script-src-attr",
