@@ -6,6 +6,7 @@ its quota until it is gone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from hub.domain import eligibility, requeue
@@ -16,7 +17,7 @@ from hub.domain.nomination import Ground, Nominator, Nominee, Rules
 from hub.domain.plan import Assignment, Reason
 from hub.domain.quota import FlavorResource, Usage
 from hub.domain.requeue import Outcome, Where
-from hub.domain.standing import Contender, Holder, Pods, Standing
+from hub.domain.standing import Contender, Holder, Picture, Pods, Standing
 from hub.domain.tournament import by_share, in_order
 from hub.domain.victims import Victim
 
@@ -181,6 +182,7 @@ class _Round:
         self._standing = rounds.standing
         self._now = now
         self._claimed: dict[str, Holder] = {}  # victims of earlier heads
+        self._after: Picture | None = None  # with those gone; None while there are none
         self._taken: list[tuple[str, Usage]] = []
         held = rounds.standing.all_holders() if rounds.rules.block_admission else ()
         self._blocked = any(not h.pods_ready for h in held)
@@ -223,7 +225,7 @@ class _Round:
 
         True where it would fit then: it waits, and what it asks for is kept for it meanwhile.
         """
-        with self._standing.without(self._claimed.values()):
+        with self._afterwards():
             nominee = self._rounds.nominate_again(attempt)
         if nominee.search.mode is Mode.FIT:
             attempt.nominee = nominee
@@ -237,9 +239,12 @@ class _Round:
 
     def _still_fits(self, attempt: Attempt) -> bool:
         standing = self._standing
-        gone = {**self._claimed, **{v.holder.uid: v.holder for v in attempt.victims}}
-        with standing.without(gone.values()):
+        with self._afterwards(), standing.without(v.holder for v in attempt.victims):
             return standing.tree.fits(standing.node(attempt.who.queue), attempt.usage)
+
+    def _afterwards(self) -> AbstractContextManager[None]:
+        """As it will be once the victims of earlier heads are gone."""
+        return nullcontext() if self._after is None else self._standing.seen_as(self._after)
 
     def _take(self, queue: str, assignment: Assignment | None) -> None:
         if assignment is not None:
@@ -247,6 +252,9 @@ class _Round:
 
     def _charge(self, queue: str, usage: Usage) -> None:
         self._standing.tree.charge(queue, usage)
+        if self._after is not None:
+            with self._afterwards():
+                self._standing.tree.charge(queue, usage)
         self._taken.append((queue, usage))
 
     def _reserve(self, attempt: Attempt) -> None:
@@ -288,6 +296,10 @@ class _Round:
         gone = {**self._claimed, **{v.holder.uid: v.holder for v in attempt.victims}}
         self._rounds.nominate_cluster(attempt, list(gone.values()))
         self._claimed = gone
+        if self._after is None:
+            self._after = self._standing.apart()
+        for victim in attempt.victims:
+            self._standing.take_out(self._after, victim.holder)
         few = f"waits for {len(attempt.victims)} preempted workload(s)"
         message = _and(attempt.search.message, few)
         attempt.ends(PREEMPTING, Outcome.PENDING_PREEMPTION, Reason.WAITING_FOR_VICTIMS, message)

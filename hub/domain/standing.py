@@ -73,6 +73,15 @@ class Contender:
         return self.uid, self.namespace, self.name
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A state that is not the present one: usage by node, holders by queue. `own`: no longer shared."""
+
+    used: list[dict[FlavorResource, int]]
+    holders: dict[str, dict[str, Holder]]
+    own: set[str]
+
+
 class Standing:
     """Queues, their tree, their policies, and the holders in each."""
 
@@ -135,6 +144,29 @@ class Standing:
         finally:
             for holder in removed:
                 self.add(holder)
+
+    def apart(self) -> "Picture":
+        """Another picture of who holds what, for `seen_as`; it starts as things are."""
+        return Picture([dict(used) for used in self.tree.used], dict(self._holders), set())
+
+    @contextmanager
+    def seen_as(self, picture: "Picture") -> Iterator[None]:
+        """What if things were so? Whatever is added or removed meanwhile changes the picture alone."""
+        before = self.tree.used, self._holders
+        self.tree.used, self._holders = picture.used, picture.holders
+        try:
+            yield
+        finally:
+            self.tree.used, self._holders = before
+
+    def take_out(self, picture: "Picture", holder: Holder) -> None:
+        """One holder less in a picture."""
+        with self.seen_as(picture):
+            if holder.queue not in picture.own:
+                picture.own.add(holder.queue)
+                picture.holders[holder.queue] = dict(picture.holders[holder.queue])
+            if self.holds(holder):
+                self.remove(holder)
 
     def rank(self, holder: Holder) -> float:
         """Fair-admission rank of the LocalQueue it came from; 0 where history does not count."""
