@@ -7,6 +7,7 @@ that depend on nobody (`is_plain`) take their turns in between, in the same orde
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 
+from hub.domain import partial
 from hub.domain.cohort import QuotaTree
 from hub.domain.fungibility import Mode, Search
 from hub.domain.ground import LiveGround
@@ -37,8 +38,13 @@ def is_plain(name: str, snapshot: Snapshot, profile: Profile) -> bool:
         and policy.within == NEVER
         and not (policy.by_usage and snapshot.ranks is not None)
         and not profile.rules.block_admission
-        and not profile.rules.partial
+        and not (profile.rules.partial and _may_shrink(name, snapshot))
     )
+
+
+def _may_shrink(name: str, snapshot: Snapshot) -> bool:
+    lanes = next((lanes for queue, lanes in snapshot.queues if queue.name == name), ())
+    return any(partial.may_shrink(lane.demand.pod_sets) for lane in lanes)
 
 
 class Contention(Rounds):
@@ -166,14 +172,24 @@ class Contention(Rounds):
             new or (known is not None and known.new),
         )  # fmt: skip
 
+    def _spared_until(self) -> dt.datetime | None:
+        """When the next workload has run so long that it may be preempted."""
+        least = self.rules.limits.minimum_runtime
+        if not least:
+            return None
+        started = (h.started_at for h in self.standing.all_holders() if h.started_at is not None)
+        coming = [at + least for at in started if at + least > self._instant]
+        return _EPOCH + min(coming) * _MICROSECOND if coming else None
+
     def _refusal(self, attempt: Attempt) -> Refusal:
         demand, search = attempt.who.demand, attempt.search
         assert demand is not None
         none = self.live_ground.refusals.get(attempt.who.uid)
         if none is None or search.asks is None:
             return Refusal(
-                demand.key, demand.queue, attempt.reason, attempt.message, search.shortages
-            )
+                demand.key, demand.queue, attempt.reason, attempt.message, search.shortages,
+                retry_at=self._spared_until() if attempt.outcome is Outcome.NO_CANDIDATES else None,
+            )  # fmt: skip
         return Refusal(
             demand.key, demand.queue, attempt.reason, attempt.message, search.shortages,
             none.verdicts, none.nearest, "", none.retry_at,

@@ -99,7 +99,11 @@ class Nominator:
                     replace(p, count=n) for p, n in zip(who.pod_sets, counts, strict=True)
                 )
                 found = self._at_size(who, reduced, tried, keep)
-                return found if found.victims or found.search.mode is Mode.FIT else None
+                if not found.victims and found.search.mode is not Mode.FIT:
+                    return None
+                assert found.search.assignment is not None
+                fewer = replace(found.search.assignment, reduced=reduced != who.pod_sets)
+                return found._replace(search=replace(found.search, assignment=fewer))
 
             return partial.largest(who.pod_sets, admissible) or full
         return full

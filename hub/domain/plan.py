@@ -70,10 +70,11 @@ class Assignment:
     pod_sets: tuple[PodSetAssignment, ...]
     charge: Usage
     asks: tuple[NodeAsk, ...]
+    reduced: bool = False  # partial admission: fewer pods than asked for
 
     def admission(self) -> dict[str, Any]:
         """As `workloads.admission` keeps it."""
-        return {
+        told: dict[str, Any] = {
             "podSets": [
                 {
                     "name": p.name,
@@ -84,6 +85,7 @@ class Assignment:
                 for p in self.pod_sets
             ]
         }
+        return told | {"reduced": True} if self.reduced else told
 
 
 class TermScore(NamedTuple):

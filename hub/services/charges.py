@@ -95,7 +95,9 @@ class Charges:
             pods = tuple((p.requests, ask, p.count) for p, ask in pairs)
             self._placed[key] = pods
         if len(pods) == 1:
-            pods = ((*pods[0][:2], entry.parallelism),)
+            reduced = placement.assignment.reduced
+            count = placement.assignment.pod_sets[0].count if reduced else entry.parallelism
+            pods = ((*pods[0][:2], count),)
         at = instant(now)
         self._hold(
             Holder(
@@ -169,8 +171,10 @@ class Charges:
                 self._asks.clear()
             self._asks[key] = found
         if len(found) == 1:
-            requests, ask, _ = found[0]
-            return ((requests, ask, row.parallelism),)
+            requests, ask, count = found[0]
+            admitted = orjson.loads(row.admission) if row.admission else {}
+            most = count if admitted.get("reduced") else row.parallelism
+            return ((requests, ask, min(most, row.parallelism)),)
         return found
 
     def _read_pods(self, row: Standing) -> Pods:
@@ -181,16 +185,16 @@ class Charges:
         pod_sets = self._shapes.get(shape)
         if not isinstance(pod_sets, tuple):
             return ()
-        assigned = {
-            p["name"]: set((p.get("flavors") or {}).values()) for p in admission.get("podSets", ())
-        }
+        given = admission.get("podSets", ())
+        assigned = {p["name"]: set((p.get("flavors") or {}).values()) for p in given}
+        counts = {p["name"]: p["count"] for p in given if admission.get("reduced")}
         market = Market(self._routes.flavors, {})
         found = []
         for pod_set in pod_sets:
             names = sorted(assigned.get(pod_set.name, ()))
             flavors = [self._routes.flavors[n] for n in names if n in self._routes.flavors]
             ask = market.ask(pod_set, flavors)._replace(revision=0)
-            found.append((pod_set.requests, ask, pod_set.count))
+            found.append((pod_set.requests, ask, counts.get(pod_set.name, pod_set.count)))
         return tuple(found)
 
 

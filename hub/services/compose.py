@@ -24,6 +24,7 @@ _GENERATED = frozenset(
         "batch.kubernetes.io/job-name",
     }
 )
+_EQUAL = keys.KUEUE_PREFIX + "job-completions-equal-parallelism"
 _DROPPED_ANNOTATIONS = frozenset(
     {
         "kubectl.kubernetes.io/last-applied-configuration",
@@ -65,6 +66,7 @@ def compose_job(
     queue = options.get("queue") or ""
     spec = manifest.setdefault("spec", {})
     manifest.pop("status", None)
+    given = (manifest.get("metadata") or {}).get("annotations") or {}
     manifest["metadata"] = _metadata(manifest.get("metadata") or {}, stamp, strip=not queue)
     if queue:
         manifest["metadata"]["annotations"].pop(keys.QUEUE_NAME, None)
@@ -74,6 +76,10 @@ def compose_job(
     if not spec.get("manualSelector"):
         spec.pop("selector", None)
         spec.pop("manualSelector", None)
+    if "parallelism" in options:  # admitted in part
+        spec["parallelism"] = options["parallelism"]
+        if given.get(_EQUAL) == "true":
+            spec["completions"] = options["parallelism"]
     spec["suspend"] = bool(options.get("suspend"))
     spec.setdefault("podReplacementPolicy", "Failed")
     _template(spec, options, stamp, strip=not queue)

@@ -39,6 +39,32 @@ class Scheduling:
 
 
 @dataclass(frozen=True, slots=True)
+class Queueing:
+    """How queues share: what Kueue keeps in its configuration. Off means as Kueue without it."""
+
+    fair_sharing: Literal["Off", "On"] = "Off"
+    """Borrowing queues take turns by their weighted share of the cohort; preemption by share too."""
+    fair_sharing_strategies: Literal[
+        "LessThanOrEqualToFinalShare,LessThanInitialShare",
+        "LessThanOrEqualToFinalShare",
+        "LessThanInitialShare",
+    ] = "LessThanOrEqualToFinalShare,LessThanInitialShare"
+    """Rules by which a share allows a preemption, in order."""
+    partial_admission: Literal["Off", "On"] = "Off"
+    """Jobs with annotation job-min-parallelism may start with fewer pods."""
+    max_preempted_workloads: int = 0
+    """Most workloads one preemption may displace; 0 is no limit."""
+    minimum_runtime_s: float = 0.0
+    """A workload is not preempted before it has been admitted for this long, s."""
+    victim_order: str = "LowestPriority,MostRecent"
+    """Who goes first: LowestPriority, MostRecent, Smallest, LeastWorkLost, in order."""
+    non_preemptible_queues: str = ""
+    """ClusterQueues, by comma, none of whose workloads is ever preempted."""
+    ignore_undeclared_resources: Literal["Off", "On"] = "Off"
+    """Resources for which a ClusterQueue has no quota are not counted (else such jobs wait)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Retention:
     """How long what grows is kept."""
 
@@ -81,5 +107,6 @@ class Limits:
 
     intake: Intake = field(default_factory=Intake)
     scheduling: Scheduling = field(default_factory=Scheduling)
+    queueing: Queueing = field(default_factory=Queueing)
     retention: Retention = field(default_factory=Retention)
     api: Api = field(default_factory=Api)

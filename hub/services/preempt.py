@@ -17,6 +17,13 @@ _CAUSES: Mapping[str, str] = {
 }
 
 
+def drain(unit: Unit, drained: Mapping[tuple[str, str], Sequence[str]], term: int) -> None:
+    """Take back what stopped queues admitted, by (reason, message). Raises StaleTerm."""
+    unit.require_term(term)
+    for (reason, message), uids in drained.items():
+        withdraw_jobs(unit, uids, "Pending", reason, message)
+
+
 def preempt(
     unit: Unit, evictions: Mapping[str, Sequence[Eviction]], nominations: Sequence[Nominated]
 ) -> None:

@@ -73,7 +73,7 @@ def cluster_queue_conditions(
 
 def not_enforced(spec: Mapping[str, Any]) -> list[str]:
     """Fields of a ClusterQueue that are kept but that nothing obeys yet."""
-    return [name for name in ("fairSharing", "admissionChecksStrategy") if spec.get(name)]
+    return [name for name in ("admissionChecksStrategy", "admissionScope") if spec.get(name)]
 
 
 def local_queue_conditions(spec: Mapping[str, Any], queues: Iterable[str]) -> list[Row]:

@@ -18,6 +18,7 @@ from hub.domain.selectors import LabelSelector
 KUEUE: Final = "kueue.x-k8s.io"
 FLEET: Final = "placement.kubernetes-fleet.io"
 DEFAULT_QUEUE: Final = "default"
+DRAIN: Final = "HoldAndDrain"
 KINDS: Final = (
     (KUEUE, "ResourceFlavor"),
     (KUEUE, "ClusterQueue"),

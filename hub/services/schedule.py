@@ -176,6 +176,8 @@ def injected(assignment: Assignment) -> Row:
         }
         for t in dict.fromkeys(t for p in assignment.pod_sets for t in p.tolerations)
     ]
+    if assignment.reduced:
+        options["parallelism"] = assignment.pod_sets[0].count
     if labels:
         options["node_selector"] = labels
     if tolerations:

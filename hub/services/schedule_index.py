@@ -26,7 +26,7 @@ from hub.services.charges import Charges
 from hub.services.claims import Claims
 from hub.services.demands import Demands
 from hub.services.pool_keys import PoolKeys
-from hub.services.routes import Route, Routes
+from hub.services.routes import DEFAULT_QUEUE, DRAIN, Route, Routes
 from hub.services.schedule_news import Affected, Known, News
 from hub.services.tellings import Tellings
 from hub.store.schedule import Standing
@@ -308,6 +308,23 @@ class ScheduleIndex:
             if queue is not None and queue.strict and queue.cohort:
                 queues[name] = (queue, self.waiting.movable(queue, limit, parked=True))
         return [queues[name] for name in sorted(queues)]
+
+    def drained(self) -> dict[tuple[str, str], list[str]]:
+        """Workloads admitted through queues that are held and drained, by (reason, message)."""
+        queues = {q.name for q in self.routes.queues.values() if q.stop_policy == DRAIN}
+        doors = {key for key, q in self.routes.local.items() if q.stop_policy == DRAIN}
+        found: dict[tuple[str, str], list[str]] = {}
+        if not queues and not doors:
+            return found
+        for name, holders in self._charges.holders.items():
+            for holder in holders.values():
+                door = (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
+                if holder.evicted or not (name in queues or door in doors):
+                    continue
+                kind, said = ("ClusterQueue", name) if name in queues else ("LocalQueue", door[1])
+                why = f"{kind}Stopped", f"{kind} {said} is stopped: its workloads are drained"
+                found.setdefault(why, []).append(holder.uid)
+        return found
 
     def placed(self, plan: Plan, uids: Collection[str], now: dt.datetime) -> None:
         """A plan was committed for these workloads: they wait no longer and are charged."""

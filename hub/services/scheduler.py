@@ -16,8 +16,9 @@ from hub.domain.placement import registry
 from hub.domain.plan import Plan
 from hub.domain.quota import EVERYTHING
 from hub.domain.snapshot import Profile, Snapshot
-from hub.services import pool_keys, schedule, schedule_news
+from hub.services import pool_keys, preempt, schedule, schedule_news
 from hub.services.hub import Hub
+from hub.services.queueing_rules import rules_of
 from hub.services.schedule import Prepared
 from hub.services.schedule_index import ScheduleIndex
 
@@ -36,6 +37,7 @@ class Scheduler:
         self._hub = hub
         self._term = term
         everything = hub.limits.intake.missing_namespace_selector == "Everything"
+        rules_of(hub.limits.queueing, hub.clock.now())  # what can not be read is refused at start
         self._missing_selector = EVERYTHING if everything else None
         self.index = self._new_index()
         self.loaded = False  # set False after a fault: what was decided may or may not be written
@@ -73,6 +75,10 @@ class Scheduler:
     async def turn(self) -> bool:
         """One cycle; True if there is more to do at once."""
         await self._require_keys()
+        if drained := self.index.drained():
+            await self._hub.write(preempt.drain, drained, self._term())
+            uids = frozenset(uid for those in drained.values() for uid in those)
+            await self.follow({"workloads": uids})
         limits = self._hub.limits.scheduling
         now = self._hub.clock.now()
         snapshot = self.index.snapshot(now, limits.cycle_placements)
@@ -100,6 +106,7 @@ class Scheduler:
         limits, clock = self._hub.limits.scheduling, self._hub.clock
         deadline = clock.monotonic() + limits.cycle_s
         profile = Profile(
+            rules=rules_of(self._hub.limits.queueing, clock.now()),
             filters=registry.filters(limits.suspect_after_s),
             may_go_on=lambda _: clock.monotonic() < deadline,
             max_placements=limits.cycle_placements,

@@ -1,0 +1,33 @@
+"""What an administrator set of queueing, as the rules of a cycle."""
+
+import datetime as dt
+
+from hub.domain.nomination import Rules
+from hub.domain.victims import ORDERS, Limits
+from hub.services.charges import instant
+from hub.services.limits import Queueing
+
+
+def rules_of(given: Queueing, now: dt.datetime) -> Rules:
+    """The rules of cycles at `now`. Raises ValueError for an order of victims that does not exist."""
+    order = tuple(_listed(given.victim_order))
+    unknown = set(order) - set(ORDERS)
+    if unknown:
+        raise ValueError(f"victim_order: {min(unknown)} is none of {', '.join(ORDERS)}")
+    return Rules(
+        fair=given.fair_sharing == "On",
+        strategies=tuple(_listed(given.fair_sharing_strategies)),
+        partial=given.partial_admission == "On",
+        ignore_undeclared=given.ignore_undeclared_resources == "On",
+        limits=Limits(
+            order=order,
+            budget=given.max_preempted_workloads or None,
+            minimum_runtime=round(given.minimum_runtime_s * 1e6),
+            now=instant(now),
+            protected=frozenset(_listed(given.non_preemptible_queues)),
+        ),
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
