@@ -168,6 +168,7 @@ def progressed(attempts: Iterable[Attempt]) -> bool:
     """May another round on the same picture decide anything else?"""
     return any(
         a.verdict == ADMITTED
+        or a.where is Where.PARKED  # the next in its line has its turn
         or any(not v.holder.evicted for v in a.victims if a.verdict == PREEMPTING)
         or (a.where is Where.HEAP and a.search.untried_flavors and a.verdict == PENDING)
         for a in attempts

@@ -54,15 +54,18 @@ class Running:
 
         await self.hub.db.write(run)
 
+    async def follow(self) -> None:
+        """Take in what was committed since the last look."""
+        change = self._feed.take()
+        if not self.scheduler.loaded:
+            await self.scheduler.load()
+        else:
+            await self.scheduler.follow(change.keys if change else {})
+
     async def settle(self, turns: int = 50) -> None:
         """Follow the feed and take turns until nothing changes any more."""
         for _ in range(turns):
-            change = self._feed.take()
-            keys = change.keys if change else {}
-            if not self.scheduler.loaded:
-                await self.scheduler.load()
-            else:
-                await self.scheduler.follow(keys)
+            await self.follow()
             more = await self.scheduler.turn()
             if not more and self._feed.take() is None:
                 return

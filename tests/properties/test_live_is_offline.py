@@ -1,0 +1,221 @@
+"""Live and offline are the same code: random histories through a hub, each decision compared.
+
+Before every turn of the scheduler the hub's rows are told to the offline engine as manifests; both
+decide until nothing changes, and must admit and preempt the same.
+"""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from hub.domain.requeue import Where
+from hub.domain.rounds import ADMITTED, PREEMPTING, Attempt
+from hub.domain.workload import TRANSITIONS, State
+from hub.offline import documents, scene
+from hub.offline.cycle import Engine, engine_of
+from hub.offline.settings import settings_of
+from hub.services.limits import Limits, Queueing
+from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
+from tests.scheduling.test_cohorts import a_cohort, in_cohort
+from tests.scheduling.test_preemption import a_class
+
+QUEUES = ("a", "b", "d")
+ROUNDS = 40
+policies = st.fixed_dictionaries(
+    {
+        "withinClusterQueue": st.sampled_from(
+            ["LowerPriority", "LowerOrNewerEqualPriority", "Never"]
+        ),
+        "reclaimWithinCohort": st.sampled_from(["Any", "LowerPriority", "Never"]),
+    }
+)
+queues = st.tuples(
+    *(
+        st.fixed_dictionaries(
+            {
+                "nominal": st.integers(1, 4).map(str),
+                "cohort": st.sampled_from(["left", "left", "right", ""]),
+                "preemption": policies,
+                "strict": st.booleans(),
+                "borrow": st.sampled_from([None, "0", "2"]),
+                "lend": st.sampled_from([None, "1"]),
+            }
+        )
+        for _ in QUEUES
+    )
+)
+submissions = st.tuples(
+    st.just("submit"), st.sampled_from(QUEUES), st.integers(1, 4), st.sampled_from(["", "high"])
+)
+reports = st.tuples(
+    st.sampled_from(["finish", "gone", "gone"]), st.just(""), st.integers(0, 9), st.just("")
+)
+turn = ("turn", "", 0, "")
+steps = st.lists(
+    st.tuples(st.lists(submissions, min_size=2, max_size=5), st.lists(reports, max_size=3)).map(
+        lambda both: [*both[0], turn, *both[1], turn]
+    ),
+    min_size=2,
+    max_size=4,
+).map(lambda parts: [step for part in parts for step in part])
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(queues, steps, st.booleans())
+def test_hub_and_simulator_decide_alike(
+    declared: tuple[dict[str, Any], ...], history: list[tuple[str, str, int, str]], fair: bool
+) -> None:
+    """After any history, what a turn of the hub admits and preempts is what the simulator does."""
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_play(Path(folder), declared, history, fair=fair))
+
+
+async def _play(
+    folder: Path,
+    declared: tuple[dict[str, Any], ...],
+    history: list[tuple[str, str, int, str]],
+    *,
+    fair: bool,
+) -> None:
+    limits = Limits(queueing=Queueing(fair_sharing="On" if fair else "Off"))
+    rules = [a_cohort("root"), a_cohort("left", parent="root"), a_cohort("right", parent="root")]
+    rules += [a_class("high", 100)]
+    for name, given_ in zip(QUEUES, declared, strict=True):
+        limits_of: dict[str, Any] = (
+            {} if given_["cohort"] else {"borrow": None, "lend": None}
+        )  # only in cohorts
+        rules += in_cohort(name, **(given_ | limits_of))
+    async with running(folder, limits) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="1000"))
+        await hub.apply(*rules)
+        uids: list[str] = []
+        for what, queue, number, priority in [*history, ("turn", "", 0, "")]:
+            if what == "submit":
+                labels = {"cpu": str(number)}
+                if priority:
+                    labels["kueue.x-k8s.io/priority-class"] = priority
+                job = a_job(
+                    f"j{len(uids)}", queue=queue, requests={"cpu": str(number)}, labels=labels
+                )
+                uids += await hub.apply(job)
+                hub.clock.advance(1)
+            elif what == "turn":
+                await _compare(hub, rules, uids, fair=fair)
+            elif uids:
+                await _move(hub, what, uids[number % len(uids)])
+        await _compare(hub, rules, uids, fair=fair)
+
+
+async def _move(hub: Running, what: str, uid: str) -> None:
+    """An agent's report: it finished, or nothing of a withdrawn one is left."""
+    state = State((await hub.job(uid))["state"])
+    move = "succeed" if what == "finish" else "requeue"
+    if state is State.WITHDRAWING or (what == "finish" and state in TRANSITIONS["succeed"][0]):
+        await hub.transition(move, uid)
+        hub.clock.advance(1)
+
+
+async def _compare(
+    hub: Running, rules: list[dict[str, Any]], uids: list[str], *, fair: bool
+) -> None:
+    before = {row["uid"]: row for row in await hub.jobs(uids)}
+    engine = _engine(rules, list(before.values()), hub, fair=fair)
+    await hub.follow()
+    hub.scheduler.index.waiting.wake()  # who is woken by what is another rule
+    await hub.scheduler.turn()
+    after = {row["uid"]: row for row in await hub.jobs(uids)}
+    admitted, victims = _outcome(engine, hub)
+    told = {
+        uid
+        for uid, row in after.items()
+        if row["state"] == "Placed" and before[uid]["epoch"] < row["epoch"]
+    }
+    withdrawn = {
+        uid
+        for uid, row in after.items()
+        if row["reason"] == "Preempted" and before[uid]["reason"] != "Preempted"
+    }
+    assert (told | (admitted & withdrawn), withdrawn) == (admitted, victims), (before, after)
+    for uid in told - withdrawn:  # their agents are told, so that they go gracefully
+        for move in ("offer", "apply", "start"):
+            await hub.transition(move, uid)
+        hub.clock.advance(1)
+    await hub.follow()
+
+
+def _outcome(engine: Engine, hub: Running) -> tuple[set[str], set[str]]:
+    admitted: set[str] = set()
+    victims: set[str] = set()
+    now = documents.read_instant(hub.clock.now().isoformat())
+    for _ in range(ROUNDS):
+        attempts: list[Attempt] = engine.round(now)
+        for attempt in attempts:
+            if attempt.verdict == ADMITTED:
+                admitted.add(attempt.who.uid)
+            elif attempt.verdict == PREEMPTING:
+                victims |= {v.holder.uid for v in attempt.victims if not v.holder.evicted}
+    return admitted, victims
+
+
+def _engine(
+    rules: list[dict[str, Any]], rows: list[dict[str, Any]], hub: Running, *, fair: bool
+) -> Engine:
+    listed = [*rules, *(_workload(row) for row in rows if row["finished_at"] is None)]
+    read = [documents.read_document("hub", n, m) for n, m in enumerate(listed, start=1)]
+    now = documents.read_instant(hub.clock.now().isoformat())
+    engine = engine_of(scene.build(read, settings_of({"fairSharing": {"enable": fair}}), now))
+    for line in engine.lines.values():  # manifests do not say who was sticky
+        waiting = []
+        while who := line.pop():
+            waiting.append(who)
+        for who in waiting:
+            sticky = who.uid in hub.scheduler.index.claims and not line.queue.strict
+            line.put_back(who, Where.HEAP, sticky=sticky)
+    return engine
+
+
+def _workload(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the hub as Kueue would show it; the queue's label tells the amount that was asked."""
+    holds = row["admission"] is not None
+    conditions = [{"type": "Evicted", "status": "True", "reason": "Preempted"}]
+    if row["state"] != "Withdrawing":
+        conditions = []
+    status: dict[str, Any] = {"conditions": conditions}
+    if holds:
+        since = row["placed_at"].isoformat()
+        for kind in ("QuotaReserved", "Admitted"):
+            conditions.append({"type": kind, "status": "True", "lastTransitionTime": since})
+        (assigned,) = row["admission"]["podSets"]
+        status["admission"] = {
+            "clusterQueue": row["cluster_queue"],
+            "podSetAssignments": [
+                {
+                    "name": assigned["name"],
+                    "count": assigned["count"],
+                    "flavors": assigned["flavors"],
+                    "resourceUsage": {r: f"{a}m" for r, a in assigned["usage"].items()},
+                }
+            ],
+        }
+    container = {"name": "c", "resources": {"requests": {"cpu": row["labels"]["cpu"]}}}
+    return {
+        "apiVersion": KUEUE,
+        "kind": "Workload",
+        "metadata": {
+            "name": row["name"],
+            "namespace": row["namespace"],
+            "uid": row["uid"],
+            "creationTimestamp": row["queued_at"].isoformat(),
+        },
+        "spec": {
+            "queueName": row["queue"],
+            "priority": row["priority"],
+            "podSets": [
+                {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
+            ],
+        },
+        "status": status,
+    }
