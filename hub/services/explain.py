@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from hub.domain.plan import Reason
 from hub.domain.workload import State
+from hub.services import preemptable
 from hub.services.schedule import refusal_view
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.views import stamp
@@ -59,6 +60,7 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "admission": row["admission"],
         "decision": row["scores"] if row["epoch"] else None,
         "setAside": row["set_aside"] or {},
+        "nomination": row["nomination"],
         "timeline": _timeline(unit, row),
     }
     if row["state"] == State.PENDING:
@@ -78,7 +80,14 @@ def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
     lane = index.waiting.find(row["uid"])
     if lane is None:
         return {}
-    found: Row = {"clusterQueue": lane.demand.queue, "position": _position(index, row["uid"])}
+    found: Row = {
+        "clusterQueue": lane.demand.queue,
+        "position": _position(index, row["uid"]),
+        "quota": preemptable.quota_of(index, lane),
+        "preemption": preemptable.outlook(unit, index, lane),
+    }
+    if row["uid"] in index.claims:
+        return found  # its row says for whom it waits
     if lane.refusal is not None:
         view = refusal_view(lane.refusal)
     else:

@@ -20,6 +20,8 @@ from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue
 from hub.domain.selectors import LabelSelector
 from hub.domain.snapshot import Nomination, Snapshot
+from hub.domain.standing import Holder
+from hub.domain.victims import Limits
 from hub.domain.waiting import Waiting
 from hub.domain.workload import CHARGED, State
 from hub.services.charges import Charges
@@ -64,7 +66,13 @@ class ScheduleIndex:
         self.ledger = self._charges.ledger
         self.members = self._charges.members
         self.claims = Claims(self._charges)
+        self.limits = Limits()  # of preemption, as the administrator set them
         self._freed: set[str] = set()  # queues whose quota was released since the last cycle
+
+    @property
+    def holders(self) -> Mapping[str, Mapping[str, Holder]]:
+        """Who holds quota, by queue and uid."""
+        return self._charges.holders
 
     def known(self) -> Known:
         """What need not be read again."""

@@ -81,6 +81,7 @@ class Scheduler:
             await self.follow({"workloads": uids})
         limits = self._hub.limits.scheduling
         now = self._hub.clock.now()
+        self.index.limits = rules_of(self._hub.limits.queueing, now).limits
         snapshot = self.index.snapshot(now, limits.cycle_placements)
         plan, prepared = Plan((), ()), Prepared()
         if snapshot is not None:

@@ -1,0 +1,90 @@
+"""What preemption could do for a waiting workload: who might go for it, and why others may not."""
+
+from collections import Counter
+from typing import Any, Final
+
+from hub.domain.queue_policy import NEVER
+from hub.domain.standing import Contender, Holder, Standing
+from hub.domain.victims import Contest
+from hub.domain.waiting import WaitingLane
+from hub.services import quotas
+from hub.services.schedule_index import ScheduleIndex
+from hub.store import workloads
+from hub.store.unit import Unit
+
+MOST: Final = 10  # candidates named
+Row = dict[str, Any]
+
+
+def quota_of(index: ScheduleIndex, lane: WaitingLane) -> list[Row]:
+    """What the queue of a lane has of all that it may use: nominal, used, borrowed, available."""
+    tree = index.ledger.tree
+    node = tree.queues.get(lane.demand.queue)
+    return [] if node is None else [quotas.quota_view(tree, node, of) for of in node.quotas]
+
+
+def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
+    """Candidates for the head of a lane that lacks quota, and how many others are spared for which reason.
+
+    None where quota is not what it lacks.
+    """
+    refusal = lane.refusal
+    queue = lane.demand.queue
+    if refusal is None or not refusal.shortages or queue not in index.ledger.tree.queues:
+        return None
+    standing = Standing(
+        index.ledger.tree, index.routes.queues, index.routes.queue_policies, held=index.holders
+    )
+    entry = lane.first(1)[0]
+    who = Contender(
+        entry.uid, entry.namespace, "", queue, lane.demand.pod_sets,
+        lane.demand.priority, entry.queued_at,
+    )  # fmt: skip
+    contested = frozenset(s.of for s in refusal.shortages)
+    contest = Contest(standing, who, {}, contested, index.limits)
+    root = contest.node.root()
+    spared: Counter[str] = Counter()
+    candidates: list[Holder] = []
+    for node in [root] if root.is_queue else list(root.queues()):
+        for holder in standing.holders(node.name):
+            if not holder.uses(contested):
+                continue
+            why = _spared(contest, holder)
+            if why:
+                spared[why] += 1
+            else:
+                candidates.append(holder)
+    named = contest.sorted(candidates)[:MOST]
+    rows = workloads.get_many(unit, [h.uid for h in named])
+    return {
+        "candidates": [
+            {
+                "namespace": h.namespace,
+                "name": rows[h.uid]["name"] if h.uid in rows else h.uid,
+                "clusterQueue": h.queue,
+                "priority": h.priority,
+                "cluster": h.cluster,
+            }
+            for h in named
+        ],
+        "candidatesTotal": len(candidates),
+        "spared": [{"reason": why, "count": count} for why, count in sorted(spared.items())],
+    }
+
+
+def _spared(contest: Contest, holder: Holder) -> str:
+    """Why a holder is no candidate; "" where it is one."""
+    own = holder.queue == contest.who.queue
+    field = "withinClusterQueue" if own else "reclaimWithinCohort"
+    policy = contest.policy.within if own else contest.policy.reclaim
+    if policy == NEVER:
+        return f"{field} of {contest.who.queue} is Never"
+    if not own and contest.standing.tree.within(
+        contest.standing.node(holder.queue), contest.contested
+    ):
+        return f"ClusterQueue {holder.queue} uses no more than its own quota"
+    if contest.may_take(holder, "Any"):
+        if contest.may_take(holder, policy):
+            return ""
+        return f"{field} is {policy}: its priority is not below {contest.who.priority}"
+    return "its queue is never preempted, or it has not run for the minimum time"
