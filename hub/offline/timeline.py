@@ -60,7 +60,7 @@ class Preemption:
     uid: str
     queue: str
     reason: str
-    by: str  # ClusterQueue of the preemptor
+    by: str  # uid of the preemptor
     ran: int
 
 
@@ -184,7 +184,7 @@ class Timeline:
         before: list[tuple[str, str]] = []
         for _ in range(MOST_ROUNDS):
             self._wake()
-            attempts = self.engine.round(self.scene.now + at)
+            attempts = self.play_round(self.scene.now + at)
             self.history.rounds += bool(attempts)
             moved = [self._note(at, attempt) for attempt in attempts]
             now = [(a.who.uid, a.verdict) for a in attempts]
@@ -192,6 +192,10 @@ class Timeline:
                 break
             before = now
         self._observe(at)
+
+    def play_round(self, now: int) -> list[Attempt]:
+        """One round of the engine."""
+        return self.engine.round(now)
 
     def _wake(self) -> None:
         for tree in self._woken:
@@ -218,7 +222,7 @@ class Timeline:
             return False
         new = [v for v in attempt.victims if not v.holder.evicted]
         for victim in new:
-            self._evict(at, victim.holder.uid, victim.cause.value, attempt.who.queue)
+            self._evict(at, victim.holder.uid, victim.cause.value, attempt.who.uid)
         return bool(new)
 
     def _admit(self, at: int, attempt: Attempt, life: Life | None) -> None:
