@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
-from hub.api import apply, batch, changes, clusters, fleet, health, jobs, objects
+from hub.api import apply, batch, changes, clusters, fleet, health, jobs, objects, tokens
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
 from hub.api.policy import PUBLIC, allow, new_router, policy_of
@@ -25,6 +25,7 @@ ROUTERS: Final = (
     health.router,
     apply.router,
     objects.router,
+    tokens.router,
     clusters.router,
     fleet.router,
     changes.router,

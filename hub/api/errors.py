@@ -34,7 +34,6 @@ STATUS: Final[Mapping[str, int]] = {
     "ClusterAlreadyJoined": 409,
     "ClusterIdentityChanged": 409,
     "ClusterNotEmpty": 409,
-    "Contradiction": 409,
     "DigestMismatch": 409,
     "FutureEpoch": 409,
     "HubRolledBack": 409,
