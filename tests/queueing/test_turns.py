@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.queueing.scenes import Q, a_flavor, a_holder, a_queue, a_workload, play, pods
+from tests.queueing.scenes import Played, Q, a_flavor, a_holder, a_queue, a_workload, play, pods
 
 _TWO = [a_flavor("f1"), a_flavor("f2")]
 
 
-def _a_race(rounds: int) -> tuple:
+def _a_race(rounds: int) -> Played:
     """x reserves what it may not take back; a, which borrows, loses the race for flavor f1."""
     return play(
         _TWO,
