@@ -58,7 +58,7 @@ class _Compiled:
     def rows(self, conn: Connection, keys: Any, bound: dict[str, Any]) -> list[Row]:
         given = {**self._constants, **bound, spelled.KEYS: keys}
         result = conn.exec_driver_sql(self._sql, tuple(given[name] for name in self._names))
-        found: list[Row] = result.cursor.fetchall()
+        found = list(result.cursor.fetchall())
         result.close()
         if not self._converts:
             return found
