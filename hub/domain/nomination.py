@@ -78,6 +78,7 @@ class Nominator:
         self._market = market
         self._rules = rules
         self._ground = ground
+        self._foreseen: tuple[Usage, list[Victim]] = {}, []  # the last answer of `_foresee`
         self._trees: dict[int, tuple[Node, ...]] = {}
         self.now = rules.limits.now
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
@@ -186,8 +187,9 @@ class Nominator:
         if found.assignment is None or found.mode is Mode.FIT:
             return Nominee(found)
         assignment = found.assignment
-        if found.mode is Mode.NO_CANDIDATES and len(assignment.charge) == 1:
-            return Nominee(found)  # that was asked of the same request a moment ago
+        usage, foreseen = self._foreseen
+        if assignment.charge == usage and (self._ground is None or not foreseen):
+            return Nominee(found, tuple(foreseen))  # asked of the same request a moment ago
         victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
         return Nominee(found, tuple(victims))
 
@@ -223,6 +225,7 @@ class Nominator:
         victims: list[Victim] = []
         if amount <= tree.available(node, of) + self._most_gained(who, of):
             victims = self._victims(who, {of: amount}, frozenset({of}))
+        self._foreseen = {of: amount}, victims
         if not victims:
             return Outlook(Mode.NO_CANDIDATES, tree.level(node, of, amount)[0])
         with self._standing.without([v.holder for v in victims]):

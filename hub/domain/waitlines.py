@@ -23,24 +23,29 @@ class _Lane:
     none has a turn.
     """
 
-    __slots__ = ("entries", "local_queue", "refused")
+    __slots__ = ("entries", "last", "local_queue", "refused")
 
     def __init__(self, local_queue: str) -> None:
         self.entries: list[tuple[_Key, Contender]] = []
         self.local_queue = local_queue
         self.refused: object = None
+        self.last: object = None  # what was refused before the last wake
 
 
 class Waitline:
     """One ClusterQueue's heap and park. `ranks` is None where history does not count."""
 
     __slots__ = (
-        "_heads", "_lanes", "_shapes", "_sticky", "_waiting", "parked", "queue", "ranks"
+        "_heads", "_lanes", "_shapes", "_sticky", "_waiting", "may_change", "parked", "queue",
+        "ranks",
     )  # fmt: skip
 
     def __init__(self, queue: ClusterQueue, ranks: Mapping[str, float] | None = None) -> None:
         self.queue = queue
         self.ranks = ranks
+        self.may_change: Callable[[object], bool] | None = (
+            None  # of what was refused; None: always
+        )
         self.parked: dict[str, Contender] = {}  # one by one
         self._sticky: set[str] = set()
         self._lanes: dict[_Class, _Lane] = {}
@@ -85,17 +90,23 @@ class Waitline:
         self._waiting -= 1
 
     def pop(self) -> Contender | None:
-        """Take the head, if there is one."""
+        """Take the head, if there is one. Whom the same would be refused again has no turn."""
+        while (of := self._next()) is not None:
+            lane = self._lanes[of]
+            if lane.last is None or self.may_change is None or self.may_change(lane.last):
+                return self._take(of)
+            lane.refused = lane.last
+        return None
+
+    def _next(self) -> _Class | None:
         if self.ranks is None:
             while self._heads:
                 key, of = heapq.heappop(self._heads)
                 if self._is_head(key, of):
-                    return self._take(of)
+                    return of
             return None
         self._heads = [head for head in set(self._heads) if self._is_head(*head)]
-        if not self._heads:
-            return None
-        return self._take(min(self._heads, key=self._ranked)[1])
+        return min(self._heads, key=self._ranked)[1] if self._heads else None
 
     def _take(self, of: _Class) -> Contender:
         _, who = heapq.heappop(self._lanes[of].entries)
@@ -135,7 +146,7 @@ class Waitline:
         if self.parked.pop(who.uid, None) is not None:
             heapq.heappush(lane.entries, (self._key(who), who))
 
-    def wake(self, may_change: Callable[[object], bool] | None = None) -> None:
+    def wake(self) -> None:
         """Something changed in the cohort's tree: the turn of the parked may come again.
 
         What was refused to equals stays refused where `may_change` says that it is as it was.
@@ -143,8 +154,10 @@ class Waitline:
         for of, lane in list(self._lanes.items()):
             if not lane.entries:
                 del self._lanes[of]
-            elif lane.refused is not None and (may_change is None or may_change(lane.refused)):
-                lane.refused = None
+            elif lane.refused is not None and (
+                self.may_change is None or self.may_change(lane.refused)
+            ):
+                lane.refused, lane.last = None, lane.refused
                 self._show(of)
         woken, self.parked = self.parked, {}
         for who in woken.values():

@@ -87,6 +87,8 @@ class Timeline:
         self._counter = itertools.count()
         self._events: list[tuple[int, Event, int, object]] = []
         self._trees = _trees(self.engine)
+        for line in self.engine.lines.values():
+            line.may_change = self._may_change
         self._woken: set[int] = set()
         self._changed: set[str] = set()
         self._sampled = 0
@@ -200,7 +202,7 @@ class Timeline:
     def _wake(self) -> None:
         for tree in self._woken:
             for name in self._members(tree):
-                self.engine.lines[name].wake(self._may_change)
+                self.engine.lines[name].wake()
         self._woken.clear()
 
     def _may_change(self, refused: object) -> bool:
