@@ -123,8 +123,7 @@ def _view(
     now: dt.datetime,
     limits: Limits,
 ) -> Row:
-    told = None if capacity is None else orjson.loads(capacity[0])
-    cluster = cluster_from_rows(row, told)
+    told, cluster = _reported(row, capacity)
     state = state_of(row, now, limits.scheduling.suspect_after_s)
     return {
         "name": row["name"],
@@ -152,6 +151,15 @@ def _view(
         "heartbeatAt": stamp(row["heartbeat_at"]),
         "capacityAt": None if capacity is None else stamp(capacity[1]),
     }
+
+
+def _reported(row: Row, capacity: tuple[bytes, dt.datetime] | None) -> tuple[Row | None, Cluster]:
+    """What the agent reported, and the cluster as it follows; without a report if it is unusable."""
+    try:
+        told = None if capacity is None else orjson.loads(capacity[0])
+        return told, cluster_from_rows(row, told)
+    except Exception:  # noqa: BLE001 - one report must not hide the others; the next one replaces it
+        return None, cluster_from_rows(row, None)
 
 
 def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Row:

@@ -22,7 +22,7 @@ def list_queues(unit: Unit) -> Row:
     doors = objects.list_kind(unit, KUEUE, "LocalQueue")
     return {
         "items": [
-            _cluster_queue(row, doors, waiting, tree)
+            _listed(row, doors, waiting, tree)
             for row in objects.list_kind(unit, KUEUE, "ClusterQueue")
         ],
         "cohorts": [quotas.cohort_view(tree, node) for _, node in sorted(tree.cohorts.items())],
@@ -44,6 +44,28 @@ def get_local_queue(unit: Unit, namespace: str, name: str) -> Row:
     if row is None:
         raise Rejected("NotFound", f"there is no LocalQueue {namespace[:64]}/{name[:64]}")
     return {"kind": "LocalQueue", **_local_queue(row, _waiting(unit))}
+
+
+def _listed(row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree) -> Row:
+    """A queue among others: one that can not be read says so and hides nobody."""
+    try:
+        return _cluster_queue(row, doors, waiting, tree)
+    except Exception as fault:  # noqa: BLE001 - whatever is wrong with it, the others are shown
+        return {
+            "kind": "ClusterQueue",
+            "name": row["name"],
+            "origin": row["origin"],
+            "strategy": "",
+            "cohort": "",
+            "stopPolicy": "",
+            "pending": 0,
+            "admitted": 0,
+            "quotas": [],
+            "localQueues": [],
+            "notEnforced": [],
+            "conditions": [],
+            "error": f"it can not be read: {fault!r}; apply it again",
+        }
 
 
 def _cluster_queue(row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree) -> Row:
