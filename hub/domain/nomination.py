@@ -79,7 +79,7 @@ class Nominator:
         self._rules = rules
         self._ground = ground
         self._foreseen: tuple[Usage, list[Victim]] = {}, []  # the last answer of `_foresee`
-        self._trees: dict[int, tuple[Node, ...]] = {}
+        self._around: dict[tuple[int, FlavorResource], tuple[tuple[Node, int], ...]] = {}
         self.now = rules.limits.now
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
 
@@ -124,9 +124,9 @@ class Nominator:
         policy = standing.policies[who.queue]
         if found.mode is Mode.NO_CANDIDATES and policy.reclaim != "Any":
             return True  # its turn also keeps capacity from borrowers
-        return any(
-            s.asked <= standing.tree.available(node, s.of) + self._most_gained(who, s.of)
-            for s in short
+        missing = [(s.of, s.asked - standing.tree.available(node, s.of)) for s in short]
+        return any(lack <= 0 for _, lack in missing) or any(
+            lack <= self._most_gained(who, of) for of, lack in missing
         )
 
     def _most_gained(self, who: Contender, of: FlavorResource) -> int:
@@ -141,9 +141,10 @@ class Nominator:
         if policy.reclaim == NEVER or node.parent is None:
             return gained
         below = who.priority if policy.reclaim == "LowerPriority" else None
-        for queue in self._tree_of(node):
-            beyond = standing.tree.used_of(queue, of) - queue.nominal(of)
-            if queue is not node and (beyond > 0 or fair):
+        used = standing.tree.used
+        for queue, nominal in self._quotas_around(node, of):
+            beyond = used[queue.index].get(of, 0) - nominal
+            if (beyond > 0 or fair) and queue is not node:
                 total, largest = self._held(queue.name, of, below)
                 gained += total if fair else min(total, beyond + largest)
         return gained
@@ -162,12 +163,14 @@ class Nominator:
             largest = max(largest, amount)
         return total, largest
 
-    def _tree_of(self, node: Node) -> tuple[Node, ...]:
-        """All queues of a tree."""
+    def _quotas_around(self, node: Node, of: FlavorResource) -> tuple[tuple[Node, int], ...]:
+        """All queues of a tree with their nominal quota."""
         root = node.root()
-        if root.index not in self._trees:
-            self._trees[root.index] = tuple(root.queues())
-        return self._trees[root.index]
+        known = self._around.get((root.index, of))
+        if known is None:
+            known = tuple((queue, queue.nominal(of)) for queue in root.queues())
+            self._around[root.index, of] = known
+        return known
 
     def _limits(self) -> Limits:
         limits = self._rules.limits

@@ -149,14 +149,12 @@ class Waitline:
     def wake(self) -> None:
         """Something changed in the cohort's tree: the turn of the parked may come again.
 
-        What was refused to equals stays refused where `may_change` says that it is as it was.
+        Where `may_change` says that a refusal is as it was, that turn is spared them once more.
         """
         for of, lane in list(self._lanes.items()):
             if not lane.entries:
                 del self._lanes[of]
-            elif lane.refused is not None and (
-                self.may_change is None or self.may_change(lane.refused)
-            ):
+            elif lane.refused is not None:
                 lane.refused, lane.last = None, lane.refused
                 self._show(of)
         woken, self.parked = self.parked, {}
