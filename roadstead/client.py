@@ -96,6 +96,10 @@ class Client:
         """Stop a job wherever it is; it ends Cancelled once it is certain that nothing runs."""
         return self._object("POST", f"{self._by_uid(name)}/cancel", repeatable=True)
 
+    def delete_job(self, name: str) -> Json:
+        """Stop a job wherever it is and free its name; its history is kept for a while."""
+        return self._object("DELETE", self._by_uid(name), repeatable=True)
+
     def wait(self, name: str, *, timeout_s: float | None = None, every_s: float = 0.5) -> Json:
         """Return the job once it has ended. Raises TimedOut after `timeout_s`; the job goes on."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -161,6 +165,19 @@ class Client:
         """Stop (or allow again) new work on a member; what runs there goes on."""
         verb = "cordon" if on else "uncordon"
         return self._object("POST", f"/v1/clusters/{_part(name)}/{verb}", repeatable=True)
+
+    def tokens(self) -> list[Json]:
+        """Who holds a token: role and name."""
+        return self._items("GET", "/v1/tokens")
+
+    def issue_token(self, name: str, role: str = "viewer") -> Json:
+        """A token for a person, shown this once; an earlier one of that role and name ends."""
+        body, _ = _body({"role": role, "name": name})
+        return self._object("POST", "/v1/tokens", body=body)
+
+    def revoke_token(self, name: str, role: str = "viewer") -> Json:
+        """End a person's token."""
+        return self._object("DELETE", f"/v1/tokens/{_part(role)}/{_part(name)}", repeatable=True)
 
     def placements(self) -> list[Json]:
         """Every placement with what it selected and where it put it."""

@@ -1,4 +1,4 @@
-"""`roadstead jobs`: list, show and cancel."""
+"""`roadstead jobs`: list, show, cancel and delete."""
 
 from typing import Any
 
@@ -111,6 +111,20 @@ def cancel(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
         dump({"items": cancelled}, output)
 
 
+@jobs.command("delete")
+@click.argument("names", metavar="JOB...", nargs=-1, required=True)
+@click.pass_context
+def delete(ctx: click.Context, names: tuple[str, ...]) -> None:
+    """Stop jobs wherever they are, and free their names.
+
+    Their history is kept for a while.
+    """
+    with client(ctx) as hub:
+        for name in names:
+            job = hub.delete_job(name)
+            click.echo(f"{job['namespace']}/{job['name']} {_deleted(job)}")
+
+
 def _as_text(job: dict[str, Any]) -> str:
     lines = [
         f"{job['namespace']}/{job['name']}",
@@ -141,6 +155,12 @@ def _cancelled(job: dict[str, Any]) -> str:
         return f"had ended already: {job['state']}"
     where = f" from {job['cluster']}" if job["state"] == "Withdrawing" else ""
     return f"{job['state']}{where}"
+
+
+def _deleted(job: dict[str, Any]) -> str:
+    if job["state"] == "Withdrawing":
+        return f"is being withdrawn from {job['cluster']}, then its name is free"
+    return "is deleted; its name is free"
 
 
 def _queue(job: dict[str, Any]) -> str:

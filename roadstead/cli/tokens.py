@@ -1,0 +1,78 @@
+"""`roadstead tokens`: who may come in."""
+
+from typing import Any
+
+import click
+
+from roadstead.cli.output import (
+    Column,
+    age,
+    answer_option,
+    client,
+    dump,
+    output_option,
+    show_list,
+)
+
+COLUMNS = [
+    Column("ROLE", lambda t: t["role"]),
+    Column("NAME", lambda t: t["name"], shrinks=True),
+    Column("AGE", lambda t: age(t["createdAt"])),
+]
+_role = click.option(
+    "--role",
+    type=click.Choice(["viewer", "administrator"]),
+    default="viewer",
+    show_default=True,
+    help="Viewers look, administrators do everything.",
+)
+
+
+@click.group()
+def tokens() -> None:
+    """Tokens of people. Agents get theirs by joining."""
+
+
+@tokens.command("ls")
+@output_option
+@click.pass_context
+def list_tokens(ctx: click.Context, output: str) -> None:
+    """List who holds a token; the tokens themselves are not kept."""
+    with client(ctx) as hub:
+        show_list(hub.tokens, COLUMNS, output, watch=False, empty="No tokens.")
+
+
+@tokens.command("issue")
+@click.argument("name")
+@_role
+@answer_option
+@click.pass_context
+def issue(ctx: click.Context, name: str, role: str, output: str) -> None:
+    """Print a new token for NAME, once.
+
+    An earlier one of the same role and name ends.
+
+    The token alone goes to standard output, so that it can be redirected to a file.
+    """
+    with client(ctx) as hub:
+        made = hub.issue_token(name, role)
+    _show(made, output)
+
+
+@tokens.command("revoke")
+@click.argument("name")
+@_role
+@click.pass_context
+def revoke(ctx: click.Context, name: str, role: str) -> None:
+    """End the token of NAME."""
+    with client(ctx) as hub:
+        hub.revoke_token(name, role)
+    click.echo(f"{role} {name} has no token any more")
+
+
+def _show(made: dict[str, Any], output: str) -> None:
+    if output != "text":
+        dump(made, output)
+        return
+    click.echo(f"Token of {made['role']} {made['name']}, shown this once:", err=True)
+    click.echo(made["token"])

@@ -1,0 +1,32 @@
+"""People's tokens and names of jobs: given, listed, taken back."""
+
+from tests.cli.build import a_job, text
+
+
+def test_a_token_goes_to_standard_output_alone(hub):
+    """`tokens issue` can be redirected to a file; the person is listed, and may look."""
+    issued = hub.run("tokens", "issue", "ana")
+    assert (issued.code, len(issued.lines)) == (0, 1)
+    listed = hub.run("tokens", "ls").lines
+    assert listed[0].split() == ["ROLE", "NAME", "AGE"]
+    assert [line.split()[:2] for line in listed[1:]] == [
+        ["administrator", "admin"],
+        ["viewer", "ana"],
+    ]
+    assert hub.run("--token", issued.lines[0], "jobs", "ls").code == 0
+    assert hub.run("--token", issued.lines[0], "tokens", "ls").code == 4
+    assert hub.run("tokens", "revoke", "ana").lines == ["viewer ana has no token any more"]
+    assert hub.run("tokens", "revoke", "ana").code == 3
+
+
+def test_a_deleted_job_frees_its_name(hub, tmp_path):
+    """A job that waits is deleted at once, and another may have its name."""
+    file = tmp_path / "job.yaml"
+    file.write_text(text(a_job("again")))
+    assert hub.run("submit", str(file)).code == 0
+    assert hub.run("submit", str(file)).code == 3
+    assert hub.run("jobs", "delete", "team-a/again").lines == [
+        "team-a/again is deleted; its name is free"
+    ]
+    assert hub.run("submit", str(file)).code == 0
+    assert hub.run("jobs", "delete", "team-a/again").code == 0
