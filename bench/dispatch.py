@@ -7,13 +7,17 @@ and pods; the hub's SQLite commits with synchronous=FULL.
 """
 
 import argparse
+import concurrent.futures
 import datetime as dt
+import itertools
 import json
 import statistics
+import threading
 import time
 from collections.abc import Iterator
 
 from bench.local_fleet import LocalFleet, equal_members, fleet, machine
+from roadstead import Client
 
 _CHUNK = 1000
 
@@ -47,27 +51,41 @@ def run(args: argparse.Namespace, rate: float | None) -> dict:
         began = time.monotonic()
         before = local.cpu_by_part()
         with local.client() as hub:
-            submit(hub, args, rate, began)
+            if rate is None:
+                for chunk in chunks(args, _CHUNK):
+                    submit(hub, chunk)
+            else:
+                submit_evenly(local, args, rate, began)
             submitted_s = time.monotonic() - began
             jobs = until_ended(hub, args.jobs)
         return report(local, jobs, before, submitted_s, rate)
 
 
-def submit(hub, args: argparse.Namespace, rate: float | None, began: float) -> None:
-    chunk: list[dict] = []
-    size = _CHUNK if rate is None else max(1, min(_CHUNK, round(rate / 10)))
-    sent = 0
-    for manifest in manifests(args.jobs, args.run_seconds):
-        chunk.append(manifest)
-        if len(chunk) < size and sent + len(chunk) < args.jobs:
-            continue
-        if rate is not None:
-            time.sleep(max(0.0, began + sent / rate - time.monotonic()))
-        for result in hub.submit_many(chunk):
-            if result.get("code"):
-                raise SystemExit(f"refused: {result}")
-        sent += len(chunk)
-        chunk = []
+def chunks(args: argparse.Namespace, size: int) -> Iterator[list[dict]]:
+    left = manifests(args.jobs, args.run_seconds)
+    while chunk := list(itertools.islice(left, size)):
+        yield chunk
+
+
+def submit(hub: Client, chunk: list[dict]) -> None:
+    for result in hub.submit_many(chunk):
+        if result.get("code"):
+            raise SystemExit(f"refused: {result}")
+
+
+def submit_evenly(local: LocalFleet, args: argparse.Namespace, rate: float, began: float) -> None:
+    """An open load: ten chunks a second at their times, whether or not earlier ones are answered."""
+    size = max(1, round(rate / 10))
+    clients = threading.local()
+
+    def send(number: int, chunk: list[dict]) -> None:
+        if not hasattr(clients, "hub"):
+            clients.hub = local.client()
+        time.sleep(max(0.0, began + number * size / rate - time.monotonic()))
+        submit(clients.hub, chunk)
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(send, itertools.count(), chunks(args, size)))
 
 
 def until_ended(hub, count: int) -> list[dict]:
