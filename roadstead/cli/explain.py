@@ -27,6 +27,14 @@ _VERDICTS = [
     Column("RULE", lambda c: c.get("rule") or c.get("reason")),
     Column("BECAUSE", lambda c: c.get("message") or c.get("reason"), wraps=True),
 ]
+_QUOTAS = [
+    Column("FLAVOR", lambda q: q["flavor"]),
+    Column("RESOURCE", lambda q: q["resource"]),
+    Column("NOMINAL", lambda q: q["nominal"]),
+    Column("USED", lambda q: q["used"]),
+    Column("BORROWED", lambda q: q["borrowed"]),
+    Column("AVAILABLE", lambda q: q["available"] or "unlimited"),
+]
 
 
 @click.command()
@@ -49,6 +57,11 @@ def as_text(told: Json) -> str:
     ]
     lines += _position(told)
     lines += _waiting(told.get("waiting") or {})
+    lines += _queue(told.get("quota") or [])
+    lines += _preemption(told.get("preemption") or {})
+    if nomination := told.get("nomination"):
+        text = f"{len(nomination['victims'])} jobs were told to make room for it on"
+        lines += wrapped(f"{text} {nomination['cluster'] or 'no cluster in particular'}", "  ")
     lines += _decision(told.get("decision") or {})
     if told["setAside"]:
         avoided = ", ".join(
@@ -90,6 +103,28 @@ def _quota(quota: Json) -> list[str]:
         f"{quota['used']} of {quota['limit']} used, {quota['missing']} more needed"
     )
     return wrapped(text, "  ")
+
+
+def _queue(quotas: list[Json]) -> list[str]:
+    """What its queue has, where anything of it is used or may be borrowed."""
+    told = [q for q in quotas if q["used"] != "0" or q["potential"] != q["nominal"]]
+    return ["", "Its queue", *_indented(told, _QUOTAS)] if told else []
+
+
+def _preemption(outlook: Json) -> list[str]:
+    """Who might go for it, and why the others may not."""
+    if not outlook:
+        return []
+    named = ", ".join(
+        f"{c['namespace']}/{c['name']} (priority {c['priority']})" for c in outlook["candidates"]
+    )
+    more = outlook["candidatesTotal"] - len(outlook["candidates"])
+    if more:
+        named += f" and {more} more"
+    lines = ["", "Preemption", *wrapped(f"could go for it: {named or 'nobody'}", "  ")]
+    for spared in outlook["spared"]:
+        lines += wrapped(f"{spared['count']} may not: {spared['reason']}", "  ")
+    return lines
 
 
 def _decision(decision: Json) -> list[str]:

@@ -1,0 +1,87 @@
+"""explain of a job that lacks quota: what its queue has, who could go for it, and why others may not."""
+
+from tests.cli.commands import run
+from tests.cli.scripted import Answer, answering
+
+QUOTA = {
+    "flavor": "gold",
+    "resource": "cpu",
+    "nominal": "4",
+    "used": "6",
+    "borrowed": "2",
+    "available": "0",
+    "potential": "8",
+}
+TOLD = {
+    "uid": "u1",
+    "namespace": "team-a",
+    "name": "big",
+    "queue": "main",
+    "clusterQueue": "cq",
+    "priority": 100,
+    "state": "Pending",
+    "reason": "InsufficientQuota",
+    "message": "cpu of gold is used up",
+    "cluster": "",
+    "epoch": 0,
+    "placement": "",
+    "position": None,
+    "waiting": None,
+    "admission": None,
+    "decision": None,
+    "setAside": {},
+    "nomination": None,
+    "timeline": [],
+    "quota": [QUOTA],
+    "preemption": {
+        "candidates": [
+            {
+                "namespace": "team-b",
+                "name": "small",
+                "clusterQueue": "cq",
+                "priority": 1,
+                "cluster": "c1",
+            }
+        ],
+        "candidatesTotal": 3,
+        "spared": [{"reason": "reclaimWithinCohort of cq is Never", "count": 2}],
+    },
+}
+
+
+def explained(**more):
+    """The lines for a job of which the hub tells this."""
+    with answering(Answer({**TOLD, **more})) as hub:
+        done = run("--server", hub.address, "--token", "t", "explain", "u1", columns=100)
+    assert done.code == 0, done
+    return done.lines
+
+
+def test_the_figures_of_its_queue_are_a_table():
+    """Nominal, used, borrowed and available, per flavor and resource."""
+    lines = explained()
+    at = lines.index("Its queue")
+    assert lines[at + 1].split() == [
+        "FLAVOR",
+        "RESOURCE",
+        "NOMINAL",
+        "USED",
+        "BORROWED",
+        "AVAILABLE",
+    ]
+    assert lines[at + 2].split() == ["gold", "cpu", "4", "6", "2", "0"]
+
+
+def test_candidates_are_named_and_the_spared_counted():
+    """Who could be preempted for it, how many more, and which rule spares the rest."""
+    lines = explained()
+    at = lines.index("Preemption")
+    assert lines[at + 1] == "  could go for it: team-b/small (priority 1) and 2 more"
+    assert lines[at + 2] == "  2 may not: reclaimWithinCohort of cq is Never"
+
+
+def test_a_nomination_is_told():
+    """Once victims were told to go, it says for which cluster."""
+    lines = explained(nomination={"cluster": "c1", "victims": ["a", "b"]}, preemption=None)
+    assert "  2 jobs were told to make room for it on c1" in lines
+    assert "Preemption" not in lines
