@@ -117,5 +117,5 @@ class LaneLine:
         return Contender(
             uid=entry.uid, namespace=entry.namespace, name="", queue=demand.queue,
             pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
-            local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
+            local_queue=entry.local_queue, demand=demand, epoch=entry.epoch, nominated=turn.apart,
         )  # fmt: skip

@@ -134,6 +134,7 @@ class Rounds:
             self._tried.pop(who.uid, None)  # once there is room all flavors are tried
             for victim in attempt.victims:
                 self._mark_evicted(victim.holder)
+            who = replace(who, nominated=True)
         elif attempt.verdict == SKIPPED or attempt.outcome is Outcome.GATED:
             self._tried.pop(who.uid, None)  # it did not fail on its flavors
         elif attempt.search.tried:

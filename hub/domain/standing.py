@@ -64,6 +64,7 @@ class Contender:
     requeued: bool = True  # False: condition Requeued=False keeps it parked
     failed_checks: tuple[str, ...] = ()  # in state Retry or Rejected
     gated: bool = False  # a preemption gate is closed
+    nominated: bool = False  # others were told to make room for it
     annotations: Mapping[str, str] = field(default_factory=dict)
     demand: Demand | None = None  # the class of equals it stands for, in the live cycle
     epoch: int = 0

@@ -26,8 +26,13 @@ _Key = tuple[object, ...]
 
 
 def in_order(entrants: Iterable[E]) -> list[E]:
-    """Smaller borrowing level, higher priority, earlier queue-order timestamp, identity."""
-    return sorted(entrants, key=lambda e: (e.search.borrowing, *_seniority(e)))
+    """Nominated, smaller borrowing level, higher priority, earlier queue-order timestamp, identity.
+
+    For whom others were told to make room goes first, or they might take it again and again.
+    """
+    return sorted(
+        entrants, key=lambda e: (not e.who.nominated, e.search.borrowing, *_seniority(e))
+    )
 
 
 def by_share(standing: Standing, entrants: Iterable[E]) -> Iterator[E]:
@@ -83,7 +88,8 @@ def _winner(
         entrant = left.get(child.name) if child.is_queue else _winner(child, left, standings)
         if entrant is None:
             continue
-        key = (*standings[entrant.who.queue, cohort.index], *_seniority(entrant))
+        standing = standings[entrant.who.queue, cohort.index]
+        key = (not entrant.who.nominated, *standing, *_seniority(entrant))
         if best is None or key < best_key:
             best, best_key = entrant, key
     return best
