@@ -18,7 +18,7 @@ from roadstead.cli.output import (
 Json = dict[str, Any]
 _DECIDED = [
     Column("CLUSTER", lambda c: c["cluster"]),
-    Column("SCORE", lambda c: c.get("score")),
+    Column("SCORE", lambda c: None if c.get("rule") else c.get("score")),
     Column("CHOSEN", lambda c: "yes" if c.get("selected") else ""),
     Column("BECAUSE", lambda c: c.get("message") or c.get("reason") or _terms(c), wraps=True),
 ]

@@ -155,8 +155,11 @@ def words(job: Json, told: Json) -> str:
     if job["finishedAt"]:
         return f"{job['state']}{where}{why}"
     decided = (told.get("decision") or {}).get("clusters") or []
-    scores = ", ".join(f"{c['cluster']} {c['score']}" for c in decided if c["score"] is not None)
-    if job["cluster"] and scores:
+    fit = [c for c in decided if c["score"] is not None and not c.get("rule")]
+    if job["cluster"] and len(fit) == 1 < len(decided):
+        return f"{job['state']}{where}{why} (it fits nowhere else)"
+    if job["cluster"] and fit:
+        scores = ", ".join(f"{c['cluster']} {c['score']}" for c in fit)
         return f"{job['state']}{where}{why} (scores: {scores})"
     message = f": {told['message']}" if told.get("message") and not job["cluster"] else ""
     return f"{job['state']}{where}{why}{message}"
