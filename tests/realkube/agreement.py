@@ -7,13 +7,14 @@ share (times, uids, addresses, random suffixes, resource versions). Equal transc
 import contextlib
 import dataclasses
 import difflib
+import itertools
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import yaml
@@ -84,7 +85,7 @@ class Cluster:
             timeout=60,
             check=False,
         )
-        said = "\n".join(map(_freed, (done.stdout + done.stderr).splitlines()))
+        said = "\n".join(_ordered(map(_freed, (done.stdout + done.stderr).splitlines())))
         said = said.replace(str(folder) + "/", "@")
         return f"$ kubectl {command}\n{said}\nexit {done.returncode}\n"
 
@@ -95,6 +96,14 @@ def difference(real: str, simulated: str) -> str:
         real.splitlines(), simulated.splitlines(), "real", "simulated", lineterm="", n=4
     )
     return "\n".join(lines)
+
+
+def _ordered(lines: Iterable[str]) -> Iterator[str]:
+    """Without the progress that a command happened to see; causes, which come in any order, sorted."""
+    told = (line for line in lines if not line.startswith("Waiting for deployment "))
+    for cause, run in itertools.groupby(told, key=lambda line: line.startswith("* ")):
+        block = list(run)
+        yield from sorted(block) if cause else block
 
 
 def _freed(line: str) -> str:
