@@ -31,9 +31,9 @@ from shared.wire.agent_v1 import (
 
 log = structlog.get_logger(__name__)
 
-# At most five syncs a second; under a steady stream of news half as many, each with twice as much.
+# At most five syncs a second; under a steady stream of news fewer, each with more to say.
 _SHORTEST_GAP_S = 0.2
-_STEADY_GAP_S = 0.4
+_STEADY_GAP_S = 0.7
 _POLL_S = 20.0
 _CAPACITY_GAP_S = 1.0
 _RETRY_BASE_S = 0.2
