@@ -5,7 +5,6 @@ one, with as many waiting jobs as `--jobs` says. Aims: help 200 ms, a request 40
 """
 
 import argparse
-import json
 import os
 import resource
 import signal
@@ -17,7 +16,7 @@ import time
 from pathlib import Path
 
 from bench.dispatch import manifests
-from bench.local_fleet import machine
+from bench.local_fleet import machine, show
 from roadstead import Client
 
 AIMS_MS = {"help": 200, "request": 400}
@@ -84,10 +83,7 @@ def main() -> None:
     figures["aims_ms"] = AIMS_MS
     figures["aims_met"] = all(figures[what]["p50_ms"] <= aim for what, aim in AIMS_MS.items())
     figures["machine"] = machine()
-    if not args.json:
-        for name, value in figures.items():
-            print(f"{name:28} {value}")
-    print(json.dumps(figures))
+    show(figures, only_json=args.json)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,12 @@ import argparse
 import concurrent.futures
 import datetime as dt
 import itertools
-import json
 import statistics
 import threading
 import time
 from collections.abc import Iterator
 
-from bench.local_fleet import LocalFleet, equal_members, fleet, machine
+from bench.local_fleet import LocalFleet, equal_members, fleet, machine, show
 from roadstead import Client
 
 _CHUNK = 1000
@@ -141,10 +140,7 @@ def main() -> None:
     if args.open_load and args.rate is None:
         figures["open_load"] = run(args, figures["jobs_per_s"] * args.open_load)
     figures["machine"] = machine()
-    if not args.json:
-        for name, value in figures.items():
-            print(f"{name:28} {value}")
-    print(json.dumps(figures))
+    show(figures, only_json=args.json)
 
 
 if __name__ == "__main__":

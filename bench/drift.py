@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import yaml
 
-from bench.local_fleet import equal_members, fleet, machine
+from bench.local_fleet import equal_members, fleet, machine, show
 from roadstead import Client
 
 NAMESPACE = "shop"
@@ -128,10 +128,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     args = parser.parse_args()
     figures = measure(args)
-    if not args.json:
-        for name, value in figures.items():
-            print(f"{name:28} {value}")
-    print(json.dumps(figures))
+    show(figures, only_json=args.json)
 
 
 if __name__ == "__main__":

@@ -94,3 +94,11 @@ def machine() -> dict[str, object]:
         "python": sys.version.split()[0],
         "max_rss_self_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
+
+
+def show(figures: dict[str, object], *, only_json: bool) -> None:
+    """Print figures for people, unless `only_json`, then as one JSON object on the last line."""
+    if not only_json:
+        for name, value in figures.items():
+            print(f"{name:28} {value}")
+    print(json.dumps(figures))

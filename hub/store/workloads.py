@@ -175,12 +175,12 @@ def live_by_name(
     wanted: dict[str, list[str]] = {}
     for namespace, name in names:
         wanted.setdefault(namespace, []).append(name)
-    return {
-        (row["namespace"], row["name"]): row
+    rows = (
+        dict(zip(_NAMES, row, strict=True))
         for namespace, few in wanted.items()
-        for found in _LIVE.rows(unit.conn, few, namespace=namespace)
-        for row in (dict(zip(_NAMES, found, strict=True)),)
-    }
+        for row in _LIVE.rows(unit.conn, few, namespace=namespace)
+    )
+    return {(row["namespace"], row["name"]): row for row in rows}
 
 
 def newest_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any] | None:
