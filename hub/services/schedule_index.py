@@ -6,15 +6,12 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
-
-import orjson
 
 from hub.domain import shape
 from hub.domain.demand import Demand
 from hub.domain.flavors import Market
-from hub.domain.fleet import Cluster, cluster_from_rows
 from hub.domain.plan import Plan, Reason, Refusal
 from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue
@@ -27,8 +24,9 @@ from hub.domain.workload import CHARGED, State
 from hub.services.charges import Charges
 from hub.services.claims import Claims
 from hub.services.demands import Demands
+from hub.services.fleet_news import FleetNews
 from hub.services.pool_keys import PoolKeys
-from hub.services.routes import DEFAULT_QUEUE, DRAIN, Route, Routes
+from hub.services.routes import Route, Routes
 from hub.services.schedule_news import Affected, Known, News
 from hub.services.tellings import Tellings
 from hub.store.schedule import Standing
@@ -53,7 +51,6 @@ class ScheduleIndex:
     """Queues with who waits in them, quota with what is charged, the fleet with what is promised."""
 
     def __init__(self, missing_selector: LabelSelector | None, suspect_after_s: float) -> None:
-        self._suspect_after_s = suspect_after_s
         self.routes = Routes(missing_selector)
         self.waiting = Waiting()
         self.keys = PoolKeys()
@@ -66,6 +63,7 @@ class ScheduleIndex:
         self.ledger = self._charges.ledger
         self.members = self._charges.members
         self.claims = Claims(self._charges)
+        self._fleet = FleetNews(self.members, self.waiting, suspect_after_s)
         self.limits = Limits()  # of preemption, as the administrator set them
         self._freed: set[str] = set()  # queues whose quota was released since the last cycle
 
@@ -101,7 +99,7 @@ class ScheduleIndex:
         if news.keys is not None and news.keys != self.keys:
             self.keys = news.keys
         affected = self._apply_rules(news)
-        self._apply_clusters(news)
+        self._fleet.follow(news)
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)
         for pulse in news.pulses:
@@ -157,39 +155,6 @@ class ScheduleIndex:
                 self.waiting.wake_queue(name)
                 if queue.cohort:
                     self._freed.add(name)
-
-    def _apply_clusters(self, news: News) -> None:
-        for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
-            self.members.drop(name)
-        for row, capacity in news.clusters:
-            self._put_cluster(row, capacity, news.read_at)
-        for name, at in news.heartbeats.items():
-            cluster = self.members.clusters.get(name)
-            if cluster is not None and cluster.heartbeat_at != at:
-                self.members.declare(replace(cluster, heartbeat_at=at))
-                if self._was_silent(cluster, news.read_at):
-                    self.waiting.wake_all_for_room()
-
-    def _put_cluster(
-        self, row: Mapping[str, Any], capacity: bytes | None, now: dt.datetime | None
-    ) -> None:
-        present = self.members.clusters.get(row["name"])
-        try:
-            report = None if capacity is None else orjson.loads(capacity)
-            cluster = cluster_from_rows(row, report)
-        except Exception:  # noqa: BLE001 - a report that can not be read must not stop the others
-            cluster = cluster_from_rows(row, None)
-        changed = present is None or _declared(present) != _declared(cluster)
-        if changed or self._was_silent(present, now):
-            self.waiting.wake_all_for_room()
-        self.members.put(cluster)
-
-    def _was_silent(self, cluster: Cluster | None, now: dt.datetime | None) -> bool:
-        """May workloads have been refused because of the silence that is over now?"""
-        if cluster is None or now is None:
-            return False
-        at = cluster.heartbeat_at
-        return at is None or (now - at).total_seconds() > self._suspect_after_s
 
     def _apply_workload(self, row: Standing) -> None:
         if row.state == State.PENDING:
@@ -317,23 +282,6 @@ class ScheduleIndex:
                 queues[name] = (queue, self.waiting.movable(queue, limit, parked=True))
         return [queues[name] for name in sorted(queues)]
 
-    def drained(self) -> dict[tuple[str, str], list[str]]:
-        """Workloads admitted through queues that are held and drained, by (reason, message)."""
-        queues = {q.name for q in self.routes.queues.values() if q.stop_policy == DRAIN}
-        doors = {key for key, q in self.routes.local.items() if q.stop_policy == DRAIN}
-        found: dict[tuple[str, str], list[str]] = {}
-        if not queues and not doors:
-            return found
-        for name, holders in self._charges.holders.items():
-            for holder in holders.values():
-                door = (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
-                if holder.evicted or not (name in queues or door in doors):
-                    continue
-                kind, said = ("ClusterQueue", name) if name in queues else ("LocalQueue", door[1])
-                why = f"{kind}Stopped", f"{kind} {said} is stopped: its workloads are drained"
-                found.setdefault(why, []).append(holder.uid)
-        return found
-
     def placed(self, plan: Plan, uids: Collection[str], now: dt.datetime) -> None:
         """A plan was committed for these workloads: they wait no longer and are charged."""
         for placement in plan.placements:
@@ -378,14 +326,3 @@ def _decoded(stored: Any) -> tuple[PodSet, ...] | Exception:
         return shape.decode(stored)
     except Exception as fault:  # noqa: BLE001 - one unusable shape must not stop the others
         return fault
-
-
-def _declared(cluster: Cluster) -> dict[str, Any]:
-    """What a `clusters` row says, apart from the heartbeat."""
-    return {
-        "labels": cluster.labels,
-        "taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in cluster.taints],
-        "cordoned": cluster.cordoned,
-        "leaving": cluster.leaving,
-        "joined_at": cluster.joined or None,
-    }

@@ -16,7 +16,7 @@ from hub.domain.placement import registry
 from hub.domain.plan import Plan
 from hub.domain.quota import EVERYTHING
 from hub.domain.snapshot import Profile, Snapshot
-from hub.services import pool_keys, preempt, schedule, schedule_news
+from hub.services import drains, pool_keys, preempt, schedule, schedule_news
 from hub.services.hub import Hub
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule import Prepared
@@ -75,7 +75,7 @@ class Scheduler:
     async def turn(self) -> bool:
         """One cycle; True if there is more to do at once."""
         await self._require_keys()
-        if drained := self.index.drained():
+        if drained := drains.drained(self.index.routes, self.index.holders):
             await self._hub.write(preempt.drain, drained, self._term())
             uids = frozenset(uid for those in drained.values() for uid in those)
             await self.follow({"workloads": uids})

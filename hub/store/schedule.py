@@ -44,11 +44,15 @@ class Standing(NamedTuple):
     queued_at: dt.datetime
     placed_at: dt.datetime | None = None
     nomination: bytes | None = None
+    kind: str = "Job"
+    checks: bytes | None = None
+    reserved_at: dt.datetime | None = None
+    requeue_at: dt.datetime | None = None
 
 
 _COLUMNS: Final = tuple(
     type_coerce(_c[name], LargeBinary).label(name)
-    if name in {"admission", "annotations", "set_aside", "nomination"}
+    if name in {"admission", "annotations", "set_aside", "nomination", "checks"}
     else _c[name]
     for name in Standing._fields
 )

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, inspect, text
 from hub.store.errors import StoreError
 from hub.store.tables import metadata
 
-HEAD: Final = "2026_11_21_queueing"
+HEAD: Final = "2026_11_21_evictions"
 _VERSIONS: Final = "alembic_version"
 
 

@@ -218,6 +218,17 @@ workloads = Table(
     Column("ready", Integer, nullable=False),
     Column("created_at", Utc, nullable=False),
     Column("queued_at", Utc, nullable=False),  # queue-order timestamp
+    Column("requeue_at", Utc),  # not considered before: its back-off
+    Column(
+        "requeues", Integer, nullable=False, default=0, server_default="0"
+    ),  # evictions that count for it
+    Column("evicted", Json),  # the last eviction: {reason, message, at}
+    Column("evictions", Json),  # how many of each reason so far: {reason: count}
+    Column("max_runtime_s", Integer),  # over all epochs; then it is deactivated
+    Column(
+        "ran_s", Integer, nullable=False, default=0, server_default="0"
+    ),  # in epochs that have ended
+    Column("reserved_at", Utc),  # when quota was reserved for this epoch
     Column("placed_at", Utc),
     Column("applied_at", Utc),
     Column("started_at", Utc),  # of the first epoch that started
@@ -323,6 +334,16 @@ snapshots = Table(
     Column("hash", String(64), nullable=False),
     Column("content", Json, nullable=False),
     Column("created_at", Utc, nullable=False),
+)
+
+# What LocalQueues consumed, with a half-life: Admission Fair Sharing.
+usage = Table(
+    "usage",
+    metadata,
+    Column("namespace", String(63), primary_key=True),
+    Column("queue", String(253), primary_key=True),
+    Column("consumed", Json, nullable=False),  # {resource: amount}
+    Column("at", Utc, nullable=False),  # when it was last brought up to date
 )
 
 events = Table(

@@ -1,0 +1,64 @@
+"""The fleet as members report it, brought up to date; whoever may find room now is woken."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from hub.domain.fleet import Cluster, cluster_from_rows
+from hub.domain.promises import Members
+from hub.domain.waiting import Waiting
+from hub.services.schedule_news import News
+
+
+class FleetNews:
+    """Follows rows of `clusters` and `capacities` into `members`."""
+
+    def __init__(self, members: Members, waiting: Waiting, suspect_after_s: float) -> None:
+        self._members = members
+        self._waiting = waiting
+        self._suspect_after_s = suspect_after_s
+
+    def follow(self, news: News) -> None:
+        """Take in what was declared, reported and heard."""
+        for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
+            self._members.drop(name)
+        for row, capacity in news.clusters:
+            self._put(row, capacity, news)
+        for name, at in news.heartbeats.items():
+            cluster = self._members.clusters.get(name)
+            if cluster is not None and cluster.heartbeat_at != at:
+                self._members.declare(replace(cluster, heartbeat_at=at))
+                if self._was_silent(cluster, news):
+                    self._waiting.wake_all_for_room()
+
+    def _put(self, row: Mapping[str, Any], capacity: bytes | None, news: News) -> None:
+        present = self._members.clusters.get(row["name"])
+        try:
+            report = None if capacity is None else orjson.loads(capacity)
+            cluster = cluster_from_rows(row, report)
+        except Exception:  # noqa: BLE001 - a report that can not be read must not stop the others
+            cluster = cluster_from_rows(row, None)
+        changed = present is None or _declared(present) != _declared(cluster)
+        if changed or self._was_silent(present, news):
+            self._waiting.wake_all_for_room()
+        self._members.put(cluster)
+
+    def _was_silent(self, cluster: Cluster | None, news: News) -> bool:
+        """May workloads have been refused because of the silence that is over now?"""
+        if cluster is None or news.read_at is None:
+            return False
+        at = cluster.heartbeat_at
+        return at is None or (news.read_at - at).total_seconds() > self._suspect_after_s
+
+
+def _declared(cluster: Cluster) -> dict[str, Any]:
+    """What a `clusters` row says, apart from the heartbeat."""
+    return {
+        "labels": cluster.labels,
+        "taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in cluster.taints],
+        "cordoned": cluster.cordoned,
+        "leaving": cluster.leaving,
+        "joined_at": cluster.joined or None,
+    }

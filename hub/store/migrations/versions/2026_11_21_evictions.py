@@ -1,0 +1,42 @@
+"""Workloads keep their evictions, back-off and run time; LocalQueues what they consumed."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "2026_11_21_evictions"
+down_revision = "2026_11_21_queueing"
+branch_labels = None
+depends_on = None
+
+_COLUMNS = (
+    sa.Column("requeue_at", sa.DateTime(timezone=True), nullable=True),
+    sa.Column("requeues", sa.Integer(), nullable=False, server_default="0"),
+    sa.Column("evicted", sa.LargeBinary(), nullable=True),
+    sa.Column("evictions", sa.LargeBinary(), nullable=True),
+    sa.Column("max_runtime_s", sa.Integer(), nullable=True),
+    sa.Column("ran_s", sa.Integer(), nullable=False, server_default="0"),
+    sa.Column("reserved_at", sa.DateTime(timezone=True), nullable=True),
+)
+
+
+def upgrade() -> None:
+    """Go to this revision."""
+    with op.batch_alter_table("workloads") as table:
+        for column in _COLUMNS:
+            table.add_column(column.copy())
+    op.create_table(
+        "usage",
+        sa.Column("namespace", sa.String(63), nullable=False),
+        sa.Column("queue", sa.String(253), nullable=False),
+        sa.Column("consumed", sa.LargeBinary(), nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("namespace", "queue", name=op.f("pk_usage")),
+    )
+
+
+def downgrade() -> None:
+    """Go back to the revision before."""
+    op.drop_table("usage")
+    with op.batch_alter_table("workloads") as table:
+        for column in reversed(_COLUMNS):
+            table.drop_column(column.name)
