@@ -1,5 +1,7 @@
 """Workloads keep their evictions, back-off and run time; LocalQueues what they consumed."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -8,22 +10,24 @@ down_revision = "2026_11_21_queueing"
 branch_labels = None
 depends_on = None
 
-_COLUMNS = (
-    sa.Column("requeue_at", sa.DateTime(timezone=True), nullable=True),
-    sa.Column("requeues", sa.Integer(), nullable=False, server_default="0"),
-    sa.Column("evicted", sa.LargeBinary(), nullable=True),
-    sa.Column("evictions", sa.LargeBinary(), nullable=True),
-    sa.Column("max_runtime_s", sa.Integer(), nullable=True),
-    sa.Column("ran_s", sa.Integer(), nullable=False, server_default="0"),
-    sa.Column("reserved_at", sa.DateTime(timezone=True), nullable=True),
-)
+
+def _columns() -> tuple[sa.Column[Any], ...]:
+    return (
+        sa.Column("requeue_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("requeues", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("evicted", sa.LargeBinary(), nullable=True),
+        sa.Column("evictions", sa.LargeBinary(), nullable=True),
+        sa.Column("max_runtime_s", sa.Integer(), nullable=True),
+        sa.Column("ran_s", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("reserved_at", sa.DateTime(timezone=True), nullable=True),
+    )
 
 
 def upgrade() -> None:
     """Go to this revision."""
     with op.batch_alter_table("workloads") as table:
-        for column in _COLUMNS:
-            table.add_column(column.copy())
+        for column in _columns():
+            table.add_column(column)
     op.create_table(
         "usage",
         sa.Column("namespace", sa.String(63), nullable=False),
@@ -38,5 +42,5 @@ def downgrade() -> None:
     """Go back to the revision before."""
     op.drop_table("usage")
     with op.batch_alter_table("workloads") as table:
-        for column in reversed(_COLUMNS):
+        for column in reversed(_columns()):
             table.drop_column(column.name)
