@@ -74,7 +74,6 @@ class _Scan:
         self._tree = contest.standing.tree
         self._tried = tried
         self._retry: list[Holder] = []
-        self._rules: dict[str, str] = {}  # uid of a victim → the strategy that accepted it
 
     def first(self, candidates: Sequence[Holder], strategy: str) -> bool:
         """Choose the queue anew after each victim; what the strategy rejects may be retried."""
@@ -104,7 +103,6 @@ class _Scan:
                 with self._contest.standing.without([holder]):
                     accepted = new <= self._share(theirs)
             if accepted:
-                self._rules[holder.uid] = strategy
                 return self._take(holder, Cause.FAIR_SHARING)  # then perhaps another queue is next
             self._retry.append(holder)
         return False
@@ -119,7 +117,6 @@ class _Scan:
                     ours, theirs = _below_common(contest.node, queue)
                     if self._share(ours) < self._share(theirs):
                         holder = targets.pop(queue)
-                        self._rules[holder.uid] = INITIAL_SHARE
                         if self._take(holder, Cause.FAIR_SHARING):
                             return True
                 targets.drop(queue)
@@ -144,7 +141,11 @@ class _Scan:
         return dominant_share(self._tree, node)
 
     def is_fair(self, victims: Sequence[Victim]) -> bool:
-        """Do the rules by which victims of other queues were accepted still hold?"""
+        """Would nobody of another queue be allowed to evict the preemptor in its turn?
+
+        A victim that comes back must not have less of a share than the preemptor has then: so no two
+        workloads evict each other, whichever strategies had accepted it.
+        """
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
             return all(
@@ -154,10 +155,8 @@ class _Scan:
     def _still_fair(self, holder: Holder) -> bool:
         ours, theirs = _below_common(self._contest.node, self._contest.standing.node(holder.queue))
         new = self._share(ours)
-        if self._rules[holder.uid] == FINAL_SHARE:
-            return new <= self._share(theirs)
         with self._tree.with_charge(holder.queue, holder.usage):
-            return new < self._share(theirs)
+            return new <= self._share(theirs)
 
 
 class _Targets:

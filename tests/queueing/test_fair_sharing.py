@@ -160,3 +160,13 @@ def test_two_do_not_evict_each_other_in_turn() -> None:
     after = [h for h in [*held, a_holder("new", "a", 1)] if h["metadata"]["name"] != "b1"]
     again = play(_three(), after, a_workload("b1", "b"), settings=FAIR)
     assert again.victims("b1") == {}
+
+
+def test_whoever_has_weight_zero_gives_back_all_that_it_borrows() -> None:
+    """An infinite share is above ours until the last borrowed unit is gone, and it can not take them back."""
+    played = play(
+        a_queue("a", 3, "all", **_POLICY), a_queue("b", 3, "all", weight=0, **_POLICY),
+        a_queue("c", 3, "all", **_POLICY),
+        _units("a", 3), _units("b", 6), a_workload("new", "a", 3), settings=FAIR,
+    )  # fmt: skip
+    assert played.victims("new") == dict.fromkeys(("b1", "b2", "b3"), "InCohortFairSharing")
