@@ -234,7 +234,7 @@ workloads = Table(
     Column("started_at", Utc),  # of the first epoch that started
     Column("finished_at", Utc),
     Column("deleted_at", Utc),
-    UniqueConstraint("namespace", "name", "live"),
+    UniqueConstraint("namespace", "name", "kind", "live"),
     Index("ix_workloads_state", "state"),
     Index("ix_workloads_created_at", "created_at", "uid"),
     Index(

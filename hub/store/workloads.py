@@ -64,6 +64,7 @@ _LIVE: Final = Lookup(
     lambda among: select(workloads).where(
         workloads.c.namespace == bindparam("namespace"),
         among(workloads.c.name),
+        workloads.c.kind == bindparam("kind"),
         workloads.c.live.is_(True),
     )
 )
@@ -169,26 +170,28 @@ def get_many(unit: Unit, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def live_by_name(
-    unit: Unit, names: Iterable[tuple[str, str]]
+    unit: Unit, names: Iterable[tuple[str, str]], kind: str = "Job"
 ) -> dict[tuple[str, str], dict[str, Any]]:
-    """Workloads that occupy the given (namespace, name)s."""
+    """Workloads of one kind that occupy the given (namespace, name)s."""
     wanted: dict[str, list[str]] = {}
     for namespace, name in names:
         wanted.setdefault(namespace, []).append(name)
     rows = (
         dict(zip(_NAMES, row, strict=True))
         for namespace, few in wanted.items()
-        for row in _LIVE.rows(unit.conn, few, namespace=namespace)
+        for row in _LIVE.rows(unit.conn, few, namespace=namespace, kind=kind)
     )
     return {(row["namespace"], row["name"]): row for row in rows}
 
 
-def newest_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any] | None:
-    """The workload that occupies a name, else the newest that once did."""
+def newest_by_name(
+    unit: Unit, namespace: str, name: str, kind: str = "Job"
+) -> dict[str, Any] | None:
+    """The workload of one kind that occupies a name, else the newest that once did."""
     c = workloads.c
     row = unit.conn.execute(
         select(workloads)
-        .where(c.namespace == namespace, c.name == name)
+        .where(c.namespace == namespace, c.name == name, c.kind == kind)
         .order_by(c.live.is_(None), c.created_at.desc(), c.uid.desc())
         .limit(1)
     ).mappings()

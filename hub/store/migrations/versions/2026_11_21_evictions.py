@@ -1,4 +1,4 @@
-"""Workloads keep their evictions, back-off and run time; LocalQueues what they consumed."""
+"""Workloads keep evictions, back-off and run time, one name per kind; LocalQueues what they consumed."""
 
 from typing import Any
 
@@ -9,6 +9,8 @@ revision = "2026_11_21_evictions"
 down_revision = "2026_11_21_queueing"
 branch_labels = None
 depends_on = None
+_NAME = "uq_workloads_namespace_name_live"
+_NAME_AND_KIND = "uq_workloads_namespace_name_kind_live"
 
 
 def _columns() -> tuple[sa.Column[Any], ...]:
@@ -28,6 +30,8 @@ def upgrade() -> None:
     with op.batch_alter_table("workloads") as table:
         for column in _columns():
             table.add_column(column)
+        table.drop_constraint(op.f(_NAME), type_="unique")
+        table.create_unique_constraint(op.f(_NAME_AND_KIND), ["namespace", "name", "kind", "live"])
     op.create_table(
         "usage",
         sa.Column("namespace", sa.String(63), nullable=False),
@@ -42,5 +46,7 @@ def downgrade() -> None:
     """Go back to the revision before."""
     op.drop_table("usage")
     with op.batch_alter_table("workloads") as table:
+        table.drop_constraint(op.f(_NAME_AND_KIND), type_="unique")
+        table.create_unique_constraint(op.f(_NAME), ["namespace", "name", "live"])
         for column in reversed(_columns()):
             table.drop_column(column.name)
