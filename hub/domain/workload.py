@@ -43,7 +43,7 @@ QUEUED = frozenset({State.PENDING, State.HELD})
 _S = State
 TRANSITIONS: dict[str, tuple[frozenset[State], State]] = {
     # name: (states it may start from, state it ends in)
-    "hold": (frozenset({_S.PENDING, _S.RESERVED}), _S.HELD),
+    "hold": (frozenset({_S.PENDING, _S.RESERVED, _S.WITHDRAWING}), _S.HELD),
     "release": (frozenset({_S.HELD, _S.DEACTIVATED}), _S.PENDING),
     "reserve": (frozenset({_S.PENDING}), _S.RESERVED),
     "unreserve": (frozenset({_S.RESERVED}), _S.PENDING),

@@ -132,9 +132,10 @@ def _gone(work: Standing, state: State, cluster: str, *, current: bool) -> Verdi
             return Verdict(record=False, transition="fail", columns=why, action="Remove")
         case "Deactivated":
             return Verdict(record=False, transition="deactivate", columns=why, action="Remove")
-        case _:
+        case after:
+            name = "hold" if after == "Held" else "requeue"
             again: dict[str, Any] = {**why, "succeeded": 0}
-            return Verdict(record=False, transition="requeue", columns=again, action="Remove")
+            return Verdict(record=False, transition=name, columns=again, action="Remove")
 
 
 def _ended(
@@ -154,7 +155,7 @@ def _ended(
         return Verdict(transition="succeed", columns=columns, action=keep)
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
     columns["message"] = plain(job.message)
-    going = state is State.WITHDRAWING and work.withdraw_to != "Pending"
+    going = state is State.WITHDRAWING and work.withdraw_to not in {"Pending", "Held"}
     if not going and work.epoch < max_epochs(work.annotations()):
         text = (
             f"epoch {work.epoch} failed in {cluster} ({columns['reason']}): {columns['message']}"
@@ -166,7 +167,9 @@ def _ended(
             "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
         }
         del columns["started_at"]
-        return Verdict(transition="requeue", columns=columns, action="Withdraw")
+        held = state is State.WITHDRAWING and work.withdraw_to == "Held"
+        name = "hold" if held else "requeue"
+        return Verdict(transition=name, columns=columns, action="Withdraw")
     return Verdict(transition="fail", columns=columns, action=keep)
 
 

@@ -9,12 +9,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from hub.domain.workload import State
+from hub.services.evict import evict
 from hub.services.judge import SET_ASIDE, plain, set_aside
 from hub.services.withdraw import withdraw_jobs
-from hub.store import clusters, on_members, workloads, works
+from hub.store import clusters, on_members, workloads
 from hub.store.unit import Unit
 
 UNREACHABLE: Final = "ClusterUnreachable"
+PODS_PENDING: Final = "PodsPendingTimeout"
 # The pod is on its node and its container can not be made: no other cluster would do better.
 HELD_ON_NODE: Final = frozenset(
     {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError"}
@@ -65,7 +67,7 @@ def free_unoffered(unit: Unit, silent: Mapping[str, dt.datetime | None], term: i
     unit.require_term(term)
     uids = [row["uid"] for row in on_members.jobs_on(unit, silent, [State.PLACED])]
     words = "its cluster fell silent before it was told"
-    return len(withdraw_jobs(unit, uids, "Pending", UNREACHABLE, words))
+    return len(evict(unit, uids, UNREACHABLE, words))
 
 
 def take_back_stuck(
@@ -77,32 +79,26 @@ def take_back_stuck(
     configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait.
     """
     unit.require_term(term)
-    rows = [
-        row
-        for row in on_members.jobs_placed_before(unit, unit.now - timeout, _NOT_STARTED)
-        if row["cluster"] not in unreachable
-    ]
-    moved = set(
-        workloads.transition(unit, "withdraw", [_withdrawal(unit, row, timeout) for row in rows])
-    )
-    works.act(
-        unit, "Withdraw", [(row["cluster"], row["uid"]) for row in rows if row["uid"] in moved]
-    )
-    return len(moved)
-
-
-def _withdrawal(unit: Unit, row: Mapping[str, Any], timeout: dt.timedelta) -> dict[str, Any]:
-    hopeless = row["reason"] in HELD_ON_NODE
     minutes = f"{timeout.total_seconds() / 60:g} min"
-    words = row["message"] or f"{row['cluster']}: its pods have not started"
-    return {
-        "uid": row["uid"],
-        "epoch": row["epoch"],
-        "withdraw_to": "Failed" if hopeless else "Pending",
-        "reason": row["reason"] if hopeless else "PodsPendingTimeout",
-        "message": plain(f"not started within {minutes}: {words}"),
-        "set_aside": set_aside(row["set_aside"], row["cluster"], unit.now, SET_ASIDE),
-    }
+    taken = 0
+    alike: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for row in on_members.jobs_placed_before(unit, unit.now - timeout, _NOT_STARTED):
+        if row["cluster"] not in unreachable:
+            words = row["message"] or f"{row['cluster']}: its pods have not started"
+            hopeless = row["reason"] if row["reason"] in HELD_ON_NODE else ""
+            said = plain(f"not started within {minutes}: {words}")
+            alike.setdefault((hopeless, said), {})[row["uid"]] = row
+    for (hopeless, said), rows in alike.items():
+        if hopeless:
+            taken += len(withdraw_jobs(unit, rows, "Failed", hopeless, said))
+        else:
+            aside = {uid: _set_aside(unit, row) for uid, row in rows.items()}
+            taken += len(evict(unit, rows, PODS_PENDING, said, also=aside))
+    return taken
+
+
+def _set_aside(unit: Unit, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"set_aside": set_aside(row["set_aside"], row["cluster"], unit.now, SET_ASIDE)}
 
 
 def _since(cluster: str, heard: dt.datetime | None) -> str:

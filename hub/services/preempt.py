@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from hub.domain.plan import Eviction, Nominated, Reason
 from hub.domain.workload import State
-from hub.services.withdraw import withdraw_jobs
+from hub.services.evict import evict
 from hub.store import workloads
 from hub.store.unit import Unit
 
@@ -21,7 +21,7 @@ def drain(unit: Unit, drained: Mapping[tuple[str, str], Sequence[str]], term: in
     """Take back what stopped queues admitted, by (reason, message). Raises StaleTerm."""
     unit.require_term(term)
     for (reason, message), uids in drained.items():
-        withdraw_jobs(unit, uids, "Pending", reason, message)
+        evict(unit, uids, reason, message)
 
 
 def preempt(
@@ -37,7 +37,7 @@ def preempt(
             victims = [e.uid for e in those if e.cause == cause]
             name = f"{who['namespace']}/{who['name']}"
             message = f"preempted to accommodate {name} due to {_CAUSES[cause]}"
-            withdraw_jobs(unit, victims, "Pending", PREEMPTED, message)
+            evict(unit, victims, PREEMPTED, message)
             unit.event(
                 uid=uid, kind=who["kind"], namespace=who["namespace"], name=who["name"],
                 reason="Preempting",

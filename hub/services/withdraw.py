@@ -16,12 +16,15 @@ from shared.failpoints import failpoint
 _STRENGTH: Final = {
     "": 0,
     "Pending": 1,
-    "Failed": 2,
-    "Deactivated": 3,
-    "Cancelled": 4,
-    "Deleted": 5,
+    "Held": 2,
+    "Failed": 3,
+    "Deactivated": 4,
+    "Cancelled": 5,
+    "Deleted": 6,
 }
 _AT_ONCE: Final = {
+    "Pending": "unreserve",
+    "Held": "hold",
     "Failed": "fail",
     "Cancelled": "cancel",
     "Deleted": "cancel",
@@ -32,11 +35,13 @@ _AT_ONCE: Final = {
 def withdraw_jobs(
     unit: Unit, uids: Iterable[str], to: str, reason: str = "", message: str = ""
 ) -> list[str]:
-    """Take jobs back, to become `to`: Pending, Failed, Cancelled, Deactivated or Deleted; those affected.
+    """Take jobs back, to become `to`; those affected.
 
-    Jobs that wait end at once, as do placed ones that no agent was told of. Of the others the member
-    is told to delete them; they are Withdrawing until it says that nothing is left. A finished job
-    is affected by Deleted only: its copy in the member goes, its record stays for the retention.
+    `to`: Pending, Held, Failed, Cancelled, Deactivated or Deleted. Jobs that wait end at once, as do
+    placed ones that no agent was told of; a reserved one gives its quota back. Of the others the
+    member is told to delete them; they are Withdrawing until it says that nothing is left. A
+    finished job is affected by Deleted only: its copy in the member goes, its record stays for the
+    retention.
     """
     if to not in _STRENGTH or not to:
         raise ValueError(f"nothing withdraws to {to!r}")
@@ -51,7 +56,7 @@ def withdraw_jobs(
         for w in found.values()
         if State(w["state"]) in {State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN}
     ]
-    affected = _end(unit, waiting, to, why) if to != "Pending" else []
+    affected = _end(unit, waiting, to, why)
     affected += _unplace(unit, placed, to, why)
     failpoint("H14")
     affected += _take_back(unit, rest, to, why)

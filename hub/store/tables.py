@@ -210,7 +210,7 @@ workloads = Table(
     # {cluster, at, admission}: waits for those it displaces, with a claim to a cluster's room
     Column("nomination", Json),
     Column("checks", Json),  # states of admission checks: {name: {state, message, at, updates}}
-    Column("withdraw_to", String(16), nullable=False),  # Pending | Cancelled | Failed | Deleted
+    Column("withdraw_to", String(16), nullable=False),  # Pending | Held | Failed | …
     Column("set_aside", Json),  # clusters to avoid: {name: until RFC3339}
     Column("succeeded", Integer, nullable=False),
     Column("failed", Integer, nullable=False),  # over all epochs
