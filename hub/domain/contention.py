@@ -14,6 +14,7 @@ from hub.domain.ground import LiveGround
 from hub.domain.lane_line import LaneLine
 from hub.domain.nomination import Nominee
 from hub.domain.placement.desk import Desk
+from hub.domain.placement.nowhere import NOWHERE
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queue_policy import NEVER, QueuePolicy
 from hub.domain.requeue import Outcome
@@ -86,7 +87,7 @@ class Contention(Rounds):
         self.live_ground = LiveGround(snapshot.room, room, desk, nominations)
         super().__init__(
             standing, self.live_lines, snapshot.market, profile.rules, snapshot.namespaces,
-            self.live_ground if snapshot.clusters else None,
+            self.live_ground,
         )  # fmt: skip
         self._plain = plain
         self._instant = (now - _EPOCH) // _MICROSECOND
@@ -147,7 +148,7 @@ class Contention(Rounds):
         demand = who.demand
         assert demand is not None
         assert assigned is not None
-        choice = self.live_ground.choices[who.uid]
+        choice = NOWHERE if who.quota_only else self.live_ground.choices[who.uid]
         self.nominated.pop(who.uid, None)
         self.placements.append(
             Placement(

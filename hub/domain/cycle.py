@@ -10,8 +10,10 @@ import datetime as dt
 
 from hub.domain import fungibility
 from hub.domain.contention import Contention, Order, is_plain
+from hub.domain.demand import Demand
 from hub.domain.fungibility import Mode, Outlook, Request, Search
 from hub.domain.placement.desk import Bid, Choice, Desk
+from hub.domain.placement.nowhere import Anywhere
 from hub.domain.plan import Assignment, Placement, Plan, Reason, Refusal
 from hub.domain.queue_policy import QueuePolicy
 from hub.domain.queueing import Entry, Head, Line
@@ -57,7 +59,7 @@ class _Cycle:
         )
         self._contended = contended  # may another round among them change anything?
         self._alone = False
-        self._offers: dict[str, tuple[Assignment, Bid]] = {}  # by demand
+        self._offers: dict[str, tuple[Assignment, Bid | Anywhere]] = {}  # by demand
         self._placements: list[Placement] = self._contention.placements if self._contention else []
         self._refusals: dict[str, Refusal] = {}  # by demand
         self._considered = 0
@@ -123,7 +125,7 @@ class _Cycle:
                 found = self._search(head)  # 2. flavors for all pod sets, under quota
                 if found.mode is not Mode.FIT or found.assignment is None:
                     return self._refuse(head, found)
-                offer = (found.assignment, self._desk.bid(demand, found.assignment.asks))
+                offer = (found.assignment, self._bid(demand, found.assignment))
                 self._offers[demand.key] = offer
             assignment, bid = offer  # equal workloads keep the flavors of the last while they last
             charged = self._ledger.take(queue, assignment.charge, len(run))
@@ -139,6 +141,9 @@ class _Cycle:
                 return head.line.advance(placed)
             offer = None  # quota or clusters of these flavors have run out
 
+    def _bid(self, demand: Demand, assignment: Assignment) -> Bid | Anywhere:
+        return Anywhere() if demand.quota_only else self._desk.bid(demand, assignment.asks)
+
     def _search(self, head: Head) -> Search:
         demand, queue = head.demand, head.line.queue
         rules = self._profile.rules
@@ -151,7 +156,9 @@ class _Cycle:
                 tree=self._tree,
                 node=self._tree.queues[queue.name],
                 oracle=lambda _of, _amount: _NOBODY,
-                can_hold=lambda asks: self._desk.can_hold(demand, asks),
+                can_hold=None
+                if demand.quota_only
+                else lambda asks: self._desk.can_hold(demand, asks),
                 excluded=rules.excluded,
                 ignore_undeclared=rules.ignore_undeclared,
             )

@@ -25,7 +25,7 @@ CLUSTER_SELECTOR = labels.PREFIX + "cluster-selector"
 class Constraints:
     """Where a workload may go, apart from what its pods take. None: no such constraint."""
 
-    kind: str = "batch/v1/Job"  # apiVersion/Kind that the cluster must serve
+    kind: str = "batch/v1/Job"  # apiVersion/Kind that the cluster must serve; "": none is wanted
     clusters: tuple[str, ...] | None = None
     selector: LabelSelector | None = None
     set_aside: tuple[tuple[str, dt.datetime], ...] = ()  # cluster, until when it is avoided
@@ -45,6 +45,14 @@ class Demand:
     constraints: Constraints = Constraints()
     placement: str = ""  # uid of the placement whose policy `constraints` holds
     profile: tuple[Preferred, ...] = ()  # preferences where no placement decides
+
+    @property
+    def quota_only(self) -> bool:
+        """It asks for quota and for no room: somebody outside runs it."""
+        return not self.constraints.kind
+
+
+QUOTA_ONLY = Constraints(kind="")
 
 
 def explanation_key(queue: str, shape: str, constraints: Sequence[Any]) -> str:

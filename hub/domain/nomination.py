@@ -191,7 +191,7 @@ class Nominator:
             return Nominee(found)
         assignment = found.assignment
         usage, foreseen = self._foreseen
-        if assignment.charge == usage and (self._ground is None or not foreseen):
+        if assignment.charge == usage and (self._ground_of(who) is None or not foreseen):
             return Nominee(found, tuple(foreseen))  # asked of the same request a moment ago
         victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
         return Nominee(found, tuple(victims))
@@ -199,7 +199,7 @@ class Nominator:
     def _search(
         self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried, keep: Assignment | None
     ) -> Search:
-        standing, ground = self._standing, self._ground
+        standing, ground = self._standing, self._ground_of(who)
         can_hold: CanHold | None = None
         if ground is not None:
             can_hold = partial_of(ground.can_hold, who, pod_sets)
@@ -221,6 +221,10 @@ class Nominator:
                 ignore_undeclared=self._rules.ignore_undeclared,
             )
         )
+
+    def _ground_of(self, who: Contender) -> Ground | None:
+        """The fleet, where it matters to a workload."""
+        return None if who.quota_only else self._ground
 
     def _foresee(self, who: Contender, of: FlavorResource, amount: int) -> Outlook:
         """What preemption for this one flavor and resource would come to."""
@@ -244,7 +248,7 @@ class Nominator:
         pod_sets: Sequence[PodSet] = (),
         asks: tuple[NodeAsk, ...] = (),
     ) -> list[Victim]:
-        standing, ground = self._standing, self._ground
+        standing, ground = self._standing, self._ground_of(who)
         has_room = None
         if ground is not None and asks:
             all_of_them = tuple(standing.all_holders())

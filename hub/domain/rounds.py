@@ -114,14 +114,16 @@ class Rounds:
 
     def place(self, attempt: Attempt) -> bool:
         """Room on a cluster for what fits under quota; without clusters there is nothing to find."""
-        if self._ground is None or attempt.search.assignment is None:
+        if self._ground is None or attempt.who.quota_only or attempt.search.assignment is None:
             return True
         attempt.cluster = self._ground.place(attempt.who, attempt.search.assignment)
         return attempt.cluster is not None
 
     def nominate_cluster(self, attempt: Attempt, gone: list[Holder]) -> None:
         """The cluster on which it fits once its victims are gone, and a claim to its room."""
-        if self._ground is not None and attempt.search.assignment is not None:
+        if self._ground is None or attempt.who.quota_only:
+            return
+        if attempt.search.assignment is not None:
             attempt.cluster = self._ground.claim(attempt.who, attempt.search.assignment, gone)
 
     def _settle(self, attempt: Attempt, now: int) -> None:

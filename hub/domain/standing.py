@@ -73,6 +73,11 @@ class Contender:
     def identity(self) -> Identity:
         return self.uid, self.namespace, self.name
 
+    @property
+    def quota_only(self) -> bool:
+        """It asks for no room on any cluster."""
+        return self.demand is not None and self.demand.quota_only
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:

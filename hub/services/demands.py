@@ -25,6 +25,7 @@ class Demands:
         """The demand of a row; raises `Rejected` for a selector that can not be read."""
         key = (
             route.cluster_queue,
+            row.kind,
             row.priority,
             row.shape,
             row.placement,
@@ -35,12 +36,14 @@ class Demands:
         policy = self._routes.policy(row.placement) if row.placement else None
         if found is not None and found.constraints.policy is policy:
             return found
-        constraints = demands.read_constraints(
-            orjson.loads(row.annotations or b"{}") or {},
-            orjson.loads(row.set_aside or b"null"),
-            policy,
-            pod_sets,
-        )
+        constraints = demands.QUOTA_ONLY
+        if row.kind == "Job":
+            constraints = demands.read_constraints(
+                orjson.loads(row.annotations or b"{}") or {},
+                orjson.loads(row.set_aside or b"null"),
+                policy,
+                pod_sets,
+            )
         self._needed_keys.update(demands.selected_keys(pod_sets))
         demand = Demand(
             key=demands.explanation_key(
