@@ -33,6 +33,7 @@ class Reason(StrEnum):
     QUOTA_RESERVED = "QuotaReserved"  # it waits no more: quota is charged
     WAITING_FOR_VICTIMS = "WaitingForPreemptedWorkloads"
     WAITING_FOR_PODS_READY = "WaitingForPodsReady"
+    REQUEUE_BACK_OFF = "RequeueBackOff"  # evicted: not considered before its time
     PREEMPTION_GATED = "AdmissionGated"
     FAILED_CHECKS = "AdmissionCheck"
     SUSPENDED = "Suspended"  # its queue is stopped

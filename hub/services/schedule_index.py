@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hub.domain import shape
+from hub.domain.admission_fair import History
 from hub.domain.demand import Demand
 from hub.domain.flavors import Market
 from hub.domain.plan import Plan, Reason, Refusal
@@ -21,8 +22,10 @@ from hub.domain.standing import Holder
 from hub.domain.victims import Limits
 from hub.domain.waiting import Waiting
 from hub.domain.workload import CHARGED, State
+from hub.services.backing_off import BackingOff
 from hub.services.charges import Charges
 from hub.services.claims import Claims
+from hub.services.consumption import Consumption
 from hub.services.demands import Demands
 from hub.services.fleet_news import FleetNews
 from hub.services.pool_keys import PoolKeys
@@ -50,9 +53,17 @@ class HeldBack:
 class ScheduleIndex:
     """Queues with who waits in them, quota with what is charged, the fleet with what is promised."""
 
-    def __init__(self, missing_selector: LabelSelector | None, suspect_after_s: float) -> None:
+    def __init__(
+        self,
+        missing_selector: LabelSelector | None,
+        suspect_after_s: float,
+        history: History | None = None,
+    ) -> None:
         self.routes = Routes(missing_selector)
         self.waiting = Waiting()
+        self.consumption = Consumption(history, self.routes)
+        if history is not None:
+            self.waiting.rank_of = self.consumption.rank_of
         self.keys = PoolKeys()
         self.held_back: dict[str, HeldBack] = {}
         self.tellings = Tellings()
@@ -63,6 +74,7 @@ class ScheduleIndex:
         self.ledger = self._charges.ledger
         self.members = self._charges.members
         self.claims = Claims(self._charges)
+        self._backing_off = BackingOff()
         self._fleet = FleetNews(self.members, self.waiting, suspect_after_s)
         self.limits = Limits()  # of preemption, as the administrator set them
         self._freed: set[str] = set()  # queues whose quota was released since the last cycle
@@ -98,7 +110,10 @@ class ScheduleIndex:
         """Take rows in; what else must be read because rules changed."""
         if news.keys is not None and news.keys != self.keys:
             self.keys = news.keys
+        self._backing_off.now = news.read_at or self._backing_off.now
         affected = self._apply_rules(news)
+        if news.usage is not None:
+            self.consumption.read(news.usage)
         self._fleet.follow(news)
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)
@@ -126,6 +141,7 @@ class ScheduleIndex:
         if not any(changed):
             return Affected()
         self._follow_queues(queues)
+        self.consumption.follow_rules()
         if cohorts != routes.cohorts:
             self.ledger.put_cohorts(routes.cohorts.values())
             self.waiting.wake()
@@ -159,21 +175,27 @@ class ScheduleIndex:
     def _apply_workload(self, row: Standing) -> None:
         if row.state == State.PENDING:
             self._charges.discharge(row.uid)
+            self.consumption.forgive(row.uid)
             self._wait(row)
             return
         self._stop_waiting(row.uid)
         if row.state in _CHARGED:
             self._charges.charge(row)
+            self.consumption.reserve(
+                self._charges.holder(row.uid), row.reserved_at or row.placed_at
+            )
         else:
             self._charges.discharge(row.uid)
 
     def _forget(self, uid: str) -> None:
         self._stop_waiting(uid)
+        self.consumption.forgive(uid)
         self._charges.discharge(uid)
 
     def _stop_waiting(self, uid: str) -> None:
         self.waiting.remove(uid)
         self.held_back.pop(uid, None)
+        self._backing_off.forget(uid)
         self.tellings.forget(uid)
         if self.claims.drop(uid):
             self.waiting.wake_all_for_room()
@@ -215,6 +237,8 @@ class ScheduleIndex:
 
     def _place_in_line(self, row: Standing) -> tuple[Route, Demand | None]:
         """Where a workload waits and for what; without demand, why it can not be considered."""
+        if (backing_off := self._backing_off.route(row)) is not None:
+            return backing_off, None
         policy = self.routes.policy(row.placement) if row.placement else None
         route = self.routes.route(row.namespace, row.queue, placed=policy is not None)
         if route.reason:
@@ -236,6 +260,8 @@ class ScheduleIndex:
         if self.members.refresh(self.waiting.wake_for_room):
             self.waiting.wake_all_for_room()
         self.waiting.wake_due(now)
+        for row in self._backing_off.due(now):
+            self._wait(row)
         self._wake_for_quota()
         kept = len(self.claims)
         nominations = self.claims.standing(now)
@@ -255,6 +281,7 @@ class ScheduleIndex:
             self._charges.holders,
             nominations,
             dict(routes.namespaces),
+            self.consumption.ranks(),
         )
 
     def _movable(
@@ -290,6 +317,7 @@ class ScheduleIndex:
             if uid in uids and lane is not None and entry is not None:
                 self._stop_waiting(uid)
                 self._charges.place(placement, lane.demand, entry, now)
+                self.consumption.reserve(self._charges.holder(uid), now)
         self._charges.forget_plan()
 
     def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
