@@ -1,12 +1,16 @@
 """Admission fair sharing: LocalQueues that have used less go first (queueing 2.7).
 
-History decays with a half-life; what is admitted between two samples counts at once as a penalty.
+History decays with a half-life; what is admitted between two samples counts at once as a penalty,
+and enters the history with the next sample, however short it ran.
 Amounts are in Kubernetes' units (cores, bytes), as the status of a LocalQueue has them.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from hub.domain.fleet import in_units
+from hub.domain.quota import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,10 @@ class History:
 
 
 class Ranks:
-    """Rank of every LocalQueue (`namespace/name`) during a run of cycles."""
+    """Rank of every LocalQueue (`namespace/name`): what it consumed, and what it reserved since.
+
+    What was reserved is summed exactly, so that taking some of it back leaves no trace.
+    """
 
     def __init__(
         self,
@@ -55,32 +62,98 @@ class Ranks:
         weights: Mapping[str, float],
     ) -> None:
         self._history = history
-        self._weights = weights
+        self._weights = dict(weights)
         self._consumed = {name: dict(amounts) for name, amounts in consumed.items()}
-        self._penalties: dict[str, dict[str, float]] = {}
+        self._reserved: dict[str, dict[str, int]] = {}  # by resource, in base units
         self.values: dict[str, float] = {}
         for name in {*consumed, *weights}:
             self._update(name)
 
-    def penalise(self, local_queue: str, request: Mapping[str, float]) -> None:
-        """Quota was reserved for a workload of this LocalQueue."""
-        penalties = self._penalties.setdefault(local_queue, {})
-        for resource, amount in self._history.penalty(request).items():
-            penalties[resource] = penalties.get(resource, 0.0) + amount
-        self._update(local_queue)
+    def copy(self) -> "Ranks":
+        """Other ranks to penalise; these stay as they are."""
+        other = Ranks(self._history, {}, {})
+        other._weights = self._weights
+        other._consumed = self._consumed
+        other._reserved = {name: dict(amounts) for name, amounts in self._reserved.items()}
+        other.values = dict(self.values)
+        return other
 
-    def sample(self, current: Mapping[str, Mapping[str, float]], elapsed: float) -> None:
-        """A sampling tick: what is used now enters the history, and penalties are settled by it."""
-        self._penalties.clear()
-        for name in {*self._consumed, *current}:
-            consumed = self._consumed.get(name, {})
-            self._consumed[name] = self._history.decayed(consumed, current.get(name, {}), elapsed)
-        for name in {*self.values, *current}:
+    def penalise(self, local_queue: str, usage: Usage) -> None:
+        """Quota was reserved for a workload of this LocalQueue."""
+        self._shift(local_queue, usage, 1)
+
+    def forgive(self, local_queue: str, usage: Usage) -> None:
+        """A reservation counts no more: it came to nothing, or has entered what was consumed."""
+        self._shift(local_queue, usage, -1)
+
+    def weigh(self, weights: Mapping[str, float]) -> None:
+        """Weights of all LocalQueues as they are now."""
+        changed = {n for n in {*self._weights, *weights} if self._weights.get(n) != weights.get(n)}
+        self._weights = dict(weights)
+        for name in changed:
             self._update(name)
 
+    def consume(self, consumed: Mapping[str, Mapping[str, float]]) -> None:
+        """What all LocalQueues have consumed as of a sample."""
+        self._consumed = {name: dict(amounts) for name, amounts in consumed.items()}
+        self.values = {}
+        for name in {*self._consumed, *self._weights, *self._reserved}:
+            self._update(name)
+
+    def sampled(
+        self, current: Mapping[str, Mapping[str, float]], elapsed: Mapping[str, float]
+    ) -> dict[str, dict[str, float]]:
+        """What each LocalQueue has consumed after a sample: its decayed history with what it uses
+        now, and the penalties of everything reserved since the last one. `elapsed`: seconds, by name.
+        """
+        found = {}
+        for name in sorted({*self._consumed, *self._reserved, *current}):
+            consumed = self._history.decayed(
+                self._consumed.get(name, {}), current.get(name, {}), elapsed.get(name, 0.0)
+            )
+            found[name] = _sum(consumed, self._penalty(name))
+        return found
+
+    def sample(self, current: Mapping[str, Mapping[str, float]], elapsed: float) -> None:
+        """A sampling tick: what is used now enters the history, and penalties with it."""
+        names = {*self._consumed, *self._reserved, *current}
+        consumed = self.sampled(current, dict.fromkeys(names, elapsed))
+        self._reserved.clear()
+        self.consume(consumed)
+
+    def _shift(self, name: str, usage: Usage, sign: int) -> None:
+        reserved = self._reserved.setdefault(name, {})
+        for of, amount in usage.items():
+            total = reserved.get(of.resource, 0) + sign * amount
+            if total:
+                reserved[of.resource] = total
+            else:
+                reserved.pop(of.resource, None)
+        if not reserved:
+            del self._reserved[name]
+        self._update(name)
+
+    def _penalty(self, name: str) -> dict[str, float]:
+        reserved = self._reserved.get(name)
+        return self._history.penalty(in_kubernetes_units(reserved)) if reserved else {}
+
     def _update(self, name: str) -> None:
-        weight = self._weights.get(name, 1.0)
-        total = dict(self._consumed.get(name, {}))
-        for resource, amount in self._penalties.get(name, {}).items():
-            total[resource] = total.get(resource, 0.0) + amount
-        self.values[name] = self._history.rank(total, weight)
+        total = _sum(self._consumed.get(name, {}), self._penalty(name))
+        self.values[name] = self._history.rank(total, self._weights.get(name, 1.0))
+
+
+def request_of(usage: Usage) -> dict[str, float]:
+    """What a usage asks for by resource, in Kubernetes' units."""
+    total: dict[str, int] = {}
+    for of, amount in usage.items():
+        total[of.resource] = total.get(of.resource, 0) + amount
+    return in_kubernetes_units(total)
+
+
+def in_kubernetes_units(amounts: Mapping[str, int]) -> dict[str, float]:
+    """Exact amounts by resource as Kubernetes' numbers: cores, bytes."""
+    return {resource: float(in_units(resource, amount)) for resource, amount in amounts.items()}
+
+
+def _sum(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {r: one.get(r, 0.0) + other.get(r, 0.0) for r in sorted({*one, *other})}

@@ -70,8 +70,10 @@ class Contention(Rounds):
         }
         policies = {name: snapshot.policies.get(name, _NO_POLICY) for name in tree.queues}
         queues = {name: queue for name, (queue, _) in contended.items()}
+        self._ranks = None if snapshot.ranks is None else snapshot.ranks.copy()
+        ranks = None if self._ranks is None else self._ranks.values
         standing = Standing(
-            tree, queues, policies, ranks=snapshot.ranks, held=snapshot.holders if queues else None
+            tree, queues, policies, ranks=ranks, held=snapshot.holders if queues else None
         )
         nominations = {u: n for u, n in snapshot.nominations.items() if n.cluster}
         sticky = snapshot.nominations.keys()
@@ -80,7 +82,7 @@ class Contention(Rounds):
                 queue,
                 lanes,
                 () if queue.strict else sticky,
-                snapshot.ranks if policies[name].by_usage else None,
+                ranks if policies[name].by_usage else None,
             )
             for name, (queue, lanes) in contended.items()
         }
@@ -148,6 +150,8 @@ class Contention(Rounds):
         demand = who.demand
         assert demand is not None
         assert assigned is not None
+        if self._ranks is not None and self.standing.policies[who.queue].by_usage:
+            self._ranks.penalise(f"{who.namespace}/{who.local_queue}", assigned.charge)
         choice = NOWHERE if who.quota_only else self.live_ground.choices[who.uid]
         self.nominated.pop(who.uid, None)
         self.placements.append(

@@ -86,6 +86,7 @@ class LocalQueue:
     name: str
     cluster_queue: str
     stop_policy: str = "None"
+    weight: float = 1.0  # of admission fair sharing
 
     @property
     def stopped(self) -> bool:
@@ -142,8 +143,13 @@ def read_cluster_queue(
 def read_local_queue(namespace: str, name: str, spec: Mapping[str, Any] | None) -> LocalQueue:
     """A LocalQueue from its normalised spec."""
     spec = spec or {}
+    weight = (spec.get("fairSharing") or {}).get("weight")
     return LocalQueue(
-        namespace, name, spec.get("clusterQueue") or "", spec.get("stopPolicy") or "None"
+        namespace,
+        name,
+        spec.get("clusterQueue") or "",
+        spec.get("stopPolicy") or "None",
+        1.0 if weight is None else float(quantity.number(weight)),
     )
 
 

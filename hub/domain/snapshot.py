@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hub.domain.admission_fair import Ranks
 from hub.domain.eligibility import Namespaces
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster
@@ -47,7 +48,7 @@ class Snapshot:
     holders: Mapping[str, Mapping[str, Holder]] = field(default_factory=dict)
     nominations: Mapping[str, Nomination] = field(default_factory=dict)  # by uid
     namespaces: Namespaces = field(default_factory=dict)
-    ranks: Mapping[str, float] | None = None  # of LocalQueues, where history counts
+    ranks: Ranks | None = None  # of LocalQueues, where history counts
 
 
 def forever(placed: int) -> bool:

@@ -15,6 +15,8 @@ from hub.domain.plan import Reason, Refusal
 from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue
 
+RankOf = Callable[[Demand, Entry], float]  # the lower goes first, before priority
+
 _FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
 _COMPACT_AT = 1024
 
@@ -67,9 +69,10 @@ class WaitingLane:
 
 
 class Waiting:
-    """The lanes of all ClusterQueues."""
+    """The lanes of all ClusterQueues. `rank_of`: of LocalQueues, where history counts; None: nowhere."""
 
     def __init__(self) -> None:
+        self.rank_of: RankOf | None = None
         self._lanes: dict[str, dict[str, WaitingLane]] = {}  # by queue, then demand
         self._where: dict[str, tuple[WaitingLane, Entry]] = {}  # by uid
 
@@ -143,7 +146,15 @@ class Waiting:
         if found is None:
             return None
         lane, entry = found
-        own = sum(_before(each, lane, entry) for each in self.lanes(lane.demand.queue))
+        lanes = self.lanes(lane.demand.queue)
+        rank = 0.0 if self.rank_of is None else self.rank_of(lane.demand, entry)
+        own = 0
+        for each in lanes:
+            theirs = rank if self.rank_of is None else self._rank(each)
+            if theirs == rank:
+                own += _before(each, lane, entry)
+            elif theirs < rank:
+                own += len(each)
         overall = sum(_before(each, lane, entry) for each in self.every_lane())
         return own + 1, overall + 1
 
@@ -157,11 +168,17 @@ class Waiting:
         if parked:
             lanes = [lane for lane in lanes if queue.strict or lane.parked is None]
         elif queue.strict and lanes:
-            head = min(lanes, key=_order)
+            head = min(lanes, key=self._order)
             lanes = [] if head.parked is not None else lanes
         else:
             lanes = [lane for lane in lanes if lane.parked is None]
         return [Lane(lane.demand, lane.first(limit)) for lane in lanes]
+
+    def _rank(self, lane: WaitingLane) -> float:
+        return 0.0 if self.rank_of is None else self.rank_of(lane.demand, lane.first(1)[0])
+
+    def _order(self, lane: WaitingLane) -> tuple[float, int, Entry]:
+        return self._rank(lane), -lane.demand.priority, lane.first(1)[0]
 
     def park(self, refusals: Iterable[Refusal]) -> list[WaitingLane]:
         """Remember what a cycle refused; those that are merely behind a head are not parked by it."""
@@ -226,10 +243,6 @@ def _may_fit(demand: Demand, best_node: Mapping[str, int], left: Mapping[str, in
                 return False
             total[resource] = total.get(resource, 0) + amount * pod_set.count
     return all(amount <= left.get(resource, 0) for resource, amount in total.items())
-
-
-def _order(lane: WaitingLane) -> tuple[int, Entry]:
-    return -lane.demand.priority, lane.first(1)[0]
 
 
 def _before(lane: WaitingLane, own: WaitingLane, entry: Entry) -> int:

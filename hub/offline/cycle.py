@@ -7,9 +7,7 @@ from hub.domain import eligibility
 from hub.domain.admission_fair import Ranks
 from hub.domain.eligibility import Hold
 from hub.domain.flavors import Market
-from hub.domain.fleet import in_units
 from hub.domain.plan import Reason
-from hub.domain.quota import Usage
 from hub.domain.requeue import Outcome, Where
 from hub.domain.rounds import ADMITTED, Attempt, Rounds
 from hub.domain.standing import Contender, Holder, Standing
@@ -53,7 +51,7 @@ class Engine:
             for attempt in attempts:
                 if attempt.verdict == ADMITTED:
                     local_queue = f"{attempt.who.namespace}/{attempt.who.local_queue}"
-                    self.ranks.penalise(local_queue, request_of(attempt.usage))
+                    self.ranks.penalise(local_queue, attempt.usage)
         return attempts
 
 
@@ -108,14 +106,6 @@ def _line_up(scene: Scene, engine: Engine) -> None:
             engine.held[who.uid] = hold
     for name, those in waiting.items():
         engine.lines[name].extend(those)
-
-
-def request_of(usage: Usage) -> dict[str, float]:
-    """What a usage asks for by resource, in Kubernetes' units."""
-    total: dict[str, float] = {}
-    for of, amount in usage.items():
-        total[of.resource] = total.get(of.resource, 0.0) + float(in_units(of.resource, amount))
-    return total
 
 
 def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[Contender, Hold]]]:

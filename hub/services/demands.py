@@ -23,6 +23,8 @@ class Demands:
 
     def of(self, row: Standing, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
         """The demand of a row; raises `Rejected` for a selector that can not be read."""
+        # Where LocalQueues take turns by what they used, their workloads are no equals.
+        door = (f"{row.namespace}/{route.local_queue}",) if route.by_usage else ()
         key = (
             route.cluster_queue,
             row.kind,
@@ -31,6 +33,7 @@ class Demands:
             row.placement,
             row.annotations,
             row.set_aside,
+            door,
         )
         found = self._known.get(key)
         policy = self._routes.policy(row.placement) if row.placement else None
@@ -47,7 +50,7 @@ class Demands:
         self._needed_keys.update(demands.selected_keys(pod_sets))
         demand = Demand(
             key=demands.explanation_key(
-                route.cluster_queue, row.shape, (row.priority, row.placement, constraints)
+                route.cluster_queue, row.shape, (row.priority, row.placement, constraints, *door)
             ),
             queue=route.cluster_queue,
             priority=row.priority,

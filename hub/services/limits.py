@@ -60,6 +60,15 @@ class Queueing:
     """Who goes first: LowestPriority, MostRecent, Smallest, LeastWorkLost, in order."""
     non_preemptible_queues: str = ""
     """ClusterQueues, by comma, none of whose workloads is ever preempted."""
+    admission_fair_sharing: Literal["Off", "On"] = "Off"
+    """In ClusterQueues whose admissionMode is UsageBasedAdmissionFairSharing, LocalQueues that used
+    less go first."""
+    usage_half_life_s: float = 0.0
+    """Usage counts half as much after this long, s; 0 remembers nothing."""
+    usage_sampling_s: float = 300.0
+    """How often usage is sampled, s."""
+    usage_resource_weights: str = ""
+    """What a unit of each resource counts, as cpu=1,memory=0.000001 by comma; 1 where not named."""
     ignore_undeclared_resources: Literal["Off", "On"] = "Off"
     """Resources for which a ClusterQueue has no quota are not counted (else such jobs wait)."""
 

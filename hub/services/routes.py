@@ -40,6 +40,7 @@ class Route:
     local_queue: str = ""
     reason: str = ""
     message: str = ""
+    by_usage: bool = False  # its ClusterQueue orders LocalQueues by usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,8 @@ class Routes:
                 "does not exist",
             )
         reason, message = self._held(namespace, local, target, placed=placed)
-        return Route(target.name, local.name, reason, message)
+        by_usage = self.queue_policies[target.name].by_usage
+        return Route(target.name, local.name, reason, message, by_usage)
 
     def _held(
         self, namespace: str, local: LocalQueue, target: ClusterQueue, *, placed: bool

@@ -112,8 +112,8 @@ class ScheduleIndex:
             self.keys = news.keys
         self._backing_off.now = news.read_at or self._backing_off.now
         affected = self._apply_rules(news)
-        if news.usage is not None:
-            self.consumption.read(news.usage)
+        if news.consumed is not None:
+            self.consumption.read(news.consumed)
         self._fleet.follow(news)
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)

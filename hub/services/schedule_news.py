@@ -12,11 +12,11 @@ from hub.domain.workload import State
 from hub.services import pool_keys
 from hub.services.pool_keys import PoolKeys
 from hub.services.routes import DEFAULT_QUEUE, KINDS
-from hub.store import clusters, schedule
+from hub.store import clusters, schedule, usage
 from hub.store.schedule import Pulse, Standing
 from hub.store.unit import Unit
 
-FOLLOWED: Final = ("workloads", "objects", "clusters", "settings")
+FOLLOWED: Final = ("workloads", "objects", "clusters", "settings", usage.CHANGED)
 
 
 @dataclass(slots=True)
@@ -34,6 +34,7 @@ class News:
     clusters_gone: frozenset[str] = frozenset()
     heartbeats: dict[str, dt.datetime | None] = field(default_factory=dict)
     keys: PoolKeys | None = None
+    consumed: list[usage.Consumed] | None = None  # of all LocalQueues, where a sample was taken
     read_at: dt.datetime | None = None
 
 
@@ -60,6 +61,7 @@ def read_all(unit: Unit) -> News:
     news = News(whole=True, keys=pool_keys.load(unit), read_at=unit.now)
     news.rules = schedule.rules(unit, KINDS)
     news.clusters = _clusters(unit, None)
+    news.consumed = usage.every(unit)
     news.workloads = list(schedule.considered(unit))
     news.shapes = schedule.pod_sets(unit, {w.shape for w in news.workloads})
     return news
@@ -77,6 +79,8 @@ def read_news(
     news = News(heartbeats=heard, read_at=unit.now)
     if pool_keys.SETTING in keys.get("settings", ()):
         news.keys = pool_keys.load(unit)
+    if keys.get(usage.CHANGED):
+        news.consumed = usage.every(unit)
     if uids := keys.get("objects"):
         news.rules_gone = frozenset(uids)
         news.rules = schedule.rules(unit, KINDS, uids)
@@ -94,7 +98,9 @@ def read_news(
 
 def _goes_on(pulse: Pulse, known: Known) -> bool:
     """Is it still the same placement, or has it ended? Anything else is read whole."""
-    return pulse.state != State.PENDING and pulse.epoch == known.charged[pulse.uid]
+    if pulse.state in (State.PENDING, State.RESERVED):
+        return False
+    return pulse.epoch == known.charged[pulse.uid]
 
 
 def read_affected(unit: Unit, affected: Affected, known: Known) -> News:

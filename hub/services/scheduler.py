@@ -16,7 +16,7 @@ from hub.domain.placement import registry
 from hub.domain.plan import Plan
 from hub.domain.quota import EVERYTHING
 from hub.domain.snapshot import Profile, Snapshot
-from hub.services import drains, pool_keys, preempt, schedule, schedule_news
+from hub.services import consumption, drains, pool_keys, preempt, schedule, schedule_news
 from hub.services.hub import Hub
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule import Prepared
@@ -39,6 +39,7 @@ class Scheduler:
         everything = hub.limits.intake.missing_namespace_selector == "Everything"
         rules_of(hub.limits.queueing, hub.clock.now())  # what can not be read is refused at start
         self._missing_selector = EVERYTHING if everything else None
+        self._history = consumption.history_of(hub.limits.queueing)
         self.index = self._new_index()
         self.loaded = False  # set False after a fault: what was decided may or may not be written
         self.placed_total = 0
@@ -47,7 +48,7 @@ class Scheduler:
 
     def _new_index(self) -> ScheduleIndex:
         suspect_after_s = self._hub.limits.scheduling.suspect_after_s
-        return ScheduleIndex(self._missing_selector, suspect_after_s)
+        return ScheduleIndex(self._missing_selector, suspect_after_s, self._history)
 
     async def load(self) -> None:
         """Read everything anew."""
@@ -75,6 +76,7 @@ class Scheduler:
     async def turn(self) -> bool:
         """One cycle; True if there is more to do at once."""
         await self._require_keys()
+        await self._sample()
         if drained := drains.drained(self.index.routes, self.index.holders):
             await self._hub.write(preempt.drain, drained, self._term())
             uids = frozenset(uid for those in drained.values() for uid in those)
@@ -121,6 +123,14 @@ class Scheduler:
         if not self.index.keys.covers(needed):
             self.index.keys = await self._hub.write(pool_keys.require, self.index.keys, needed)
             self.index.waiting.wake_all_for_room()
+
+    async def _sample(self) -> None:
+        """Bring what LocalQueues have consumed up to date, when it is time."""
+        now = self._hub.clock.now()
+        if self.index.consumption.due(now):
+            sample = await asyncio.to_thread(self.index.consumption.sample, self.index.holders, now)
+            await self._hub.write(consumption.store, sample, self._term())
+            self.index.consumption.read(sample[0])
 
     def _note(self, plan: Plan) -> None:
         if plan.notes and plan.notes != self._notes:
