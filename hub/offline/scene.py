@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hub.domain import eligibility
-from hub.domain.checks import Check, queue_fault
 from hub.domain.cohort import Cohort, QuotaTree, find_cycle, read_cohort
 from hub.domain.eligibility import NAME_LABEL
 from hub.domain.fleet import Cluster
@@ -97,10 +96,10 @@ def _read_queues(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
             document.name, document.parsed.labels, spec, missing
         )
         scene.policies[document.name] = read_policy(spec)
-    known = _checks(by_kind.get("AdmissionCheck", ()))
+    checks = _active_checks(by_kind.get("AdmissionCheck", ()))
     for name, queue in scene.queues.items():
-        fault = queue_fault(scene.policies[name].checks, known) if known else None
-        reason = eligibility.inactive_reason(queue, scene.flavors, fault)
+        required = tuple(check for check, _ in scene.policies[name].checks)
+        reason = eligibility.inactive_reason(queue, scene.flavors, checks, required)
         if reason:
             scene.inactive[name] = reason
     for document in by_kind.get("LocalQueue", ()):
@@ -111,15 +110,13 @@ def _read_queues(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
         scene.consumed[key] = _history_of(document)
 
 
-def _checks(documents: Iterable[Document]) -> dict[str, Check]:
-    """Checks by name; one that says nothing of itself counts as active. None given: nothing is known."""
+def _active_checks(documents: Iterable[Document]) -> dict[str, bool] | None:
+    """Which checks are active; None where none is given, so that nothing is known of them."""
     found = {}
     for document in documents:
         conditions = {str(c.get("type")): c for c in document.objects("status", "conditions")}
-        active = (conditions.get("Active") or {}).get("status") != "False"
-        controller = str(document.parsed.spec.get("controllerName") or "")
-        found[document.name] = Check(document.name, controller, active)
-    return found
+        found[document.name] = (conditions.get("Active") or {}).get("status") != "False"
+    return found or None
 
 
 def _history_of(document: Document) -> dict[str, float]:
