@@ -70,7 +70,7 @@ def judge(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -> Ve
         return _deleted(cluster, record=True, action="Withdraw")
     if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
         return _unwanted(entry, work, cluster, now)
-    return _alive(entry, work, state, cluster)
+    return _alive(entry, work, state, cluster, now)
 
 
 def _refuse(entry: Observed, work: Standing) -> Verdict | None:
@@ -191,18 +191,31 @@ def _unwanted(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -
     return Verdict(transition="withdraw", columns=columns, action="Withdraw")
 
 
-def _alive(entry: Observed, work: Standing, state: State, cluster: str) -> Verdict:
+def _alive(
+    entry: Observed, work: Standing, state: State, cluster: str, now: dt.datetime
+) -> Verdict:
     """On its way or running: how far it is, and what holds it."""
     job = entry.job
     counts = _counts(job, work) if job is not None else _same_counts(work)
+    all_ready = counts["ready"] + counts["succeeded"] >= _pods_wanted(work)
     reason, message = _why_held(entry, work, cluster)
     counts |= {"reason": reason, "message": message}
     if entry.phase == "Applied" and job is not None and job.running_since:
         if state in _NOT_RUNNING:
-            return Verdict(transition="start", columns=counts)
+            ready_at = {"pods_ready_at": now} if all_ready else {}
+            return Verdict(transition="start", columns=counts | ready_at)
     elif entry.phase == "Applied" and state in _UNSEEN:
         return Verdict(transition="apply", columns=counts)
-    return Verdict(counts=counts if counts != _standing_counts(work) else None)
+    changed = counts != _standing_counts(work)
+    return Verdict(counts=counts | {"all_ready": all_ready} if changed else None)
+
+
+def _pods_wanted(work: Standing) -> int:
+    """How many pods must be ready or have succeeded for all to be: as many as run at a time."""
+    parallelism = work.parallelism or 0
+    if b'"parallelism"' in work.options_json:  # admitted in part
+        parallelism = work.options()["parallelism"]
+    return parallelism if work.completions is None else min(parallelism, work.completions)
 
 
 def _why_held(entry: Observed, work: Standing, cluster: str) -> tuple[str, str]:

@@ -229,6 +229,8 @@ workloads = Table(
         "ran_s", Integer, nullable=False, default=0, server_default="0"
     ),  # in epochs that have ended
     Column("reserved_at", Utc),  # when quota was reserved for this epoch
+    Column("pods_ready_at", Utc),  # when all pods of this epoch were ready first
+    Column("pods_lost_at", Utc),  # since when, after that, one of them is not
     Column("placed_at", Utc),
     Column("applied_at", Utc),
     Column("started_at", Utc),  # of the first epoch that started
@@ -237,6 +239,12 @@ workloads = Table(
     UniqueConstraint("namespace", "name", "kind", "live"),
     Index("ix_workloads_state", "state"),
     Index("ix_workloads_created_at", "created_at", "uid"),
+    Index(
+        "ix_workloads_max_runtime_s",
+        "max_runtime_s",
+        sqlite_where=text("max_runtime_s IS NOT NULL AND finished_at IS NULL"),
+        postgresql_where=text("max_runtime_s IS NOT NULL AND finished_at IS NULL"),
+    ),
     Index(
         "ix_workloads_finished_at",
         "finished_at",

@@ -54,6 +54,8 @@ _FREED: Final[Mapping[str, Any]] = {
     "ready": 0,
 }
 _ADD: Final = Bulk.insert(workloads)
+    "pods_ready_at": None,
+    "pods_lost_at": None,
 _REFUSE: Final = Bulk(
     update(workloads)
     .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING.value)
@@ -89,7 +91,7 @@ _STANDING: Final = Lookup(
         .with_for_update()
     )
 )
-_FIRST = frozenset({"applied_at", "started_at"})  # kept once set, until freed
+_FIRST = frozenset({"applied_at", "started_at", "pods_ready_at"})  # kept once set, until freed
 
 
 def add(unit: Unit, rows: Sequence[Row]) -> None:
@@ -226,6 +228,8 @@ def _columns(unit: Unit, name: str, row: Row) -> dict[str, Any]:
 @functools.lru_cache(maxsize=64)
 def _change(keys: tuple[str, ...]) -> Bulk:
     return Bulk(
+        if kind == BARE:
+            columns.update(reason=EVENTS["admit"][0], started_at=unit.now)
         update(workloads)
         .where(workloads.c.uid == bindparam("b_uid"))
         .values({key: bindparam(f"b_{key}", type_=workloads.c[key].type) for key in keys})
@@ -248,7 +252,7 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
             continue
         column = "epoch" if key == "new_epoch" else key
         bound = bindparam(f"b_{key}", type_=workloads.c[column].type)
-        first = key in _FIRST and not (freed and key == "applied_at")
+        first = key in _FIRST and not (freed and key != "started_at")
         values[column] = func.coalesce(workloads.c[key], bound) if first else bound
     return Bulk(
         update(workloads)

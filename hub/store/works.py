@@ -67,6 +67,8 @@ class Standing(NamedTuple):
     failed: int | None
     active: int | None
     ready: int | None
+    parallelism: int | None
+    completions: int | None
     annotations_json: bytes | None
     set_aside_json: bytes | None
 
@@ -163,6 +165,8 @@ _STANDING = Lookup(
                     "failed",
                     "active",
                     "ready",
+                    "parallelism",
+                    "completions",
                 )
             ),
             *(

@@ -22,6 +22,8 @@ def _columns() -> tuple[sa.Column[Any], ...]:
         sa.Column("max_runtime_s", sa.Integer(), nullable=True),
         sa.Column("ran_s", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("reserved_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("pods_ready_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("pods_lost_at", sa.DateTime(timezone=True), nullable=True),
     )
 
 
@@ -32,6 +34,11 @@ def upgrade() -> None:
             table.add_column(column)
         table.drop_constraint(op.f(_NAME), type_="unique")
         table.create_unique_constraint(op.f(_NAME_AND_KIND), ["namespace", "name", "kind", "live"])
+    running = sa.text("max_runtime_s IS NOT NULL AND finished_at IS NULL")
+    op.create_index(
+        op.f("ix_workloads_max_runtime_s"), "workloads", ["max_runtime_s"],
+        sqlite_where=running, postgresql_where=running,
+    )  # fmt: skip
     op.create_table(
         "usage",
         sa.Column("namespace", sa.String(63), nullable=False),
@@ -45,6 +52,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Go back to the revision before."""
     op.drop_table("usage")
+    op.drop_index(op.f("ix_workloads_max_runtime_s"), table_name="workloads")
     with op.batch_alter_table("workloads") as table:
         table.drop_constraint(op.f(_NAME_AND_KIND), type_="unique")
         table.create_unique_constraint(op.f(_NAME), ["namespace", "name", "live"])
