@@ -50,12 +50,12 @@ _FREED: Final[Mapping[str, Any]] = {
     "placed_at": None,
     "finished_at": None,
     "applied_at": None,
+    "pods_ready_at": None,
+    "pods_lost_at": None,
     "active": 0,
     "ready": 0,
 }
 _ADD: Final = Bulk.insert(workloads)
-    "pods_ready_at": None,
-    "pods_lost_at": None,
 _REFUSE: Final = Bulk(
     update(workloads)
     .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING.value)
@@ -228,8 +228,6 @@ def _columns(unit: Unit, name: str, row: Row) -> dict[str, Any]:
 @functools.lru_cache(maxsize=64)
 def _change(keys: tuple[str, ...]) -> Bulk:
     return Bulk(
-        if kind == BARE:
-            columns.update(reason=EVENTS["admit"][0], started_at=unit.now)
         update(workloads)
         .where(workloads.c.uid == bindparam("b_uid"))
         .values({key: bindparam(f"b_{key}", type_=workloads.c[key].type) for key in keys})
