@@ -11,7 +11,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
-from hub.api import apply, batch, changes, clusters, fleet, health, jobs, objects, tokens
+from hub.api import (
+    apply,
+    batch,
+    changes,
+    clusters,
+    fleet,
+    health,
+    jobs,
+    objects,
+    tokens,
+    visibility,
+)
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
 from hub.api.policy import PUBLIC, allow, new_router, policy_of
@@ -28,6 +39,7 @@ ROUTERS: Final = (
     tokens.router,
     clusters.router,
     fleet.router,
+    visibility.router,
     changes.router,
 )
 

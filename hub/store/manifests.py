@@ -30,6 +30,19 @@ def latest(unit: Unit, uid: str) -> tuple[int, bytes, str] | None:
     return None if row is None else (row.generation, row.manifest, row.hash)
 
 
+def latest_of(unit: Unit, uids: Sequence[str]) -> dict[str, bytes]:
+    """The newest manifest of each job, as JSON bytes."""
+    found: dict[str, bytes] = {}
+    for start in range(0, len(uids), CHUNK):
+        rows = unit.conn.execute(
+            select(manifests.c.uid, manifests.c.manifest)
+            .where(manifests.c.uid.in_(uids[start : start + CHUNK]))
+            .order_by(manifests.c.generation)
+        )
+        found.update((uid, value) for uid, value in rows)
+    return found
+
+
 def hashes(unit: Unit, uids: Sequence[str]) -> dict[str, str]:
     """The hash of each job's newest manifest."""
     found: dict[str, str] = {}

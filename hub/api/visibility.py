@@ -1,0 +1,82 @@
+"""Workloads and who waits, in the shapes of Kueue's own APIs: for its tools, and whoever knows them."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, hub_of, new_router
+from hub.api.reply import Json, limit_of, number_of, pager, query
+from hub.domain.workload import State
+from hub.services import kueue_view_pages, visibility
+from hub.services.schedule_index import ScheduleIndex
+from shared.errors import Rejected
+
+router = new_router()
+_VISIBILITY = f"/apis/{visibility.API_VERSION}"
+
+
+@router.get("/v1/workloads")
+@allow(ADMINISTRATOR, VIEWER)
+async def list_workloads(request: Request) -> Response:
+    """Workloads as Kueue shows them (v1beta2), of Jobs and bare ones, newest first.
+
+    Filters: namespace, queue, clusterQueue, state, and condition (`Admitted`, `Admitted=False`, …).
+    """
+    given = query(request, *kueue_view_pages.FILTERS, "limit", "continue")
+    state = given.get("state")
+    if state and state not in State.__members__.values():
+        raise Rejected("InvalidState", f"must be one of {', '.join(State)}", "state")
+    limit, token = limit_of(given), given.get("continue")
+    filters = {name: given[name] for name in kueue_view_pages.FILTERS if name in given}
+    return Json(
+        await hub_of(request).read(
+            kueue_view_pages.list_workloads, filters, pager(request, filters), token, limit
+        )
+    )
+
+
+@router.get("/v1/workloads/{namespace}/{name}")
+@allow(ADMINISTRATOR, VIEWER)
+async def get_workload(request: Request, namespace: str, name: str) -> Response:
+    """One Workload; a Job's is called `job-<its name>-<5 digits>`."""
+    return Json(await hub_of(request).read(kueue_view_pages.get_workload, namespace, name))
+
+
+@router.get(f"{_VISIBILITY}/clusterqueues/{{name}}/pendingworkloads")
+@allow(ADMINISTRATOR, VIEWER)
+async def pending_in_cluster_queue(request: Request, name: str) -> Response:
+    """Who waits in a ClusterQueue, in order, with positions from 0. Query: offset, limit."""
+    offset, limit = _window(request)
+    return Json(
+        await hub_of(request).read(
+            visibility.in_cluster_queue, _index(request), name, offset, limit
+        )
+    )
+
+
+@router.get(f"{_VISIBILITY}/namespaces/{{namespace}}/localqueues/{{name}}/pendingworkloads")
+@allow(ADMINISTRATOR, VIEWER)
+async def pending_in_local_queue(request: Request, namespace: str, name: str) -> Response:
+    """Who waits in a LocalQueue, in order, with positions from 0. Query: offset, limit."""
+    offset, limit = _window(request)
+    return Json(
+        await hub_of(request).read(
+            visibility.in_local_queue, _index(request), (namespace, name), offset, limit
+        )
+    )
+
+
+def _window(request: Request) -> tuple[int, int]:
+    """Offset and limit. Raises Rejected: InvalidNumber, InvalidLimit."""
+    given = query(request, "offset", "limit")
+    limit = number_of(given, "limit") if "limit" in given else visibility.DEFAULT_LIMIT
+    if limit is None or not 1 <= limit <= visibility.MAX_LIMIT:
+        most = visibility.MAX_LIMIT
+        raise Rejected("InvalidLimit", f"must be a whole number from 1 to {most}", "limit")
+    return number_of(given, "offset") or 0, limit
+
+
+def _index(request: Request) -> ScheduleIndex | None:
+    """The scheduler's index, which every replica follows."""
+    find = getattr(request.app.state, "schedule_index", None)
+    found: ScheduleIndex | None = None if find is None else find()
+    return found

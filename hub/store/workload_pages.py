@@ -1,0 +1,46 @@
+"""Pages of whole workloads, of any kind: what Kueue-shaped lists are made of."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import literal, select, tuple_
+
+from hub.store.jobs import Position
+from hub.store.tables import workloads
+from hub.store.unit import Unit
+
+
+def page(
+    unit: Unit,
+    filters: Mapping[str, str],
+    states: Collection[str],
+    queues: Collection[tuple[str, str]] | None,
+    after: Position | None,
+    limit: int,
+) -> list[dict[str, Any]]:
+    """Workloads that occupy their names, newest first, at most `limit`, all columns.
+
+    `filters`: namespace, queue, state, cluster, exact; `states`: any of these, if there are any;
+    `queues`: any of these LocalQueues (namespace, name).
+    """
+    c = workloads.c
+    query = select(workloads).where(c.live.is_not(None))
+    for name in ("namespace", "queue", "state", "cluster"):
+        if filters.get(name):
+            query = query.where(c[name] == filters[name])
+    if states:
+        query = query.where(c.state.in_(sorted(states)))
+    if queues is not None:
+        query = query.where(tuple_(c.namespace, c.queue).in_(sorted(queues)))
+    if after is not None:
+        bound = (literal(after[0], c.created_at.type), literal(after[1], c.uid.type))
+        query = query.where(tuple_(c.created_at, c.uid) < tuple_(*bound))
+    query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def named(unit: Unit, namespace: str, name: str) -> list[dict[str, Any]]:
+    """Workloads of whatever kind that occupy a name."""
+    c = workloads.c
+    query = select(workloads).where(c.namespace == namespace, c.name == name, c.live.is_not(None))
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
