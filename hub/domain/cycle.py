@@ -8,7 +8,7 @@ both look at one tree of quota and one room.
 
 import datetime as dt
 
-from hub.domain import fungibility
+from hub.domain import elastic
 from hub.domain.contention import Contention, Order, is_plain
 from hub.domain.demand import Demand
 from hub.domain.fungibility import Mode, Outlook, Request, Search
@@ -147,7 +147,7 @@ class _Cycle:
     def _search(self, head: Head) -> Search:
         demand, queue = head.demand, head.line.queue
         rules = self._profile.rules
-        return fungibility.search(
+        return elastic.search(
             Request(
                 pod_sets=demand.pod_sets,
                 queue=queue,
@@ -161,7 +161,8 @@ class _Cycle:
                 else lambda asks: self._desk.can_hold(demand, asks),
                 excluded=rules.excluded,
                 ignore_undeclared=rules.ignore_undeclared,
-            )
+            ),
+            grows=self._desk.grows,
         )
 
     def _place(self, head: Head, entry: Entry, assignment: Assignment, choice: Choice) -> None:

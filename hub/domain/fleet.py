@@ -24,6 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 
 RESOURCE_PROPERTY: Final = "resources.kubernetes-fleet.io/"
 NODE_COUNT: Final = "kubernetes-fleet.io/node-count"
+MOST_NEW_NODES: Final = 1000  # of one pool that are counted with, however many it may add
+_MOST: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +47,17 @@ class Pool:
             and self.labels == other.labels
             and self.taints == other.taints
         )
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingPool:
+    """An autoscaled pool: `nodes` more nodes of this shape may come (maxNodes less those present)."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    shape: Mapping[str, int]  # allocatable of one node
+    nodes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,7 @@ class Cluster:
     kinds: frozenset[str] | None = None  # "apiVersion/Kind" served; None = not told
     queue_managers: frozenset[str] = frozenset()  # "namespace/name" of active LocalQueues
     node_count: int = 0
+    growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
 
     def available(self, resource: str) -> int | None:
         """What is free beyond all promises; None where no node of it has the resource."""
@@ -126,10 +140,13 @@ def cluster_from_rows(
     row: Mapping[str, Any],
     capacity: Mapping[str, Any] | None,
     reserved: Mapping[str, int] | None = None,
+    key_revisions: Mapping[str, int] | None = None,
 ) -> Cluster:
     """A member from its `clusters` row and its last report (`agent_v1.Capacity`, decoded JSON).
 
-    A cluster counts as joined once its agent has registered and reported a heartbeat.
+    A cluster counts as joined once its agent has registered and reported a heartbeat. Of a declared
+    pool is known how many nodes are there once a report groups nodes by the pool's labels:
+    `key_revisions` says since which revision each label key is grouped by.
     """
     declared = Cluster(
         name=row["name"],
@@ -141,7 +158,51 @@ def cluster_from_rows(
         heartbeat_at=row.get("heartbeat_at"),
         reserved=reserved or {},
     )
-    return declared if capacity is None else with_report(declared, capacity)
+    if capacity is None:
+        return declared
+    cluster = with_report(declared, capacity)
+    pools = growing_pools(row.get("pools") or (), capacity, key_revisions or {})
+    return replace(cluster, growing=pools) if pools else cluster
+
+
+def growing_pools(
+    declared: Sequence[Mapping[str, Any]],
+    capacity: Mapping[str, Any],
+    key_revisions: Mapping[str, int],
+) -> tuple[GrowingPool, ...]:
+    """Pools that may add nodes: what the administrator declared goes before what nodes' labels say.
+
+    `declared`: `spec.pools` of a MemberCluster. Present are all nodes with a pool's labels, ready or not.
+    """
+    found: dict[str, GrowingPool] = {}
+    for told in capacity.get("growing") or ():
+        amounts = zip(told["resources"], told["shape"], strict=True)
+        left = max(0, int(told["max_nodes"]) - int(told["nodes"]))
+        found[told["name"]] = _growing(told, dict(amounts), left)
+    revision = int(capacity.get("pools_revision") or 0)
+    for pool in declared:
+        name, labels = str(pool.get("name") or "pool"), pool.get("labels") or {}
+        known = all(key_revisions.get(key, revision + 1) <= revision for key in labels)
+        present = sum(
+            len(p.get("nodes") or ()) + int(p.get("unusable") or 0)
+            for p in capacity.get("pools") or ()
+            if labels.items() <= (p.get("labels") or {}).items()
+        )
+        left = max(0, int(pool.get("maxNodes") or 0) - present) if known else 0
+        allocatable = pool.get("allocatable") or {}
+        shape = {r: quantity.parse(r, text) for r, text in allocatable.items()}
+        found[name] = _growing({**pool, "name": name}, shape, left)
+    return tuple(p for _, p in sorted(found.items()) if p.nodes and p.shape)
+
+
+def _growing(told: Mapping[str, Any], shape: Mapping[str, int], nodes: int) -> GrowingPool:
+    return GrowingPool(
+        name=told["name"],
+        labels=dict(told.get("labels") or {}),
+        taints=selectors.read_taints(told.get("taints")),
+        shape={resource: min(amount, _MOST) for resource, amount in shape.items()},
+        nodes=min(nodes, MOST_NEW_NODES),
+    )
 
 
 def with_report(cluster: Cluster, capacity: Mapping[str, Any]) -> Cluster:

@@ -49,6 +49,11 @@ class LiveGround:
             if at is not None:
                 self._claim(uid, at, self._needs_of(nomination.pods), nomination.leaving)
 
+    @property
+    def grows(self) -> bool:
+        """May any pool still add a node?"""
+        return self._desk.grows
+
     def can_hold(
         self,
         who: Contender,

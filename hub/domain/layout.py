@@ -6,17 +6,17 @@ first of equals is the larger name (placement 3.3).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hub.domain import selectors
-from hub.domain.fleet import BoolArray, Cluster, FloatArray, IntArray, Pool
+from hub.domain.fleet import BoolArray, Cluster, FloatArray, GrowingPool, IntArray, Pool
+from hub.domain.growth import MANY, PODS, Sites
 from hub.domain.selectors import Taint
 from shared.resources import NodeTerm, Toleration
 
-PODS: Final = "pods"
-MANY: Final = 1 << 31  # pods on one node, as good as unlimited: sums of it stay within 63 bits
+__all__ = ["MANY", "PODS", "Layout", "Need", "NodeAsk"]
 
 
 class NodeAsk(NamedTuple):
@@ -26,8 +26,9 @@ class NodeAsk(NamedTuple):
     terms: tuple[tuple[NodeTerm, ...], ...] = ()  # each must match: ANDed lists of ORed terms
     tolerations: tuple[Toleration, ...] = ()
     revision: int = 0  # node label keys are known to reports of this revision or later
+    growing: bool = False  # also nodes that pools may still add
 
-    def admits(self, pool: Pool) -> bool:
+    def admits(self, pool: Pool | GrowingPool) -> bool:
         """May such pods run on nodes of this pool?"""
         return (
             all(pool.labels.get(k) == v for k, v in self.labels)
@@ -35,7 +36,7 @@ class NodeAsk(NamedTuple):
             and self.stopped_by(pool) is None
         )
 
-    def stopped_by(self, pool: Pool) -> Taint | None:
+    def stopped_by(self, pool: Pool | GrowingPool) -> Taint | None:
         """The taint of the pool that such pods do not tolerate."""
         return selectors.untolerated(pool.taints, self.tolerations) if pool.taints else None
 
@@ -50,6 +51,7 @@ class Need:
     missing: tuple[str, ...] = ()  # requested resources that no node reports
     # By cluster: pods that each of its nodes could hold, as of a stamp of the room (see `Room.take`).
     held: dict[int, tuple[int, IntArray]] = field(default_factory=dict)
+    sites: BoolArray | None = None  # which nodes that are not there yet will do too; None: none
 
 
 class Layout:
@@ -65,11 +67,15 @@ class Layout:
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.bounds: list[int] = self.starts.tolist()
         names = {r for c in ordered for p in c.pools for r in p.resources}
+        names.update(r for c in ordered for p in c.growing for r in p.shape)
         self.resources: tuple[str, ...] = tuple(sorted(names | {PODS}))
         self.row: dict[str, int] = {r: i for i, r in enumerate(self.resources)}
         self._occupied = np.flatnonzero(np.diff(self.starts))
         self._occupied_starts = self.starts[self._occupied]
         self._masks: dict[NodeAsk, BoolArray | None] = {}
+        self.growing: tuple[tuple[GrowingPool, ...], ...] = tuple(c.growing for c in ordered)
+        self.sites = Sites(ordered, self.row) if any(self.growing) else None
+        self._site_masks: dict[NodeAsk, BoolArray] = {}
         self._allocatable: dict[int, IntArray] = {}
 
     @property
@@ -80,6 +86,8 @@ class Layout:
         """Does the cluster, as now reported, still fit this order?"""
         at = self.position.get(cluster.name)
         if at is None or self.revisions[at] != cluster.pools_revision:
+            return False
+        if self.growing[at] != cluster.growing:
             return False
         mine = self.pools[at]
         return len(mine) == len(cluster.pools) and all(
@@ -96,7 +104,14 @@ class Layout:
             amounts=tuple(amount for _, amount in known),
             nodes=self._mask(ask),
             missing=tuple(sorted(n for n in asked if n not in self.row)),
+            sites=self._site_mask(ask) if ask.growing and self.sites is not None else None,
         )
+
+    def _site_mask(self, ask: NodeAsk) -> BoolArray:
+        if ask not in self._site_masks:
+            assert self.sites is not None
+            self._site_masks[ask] = self.sites.mask(ask.admits)
+        return self._site_masks[ask]
 
     def _mask(self, ask: NodeAsk) -> BoolArray | None:
         if ask not in self._masks:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial as partial_of
 from typing import NamedTuple, Protocol
 
-from hub.domain import fair_preemption, partial, preemption
+from hub.domain import elastic, fair_preemption, partial, preemption
 from hub.domain.cohort import Node
 from hub.domain.fair_preemption import DEFAULT_STRATEGIES
 from hub.domain.flavors import Market
-from hub.domain.fungibility import CanHold, Mode, Outlook, Request, Search, Tried, search
+from hub.domain.fungibility import CanHold, Mode, Outlook, Request, Search, Tried
 from hub.domain.plan import Assignment, Reason
 from hub.domain.queue_policy import NEVER
 from hub.domain.quota import FlavorResource, Usage
@@ -34,6 +34,11 @@ class Rules:
 
 class Ground(Protocol):
     """The fleet below quota. `gone` are holders whose room counts as free."""
+
+    @property
+    def grows(self) -> bool:
+        """May any pool still add a node?"""
+        ...
 
     def can_hold(
         self,
@@ -203,7 +208,7 @@ class Nominator:
         can_hold: CanHold | None = None
         if ground is not None:
             can_hold = partial_of(ground.can_hold, who, pod_sets)
-        return search(
+        return elastic.search(
             Request(
                 pod_sets=pod_sets,
                 queue=standing.queues[who.queue],
@@ -219,7 +224,8 @@ class Nominator:
                 groups=self._groups.get(who.uid, ()),
                 excluded=self._rules.excluded,
                 ignore_undeclared=self._rules.ignore_undeclared,
-            )
+            ),
+            grows=ground is not None and ground.grows,
         )
 
     def _ground_of(self, who: Contender) -> Ground | None:

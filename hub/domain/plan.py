@@ -86,6 +86,8 @@ class Assignment:
                 for p in self.pod_sets
             ]
         }
+        if any(ask.growing for ask in self.asks):
+            told["growing"] = True  # it may wait for nodes that are not there yet
         return told | {"reduced": True} if self.reduced else told
 
 
@@ -105,6 +107,7 @@ class Score(NamedTuple):
     score: int
     terms: tuple[TermScore, ...] = ()
     topology: int = 0
+    new_nodes: tuple[tuple[str, int], ...] = ()  # pool → nodes that it must add first
 
 
 class Rejection(NamedTuple):
@@ -169,6 +172,7 @@ class Miss:
     missing: Mapping[str, int] = field(default_factory=dict)
     pods: int = 0  # of the pod set's count, so many would fit
     count: int = 1
+    growing: bool = False  # nodes that pools may still add are counted
 
     def __str__(self) -> str:
         if self.missing:
@@ -176,7 +180,8 @@ class Miss:
                 f"{quantity.canonical(r, a)} {r}" for r, a in sorted(self.missing.items())
             )
             return f"cluster {self.cluster} misses {lack} on one node"
-        return f"cluster {self.cluster} has room for {self.pods} of {self.count} pods"
+        said = f"cluster {self.cluster} has room for {self.pods} of {self.count} pods"
+        return f"{said}, nodes that its pools may add included" if self.growing else said
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ are on their way, where bound and succeeded are those of the very report whose f
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from hub.domain.fleet import Cluster
 from hub.domain.room import Layout, NodeAsk, Room
 from shared.resources import Resources
@@ -169,8 +171,15 @@ class Members:
     def _extent(self, name: str) -> tuple[list[int], list[int]]:
         at = self._layout.position[name]
         low, high = self._layout.bounds[at], self._layout.bounds[at + 1]
-        best = self.room.free[:, low:high].max(axis=1, initial=0).tolist()
-        return best, self.room.left[:, at].tolist()
+        there = self.room.free[:, low:high]
+        best, left = there.max(axis=1, initial=0), self.room.left[:, at]
+        if (
+            self.room.growth is not None
+        ):  # what may come counts, and what was promised of it does not
+            coming = self.room.growth.nodes_of(at)
+            best = np.maximum(best, coming.max(axis=1, initial=0))
+            left = np.maximum(left, np.maximum(there, 0).sum(axis=1)) + coming.sum(axis=1)
+        return best.tolist(), left.tolist()
 
     def reserved(self, name: str) -> dict[str, int]:
         """What cluster `name` is promised beyond its report, by resource."""
@@ -189,6 +198,7 @@ class Members:
         return self._promises.get(name, {}).values()
 
 
-def _largest_first(item: tuple[tuple[Resources, NodeAsk], int]) -> tuple[int, str]:
-    (requests, _), _ = item
-    return -sum(requests.values()), str(requests)
+def _largest_first(item: tuple[tuple[Resources, NodeAsk], int]) -> tuple[bool, int, str]:
+    """Those that may wait for new nodes come last: the nodes there are serve the others first."""
+    (requests, ask), _ = item
+    return ask.growing, -sum(requests.values()), str(requests)

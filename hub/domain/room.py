@@ -13,6 +13,7 @@ from typing import Final, Self
 import numpy as np
 
 from hub.domain.fleet import BoolArray, Cluster, FloatArray, IntArray
+from hub.domain.growth import Growth
 from hub.domain.layout import MANY, PODS, Layout, Need, NodeAsk
 
 __all__ = ["PODS", "Layout", "Need", "NodeAsk", "Room"]
@@ -23,11 +24,16 @@ _BOUND: Final = 1 << 62
 class Room:
     """What is left on every node and in every cluster; shrinks as `take` is called."""
 
-    __slots__ = ("_stamps", "free", "layout", "left", "touched")
+    __slots__ = ("_stamps", "free", "growth", "layout", "left", "touched")
     _stamp = itertools.count(1)
 
-    def __init__(self, layout: Layout, free: IntArray, left: IntArray) -> None:
+    def __init__(
+        self, layout: Layout, free: IntArray, left: IntArray, growth: Growth | None = None
+    ) -> None:
         self.layout = layout
+        self.growth = (
+            growth  # what nodes that are not there yet would hold; None: no pool may grow
+        )
         self.free = free  # resources × nodes
         self.left = left  # resources × clusters: what is free less everything promised
         self.touched: list[int] = []  # clusters taken from, in order, with repetition
@@ -38,14 +44,16 @@ class Room:
         """The room that the clusters' reports show, promises not counted."""
         rows, columns = len(layout.resources), len(layout.names)
         free = np.zeros((rows, layout.nodes), dtype=np.int64)
-        room = cls(layout, free, np.zeros((rows, columns), dtype=np.int64))
+        growth = None if layout.sites is None else Growth.of(layout.sites)
+        room = cls(layout, free, np.zeros((rows, columns), dtype=np.int64), growth)
         for name in layout.names:
             room.reset(clusters[name])
         return room
 
     def copy(self) -> "Room":
         """Another room to take from; this one stays as it is."""
-        return Room(self.layout, self.free.copy(), self.left.copy())
+        growth = None if self.growth is None else self.growth.copy()
+        return Room(self.layout, self.free.copy(), self.left.copy(), growth)
 
     def reset(self, cluster: Cluster) -> None:
         """Set one cluster back to what its report shows."""
@@ -62,6 +70,8 @@ class Room:
             for column, resource in enumerate(pool.resources):
                 self.free[layout.row[resource], node:end] = pool.free[:, column]
             node = end
+        if self.growth is not None:
+            self.growth.reset(at)
         self.left[:, at] = 0
         for resource, amount in cluster.free.items():
             self.left[layout.row[resource], at] = max(-_BOUND, min(_BOUND, amount))
@@ -70,26 +80,34 @@ class Room:
         """Per cluster: can its nodes hold `count` such pods?"""
         if need.missing:
             return np.zeros(len(self.layout.names), dtype=np.bool_)
-        if count == 1:
+        if count == 1 and need.sites is None:
             holding = self.free[need.rows[0]] >= need.amounts[0]
             for row, amount in zip(need.rows[1:], need.amounts[1:], strict=True):
                 holding &= self.free[row] >= amount
             if need.nodes is not None:
                 holding &= need.nodes
             return self.layout.any_node(holding)
-        slots = self._slots(need, 0, self.layout.nodes)
-        return np.asarray(self.layout.sum_nodes(slots) >= count)
+        return np.asarray(self.pods_held(need) >= count)
 
     def pods_held(self, need: Need) -> IntArray:
         """Per cluster: how many such pods its nodes can hold."""
         if need.missing:
             return np.zeros(len(self.layout.names), dtype=np.int64)
-        return self.layout.sum_nodes(self._slots(need, 0, self.layout.nodes))
+        held = self.layout.sum_nodes(self._slots(need, 0, self.layout.nodes))
+        return held if need.sites is None or self.growth is None else held + self.growth.held(need)
 
     def count_held(self, need: Need, at: int) -> int:
         """How many such pods the nodes of cluster `at` can hold."""
         if need.missing:
             return 0
+        held = self._count_there(need, at)
+        return (
+            held
+            if need.sites is None or self.growth is None
+            else held + self.growth.count(need, at)
+        )
+
+    def _count_there(self, need: Need, at: int) -> int:
         return int(self._slots(need, self.layout.bounds[at], self.layout.bounds[at + 1]).sum())
 
     def fits(self, need: Need, count: int, at: int) -> bool:
@@ -118,6 +136,24 @@ class Room:
         """Put `count` pods on nodes of cluster `at`, all of them or none: False if they do not fit."""
         if need.missing:
             return False
+        if need.sites is not None and self.growth is not None:
+            return self._take_growing(need, count, at)
+        return self._take_there(need, count, at)
+
+    def _take_growing(self, need: Need, count: int, at: int) -> bool:
+        """The nodes there are come first."""
+        assert self.growth is not None
+        there = min(count, self._count_there(need, at))
+        if count - there > self.growth.count(need, at):
+            return False
+        if there and not self._take_there(need, there, at):
+            return False
+        if count > there:
+            self.growth.take(need, count - there, at)
+            self._charge(need, count - there, at)
+        return True
+
+    def _take_there(self, need: Need, count: int, at: int) -> bool:
         low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
         if high - low == 1:
             return self._take_one_node(need, count, at, low)
@@ -149,11 +185,14 @@ class Room:
         """Put pods of several kinds in cluster `at`, in order: all of them or none."""
         low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
         free, left = self.free[:, low:high].copy(), self.left[:, at].copy()
+        growth = None if self.growth is None else self.growth.mark(at)
         touched = len(self.touched)
         for need, count in needs:
             if not self.take(need, count, at):
                 self.free[:, low:high] = free
                 self.left[:, at] = left
+                if self.growth is not None and growth is not None:
+                    self.growth.go_back(at, growth)
                 self._stamps[at] = next(self._stamp)
                 del self.touched[touched:]
                 return False
@@ -164,9 +203,7 @@ class Room:
 
         The rest lowers what is left in the cluster all the same: it has been promised.
         """
-        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
-        held = 0 if need.missing else int(self._slots(need, low, high).sum())
-        placed = min(count, held)
+        placed = min(count, self.count_held(need, at))
         if placed:
             self.take(need, placed, at)
         if count > placed:
@@ -178,15 +215,21 @@ class Room:
         low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
         self.free[:, low:high] = other.free[:, low:high]
         self.left[:, at] = other.left[:, at]
+        if self.growth is not None and other.growth is not None:
+            self.growth.nodes_of(at)[:] = other.growth.nodes_of(at)
         self._stamps[at] = next(self._stamp)
 
     def nodes_of(self, at: int) -> IntArray:
-        """Resources × nodes of cluster `at`: what is free."""
-        return self.free[:, self.layout.bounds[at] : self.layout.bounds[at + 1]]
+        """Resources × nodes of cluster `at`: what is free, on nodes there are and on those to come."""
+        there = self.free[:, self.layout.bounds[at] : self.layout.bounds[at + 1]]
+        return there if self.growth is None else np.hstack([there, self.growth.nodes_of(at)])
 
     def keep(self, amounts: IntArray, at: int) -> None:
-        """Keep amounts (resources × nodes) of cluster `at`, also where they are not free yet."""
-        self.nodes_of(at)[:] -= amounts
+        """Keep amounts (as of `nodes_of`) of cluster `at`, also where they are not free yet."""
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        self.free[:, low:high] -= amounts[:, : high - low]
+        if self.growth is not None:
+            self.growth.nodes_of(at)[:] -= amounts[:, high - low :]
         self.left[:, at] -= amounts.sum(axis=1)
         self._stamps[at] = next(self._stamp)
         self.touched.append(at)
@@ -204,6 +247,8 @@ class Room:
             slots[~need.nodes[low:high]] = 0
         np.maximum(slots, 0, out=slots)
         rest = count
+        if need.sites is not None and self.growth is not None:
+            rest -= self.growth.give_back(need, count, at)
         for node in np.argsort(-fullness, kind="stable").tolist():
             gone = min(rest, int(slots[node]))
             if not gone:

@@ -39,11 +39,16 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
         ),
         None,
     )
+    growing: tuple[fleet.GrowingPool, ...] = ()
     if declared is None:
         pools = _unlimited(flavors)
     else:
-        field = ".".join(declared[0])
-        pools = tuple(_pool(document, pool, f"{field}[{i}]") for i, pool in enumerate(declared[1]))
+        path, given = declared
+        field = ".".join(path)
+        named = [(pool, f"{field}[{i}]") for i, pool in enumerate(given)]
+        pools = tuple(_pool(document, pool, place) for pool, place in named)
+        may_grow = (_growing(document, pool, place) for pool, place in named)
+        growing = tuple(pool for pool in may_grow if pool is not None)
     totals: dict[str, int] = {}
     for pool in pools:
         for resource, column in zip(pool.resources, pool.allocatable.T.tolist(), strict=True):
@@ -62,20 +67,13 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
         allocatable=totals,
         free=dict(totals),
         node_count=sum(len(p.nodes) for p in pools),
+        growing=growing,
     )
 
 
 def _pool(document: Document, given: Mapping[str, Any], field: str) -> fleet.Pool:
-    allocatable: dict[str, int] = {}
-    for resource, text in (given.get("allocatable") or {}).items():
-        try:
-            allocatable[str(resource)] = quantity.parse(resource, text)
-        except Rejected as refusal:
-            place = f"{field}.allocatable.{resource}"
-            raise document.fault(place, f"{refusal.code}: {refusal.detail}") from None
-    count = given.get("count", 1)
-    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 100_000:
-        raise document.fault(f"{field}.count", "must be a whole number up to 100000")
+    allocatable = _allocatable(document, given, field)
+    count = _count(document, given, f"{field}.count", 1)
     name = str(given.get("name") or "pool")
     amounts = [min(a, _PLENTY) for a in allocatable.values()]
     return fleet.pool(
@@ -84,6 +82,40 @@ def _pool(document: Document, given: Mapping[str, Any], field: str) -> fleet.Poo
         {f"{name}-{i}": (amounts, amounts) for i in range(count)},
         selectors.read_taints(given.get("taints")),
     )
+
+
+def _growing(document: Document, given: Mapping[str, Any], field: str) -> fleet.GrowingPool | None:
+    """What an autoscaled pool (`maxNodes`) may add to the nodes it has; None where it may not."""
+    most = _count(document, given, f"{field}.maxNodes", 0)
+    more = min(most - _count(document, given, f"{field}.count", 1), fleet.MOST_NEW_NODES)
+    if more <= 0:
+        return None
+    amounts = _allocatable(document, given, field)
+    return fleet.GrowingPool(
+        name=str(given.get("name") or "pool"),
+        labels=given.get("labels") or {},
+        taints=selectors.read_taints(given.get("taints")),
+        shape={resource: min(amount, _PLENTY) for resource, amount in amounts.items()},
+        nodes=more,
+    )
+
+
+def _allocatable(document: Document, given: Mapping[str, Any], field: str) -> dict[str, int]:
+    amounts: dict[str, int] = {}
+    for resource, text in (given.get("allocatable") or {}).items():
+        try:
+            amounts[str(resource)] = quantity.parse(resource, text)
+        except Rejected as refusal:
+            place = f"{field}.allocatable.{resource}"
+            raise document.fault(place, f"{refusal.code}: {refusal.detail}") from None
+    return amounts
+
+
+def _count(document: Document, given: Mapping[str, Any], field: str, default: int) -> int:
+    count = given.get(field.rpartition(".")[2], default)
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 100_000:
+        raise document.fault(field, "must be a whole number up to 100000")
+    return count
 
 
 def _unlimited(flavors: Iterable[Flavor]) -> tuple[fleet.Pool, ...]:
@@ -116,6 +148,11 @@ class Grounds:
         self._put: dict[str, tuple[str, list[tuple[PodSet, NodeAsk]]]] = {}
         for holder in sorted(holders, key=lambda h: (not h.cluster, h.reserved_at, h.identity)):
             self._settle(holder, pod_sets.get(holder.uid, ()))
+
+    @property
+    def grows(self) -> bool:
+        """May any pool still add a node?"""
+        return self._room.growth is not None
 
     def can_hold(
         self,

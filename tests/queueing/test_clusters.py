@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from hub.offline.documents import Unreadable
 from tests.queueing.scenes import a_flavor, a_holder, a_queue, a_workload, play, pods
 
 GPU = "nvidia.com/gpu"
@@ -106,3 +109,39 @@ def test_victims_make_room_on_the_cluster_that_is_named() -> None:
     assert played.verdict("w") == ("preempting", "heap")
     assert played.of("w")["cluster"] == "m"
     assert set(played.victims("w")) == {"m1", "m2"}
+
+
+def test_nodes_that_a_pool_may_add_are_room_where_there_is_none() -> None:
+    """maxNodes: an autoscaled pool holds what no node there is can hold, real room goes first."""
+    pool = a_pool(0, cpu=4) | {"maxNodes": 2}
+    played = play(
+        a_queue("q", 100),
+        a_member("grows", pool),
+        a_member("has", a_pool(1, cpu=4)),
+        *[a_workload(name, "q", 4, age=9 - n) for n, name in enumerate("abcd")],
+        rounds=5,
+    )
+    placed = [played.of(name)["cluster"] for name in "abcd"]
+    assert placed == ["has", "grows", "grows", None]
+
+
+def test_nobody_is_preempted_for_room_that_may_come() -> None:
+    """Quota fits after one victim; the cluster is full, but its pool may grow: one victim suffices."""
+    pool = a_pool(2, cpu=4) | {"maxNodes": 3}
+    played = play(
+        a_queue("q", 10, within="LowerPriority"),
+        a_member("m", pool),
+        a_holder("a", "q", 2, prio=-1, cluster="m", since=-1),
+        a_holder("b", "q", 2, prio=-1, cluster="m", since=-2),
+        a_holder("c", "q", 4, prio=-1, cluster="m", since=-3),
+        a_workload("w", "q", 4),
+    )
+    assert played.verdict("w") == ("preempting", "heap")
+    assert set(played.victims("w")) == {"a"}
+
+
+def test_more_nodes_than_a_pool_may_have_are_refused_as_unreadable() -> None:
+    """maxNodes is a whole number; what it is wrong about is named."""
+    pool = a_pool(1, cpu=4) | {"maxNodes": "many"}
+    with pytest.raises(Unreadable, match=r"status\.pools\[0\]\.maxNodes"):
+        play(a_queue("q", 100), a_member("m", pool), a_workload("w", "q", 4))

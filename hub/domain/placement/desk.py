@@ -14,6 +14,7 @@ import numpy as np
 
 from hub.domain.demand import Constraints, Demand
 from hub.domain.fleet import BoolArray, Cluster, dynamic_resource, in_units
+from hub.domain.growth import Growth
 from hub.domain.placement import misses
 from hub.domain.placement.fitting import CLOSED, Fitting
 from hub.domain.placement.framework import Filter, Sieved, sieve
@@ -27,6 +28,8 @@ from hub.domain.room import NodeAsk, Room
 _OF_PLACEMENT: Final = 19
 _OF_SMALL_FLEET: Final = 7
 _NO_ROOM_LISTED: Final = 20
+# A score in room that is not there yet: below what the same preferences give in real room.
+BELOW_REAL_ROOM: Final = 1000
 
 
 class Choice(NamedTuple):
@@ -41,7 +44,7 @@ class Choice(NamedTuple):
 class Bid:
     """Equal workloads looking for clusters: their ranking, their fitting, and who may not."""
 
-    __slots__ = ("_fitting", "_listed", "_names", "_ranking", "_rejected")
+    __slots__ = ("_fitting", "_growth", "_listed", "_names", "_ranking", "_rejected")
 
     def __init__(
         self,
@@ -50,7 +53,10 @@ class Bid:
         fitting: Fitting,
         rejected: tuple[Verdict, ...],
         listed: int,
+        growth: Growth | None = None,
     ) -> None:
+        """`growth` is given where nodes that are not there yet count too."""
+        self._growth = growth
         self._names = names
         self._ranking = ranking
         self._fitting = fitting
@@ -60,6 +66,8 @@ class Bid:
     def place(self) -> Choice | None:
         """Take room in the best cluster; None, with nothing taken, where none can hold it."""
         ranking, fitting = self._ranking, self._fitting
+        if self._growth is not None:
+            self._growth.opened.clear()
         at = fitting.place(ranking.refresh())
         if at is None:
             return None
@@ -73,7 +81,12 @@ class Bid:
             order = np.argsort(-competing, kind="stable")[: min(fitting.count, self._listed + 1)]
             shown = [ranking.listed(a) for a in order.tolist() if a != at][: self._listed]
         others = fitting.count - 1 - len(shown)
-        return Choice(self._names[at], (chosen, *shown), self._rejected, others)
+        scores = (chosen, *shown)
+        if self._growth is not None:
+            scores = tuple([s._replace(score=s.score - BELOW_REAL_ROOM) for s in scores])
+            opened = tuple(sorted(self._growth.opened.items()))
+            scores = (scores[0]._replace(new_nodes=opened), *scores[1:])
+        return Choice(self._names[at], scores, self._rejected, others)
 
 
 class NoChoice(NamedTuple):
@@ -120,7 +133,13 @@ class Desk:
         small = len(self._clusters) <= _OF_SMALL_FLEET + 1
         others = _OF_PLACEMENT if demand.placement else _OF_SMALL_FLEET if small else 1
         ranking, fitting = self._ranking(demand), self._fitting(demand, asks)
-        return Bid(self._room.layout.names, ranking, fitting, rejected, others)
+        growth = self._room.growth if any(ask.growing for ask in asks) else None
+        return Bid(self._room.layout.names, ranking, fitting, rejected, others, growth)
+
+    @property
+    def grows(self) -> bool:
+        """May any pool of the fleet still add a node?"""
+        return self._room.growth is not None
 
     def allowed(self, demand: Demand) -> BoolArray:
         """Per cluster: may the demand go there at all, room aside?"""

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from hub.domain.fleet import BoolArray, Cluster, FloatArray, IntArray
+from hub.domain.fleet import BoolArray, Cluster, FloatArray, GrowingPool, IntArray
 from hub.domain.plan import Miss, Rejection, Verdict
 from hub.domain.room import Need, NodeAsk, Room
 from shared import quantity
@@ -76,7 +76,7 @@ def _miss(room: Room, asked: Asked, at: int) -> Miss:
     low, high = room.layout.bounds[at], room.layout.bounds[at + 1]
     pods = room.count_held(need, at)
     if pods:
-        return Miss(name, pod_set.name, {}, pods, pod_set.count)
+        return Miss(name, pod_set.name, {}, pods, pod_set.count, need.sites is not None)
     best = low + int(room.lack(need, low, high).argmin())
     lacks = {
         room.layout.resources[row]: amount - int(room.free[row, best])
@@ -129,8 +129,11 @@ def lacking_everywhere(asked: Sequence[Asked], clusters: Mapping[str, Cluster]) 
     for pod_set, ask, need in asked:
         if need.missing:
             return f"no member has {', '.join(need.missing)}"
-        pools = [p for c in clusters.values() for p in c.pools if p.nodes]
-        if pools and not any(ask._replace(tolerations=_ANYTHING).admits(p) for p in pools):
+        anyone = ask._replace(tolerations=_ANYTHING)
+        there = [p for c in clusters.values() for p in c.pools if p.nodes]
+        coming = [p for c in clusters.values() for p in c.growing]
+        found = any(map(anyone.admits, there)) or any(map(anyone.admits, coming))
+        if (there or coming) and not found:
             return f"no member has nodes with {describe(ask)}"
         if not _ever_fits(pod_set, ask, clusters):
             return f"no node of any member is large enough for one pod of {pod_set.name} ({_spell(pod_set)})"
@@ -139,6 +142,8 @@ def lacking_everywhere(asked: Sequence[Asked], clusters: Mapping[str, Cluster]) 
 
 def _ever_fits(pod_set: PodSet, ask: NodeAsk, clusters: Mapping[str, Cluster]) -> bool:
     for cluster in clusters.values():
+        if any(_holds_one(pool, pod_set, ask) for pool in cluster.growing):
+            return True
         for pool in cluster.pools:
             if not pool.nodes or not ask.admits(pool):
                 continue
@@ -151,6 +156,12 @@ def _ever_fits(pod_set: PodSet, ask: NodeAsk, clusters: Mapping[str, Cluster]) -
             if enough.any():
                 return True
     return False
+
+
+def _holds_one(pool: GrowingPool, pod_set: PodSet, ask: NodeAsk) -> bool:
+    """Would a new node of this pool hold one pod?"""
+    asked = pod_set.requests.items()
+    return ask.admits(pool) and all(pool.shape.get(r, 0) >= amount for r, amount in asked)
 
 
 def _spell(pod_set: PodSet) -> str:
