@@ -27,6 +27,7 @@ class Constraints:
 
     kind: str = "batch/v1/Job"  # apiVersion/Kind that the cluster must serve; "": none is wanted
     clusters: tuple[str, ...] | None = None
+    members: tuple[str, ...] | None = None  # its queue's MultiKueue check names these
     selector: LabelSelector | None = None
     set_aside: tuple[tuple[str, dt.datetime], ...] = ()  # cluster, until when it is avoided
     policy: Policy | None = None  # of the placement that selects it; None: its queue's profile

@@ -7,6 +7,7 @@ What is asked before a turn (`held_back`) keeps a workload out of the heap; what
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hub.domain.checks import Fault
 from hub.domain.plan import Reason
 from hub.domain.quota import ClusterQueue, LocalQueue
 from hub.domain.requeue import Outcome, is_due
@@ -66,20 +67,13 @@ def inadmissible(who: Contender, queue: ClusterQueue, namespaces: Namespaces) ->
 def inactive_reason(
     queue: ClusterQueue,
     flavors: Mapping[str, object],
-    checks: Mapping[str, bool] | None,
-    required: tuple[str, ...],
+    checks: Fault | None = None,
     cycle: tuple[str, ...] = (),
 ) -> str:
-    """Why a ClusterQueue can admit nothing; "" where it can. `checks`: name → active; None: unknown."""
+    """Why a ClusterQueue can admit nothing; "" where it can. `checks`: what is wrong with its checks."""
     if cycle:
         return f"CohortCycle: {' -> '.join(cycle)}"
     missing = [f for g in queue.groups for f in g.flavors if f not in flavors]
     if missing:
         return f"FlavorNotFound: {', '.join(missing)}"
-    if checks is None:
-        return ""
-    absent = [name for name in required if name not in checks]
-    if absent:
-        return f"AdmissionCheckNotFound: {', '.join(absent)}"
-    idle = [name for name in required if not checks[name]]
-    return f"AdmissionCheckInactive: {', '.join(idle)}" if idle else ""
+    return f"{checks.reason}: {checks.message}" if checks else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hub.domain import eligibility
+from hub.domain.checks import Check, queue_fault
 from hub.domain.cohort import Cohort, QuotaTree, find_cycle, read_cohort
 from hub.domain.eligibility import NAME_LABEL
 from hub.domain.fleet import Cluster
@@ -96,10 +97,10 @@ def _read_queues(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
             document.name, document.parsed.labels, spec, missing
         )
         scene.policies[document.name] = read_policy(spec)
-    checks = _active_checks(by_kind.get("AdmissionCheck", ()))
+    known = _checks(by_kind.get("AdmissionCheck", ()))
     for name, queue in scene.queues.items():
-        required = tuple(check for check, _ in scene.policies[name].checks)
-        reason = eligibility.inactive_reason(queue, scene.flavors, checks, required)
+        fault = queue_fault(scene.policies[name].checks, known) if known else None
+        reason = eligibility.inactive_reason(queue, scene.flavors, fault)
         if reason:
             scene.inactive[name] = reason
     for document in by_kind.get("LocalQueue", ()):
@@ -110,13 +111,15 @@ def _read_queues(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
         scene.consumed[key] = _history_of(document)
 
 
-def _active_checks(documents: Iterable[Document]) -> dict[str, bool] | None:
-    """Which checks are active; None where none is given, so that nothing is known of them."""
+def _checks(documents: Iterable[Document]) -> dict[str, Check]:
+    """Checks by name; one that says nothing of itself counts as active. None given: nothing is known."""
     found = {}
     for document in documents:
         conditions = {str(c.get("type")): c for c in document.objects("status", "conditions")}
-        found[document.name] = (conditions.get("Active") or {}).get("status") != "False"
-    return found or None
+        active = (conditions.get("Active") or {}).get("status") != "False"
+        controller = str(document.parsed.spec.get("controllerName") or "")
+        found[document.name] = Check(document.name, controller, active)
+    return found
 
 
 def _history_of(document: Document) -> dict[str, float]:

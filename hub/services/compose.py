@@ -61,7 +61,8 @@ def compose_job(
     """The Job for the member.
 
     `options`: `suspend` (bool), `queue` (LocalQueue whose manager starts it there; "" = none, and
-    all kueue.x-k8s.io keys go), `node_selector`, `tolerations` (of its flavors).
+    all kueue.x-k8s.io keys go), `node_selector`, `tolerations` (of its flavors and its admission
+    checks), `pod_labels`, `pod_annotations` (of its admission checks).
     """
     queue = options.get("queue") or ""
     spec = manifest.setdefault("spec", {})
@@ -153,6 +154,9 @@ def _template(
             for name, value in metadata["annotations"].items()
             if not name.startswith(keys.KUEUE_PREFIX)
         }
+    for part in ("labels", "annotations"):  # what admission checks add
+        if options.get(f"pod_{part}"):
+            metadata[part] = {**(metadata.get(part) or {}), **options[f"pod_{part}"]}
     template["metadata"] = metadata
     pod = template.setdefault("spec", {})
     if options.get("node_selector"):

@@ -1,5 +1,6 @@
 """Which class of equals a waiting workload belongs to: one `Demand` per distinct row, made once."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -47,6 +48,8 @@ class Demands:
                 policy,
                 pod_sets,
             )
+            if route.members is not None:
+                constraints = replace(constraints, members=route.members)
         self._needed_keys.update(demands.selected_keys(pod_sets))
         demand = Demand(
             key=demands.explanation_key(

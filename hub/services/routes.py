@@ -14,6 +14,8 @@ from hub.domain.policy import Policy
 from hub.domain.queue_policy import QueuePolicy, read_policy
 from hub.domain.quota import EVERYTHING, ClusterQueue, Flavor, LocalQueue
 from hub.domain.selectors import LabelSelector
+from hub.services import check_rules
+from hub.services.check_rules import CheckRules, Gate
 
 KUEUE: Final = "kueue.x-k8s.io"
 FLEET: Final = "placement.kubernetes-fleet.io"
@@ -27,6 +29,7 @@ KINDS: Final = (
     ("", "Namespace"),
     (FLEET, "ClusterResourcePlacement"),
     (FLEET, "ResourcePlacement"),
+    *check_rules.KINDS,
 )
 
 Row = Mapping[str, Any]
@@ -40,6 +43,7 @@ class Route:
     local_queue: str = ""
     reason: str = ""
     message: str = ""
+    members: tuple[str, ...] | None = None  # its queue's MultiKueue check restricts it to these
     by_usage: bool = False  # its ClusterQueue orders LocalQueues by usage
 
 
@@ -70,9 +74,10 @@ class Routes:
         self.cycles: Mapping[str, tuple[str, ...]] = {}  # ClusterQueue → the cycle above it
         self.local: dict[tuple[str, str], LocalQueue] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}  # their labels
+        self.checks = CheckRules()
         self._placements: dict[str, _Placement] = {}  # by uid
         self._known: dict[str, tuple[str, str, str]] = {}  # uid → kind, namespace, name
-        self._content: dict[str, tuple[Any, Any]] = {}  # uid → labels and spec as last read
+        self._content: dict[str, tuple[Any, ...]] = {}  # uid → labels, spec … as last read
         self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
         self.unreadable: dict[str, str] = {}  # uid → fault
 
@@ -84,7 +89,8 @@ class Routes:
         uid, kind = row["uid"], row["kind"]
         if row["deleted_at"] is not None:
             return self.drop(uid)
-        content = (row["labels"], row["spec"])
+        active = kind == check_rules.CHECK and check_rules.is_active(row["status"])
+        content = (row["labels"], row["spec"], active)
         if self._content.get(uid) == content:
             return False
         self.drop(uid)
@@ -119,6 +125,8 @@ class Routes:
             case "ClusterResourcePlacement" | "ResourcePlacement":
                 self._placements.pop(uid, None)
                 self._select()
+            case _:
+                self.checks.drop(kind, name)
         return True
 
     def _read(self, kind: str, row: Row) -> None:
@@ -140,6 +148,8 @@ class Routes:
                 self.namespaces[name] = {"kubernetes.io/metadata.name": name, **labels}
             case "ClusterResourcePlacement" | "ResourcePlacement":
                 self._placements[row["uid"]] = _placement(kind, name, spec)
+            case _:
+                self.checks.read(row)
 
     def _select(self) -> None:
         """Which ClusterQueues some placement selects."""
@@ -176,8 +186,13 @@ class Routes:
                 "does not exist",
             )
         reason, message = self._held(namespace, local, target, placed=placed)
-        by_usage = self.queue_policies[target.name].by_usage
-        return Route(target.name, local.name, reason, message, by_usage)
+        policy = self.queue_policies[target.name]
+        members = self.checks.members(policy)
+        return Route(target.name, local.name, reason, message, members, policy.by_usage)
+
+    def gate(self) -> Gate:
+        """The checks that admissions must pass now."""
+        return self.checks.gate(self.queue_policies)
 
     def _held(
         self, namespace: str, local: LocalQueue, target: ClusterQueue, *, placed: bool
@@ -187,7 +202,10 @@ class Routes:
         if local.stopped:
             return Reason.QUEUE_STOPPED, f"LocalQueue {namespace}/{local.name} is stopped"
         fault = eligibility.inactive_reason(
-            target, self.flavors, None, (), self.cycles.get(target.name, ())
+            target,
+            self.flavors,
+            self.checks.fault(self.queue_policies.get(target.name)),
+            self.cycles.get(target.name, ()),
         )
         if fault:
             return Reason.MISCONFIGURED, f"ClusterQueue {target.name}: {fault}"

@@ -20,6 +20,8 @@ from hub.domain.plan import (
     Score,
     Verdict,
 )
+from hub.services import reserving
+from hub.services.check_rules import Gate
 from hub.services.preempt import preempt
 from hub.store import schedule, workloads, works
 from hub.store.unit import Unit
@@ -27,6 +29,7 @@ from shared import quantity
 
 Row = dict[str, Any]
 _API_VERSIONS = {"Job": "batch/v1"}
+_OPEN = Gate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Prepared:
     """A plan as rows. `options`: by uid, what the work carries beside its manifest."""
 
     moves: list[Row] = field(default_factory=list)
+    reserves: list[Row] = field(default_factory=list)  # admission checks come first
     options: dict[str, Row] = field(default_factory=dict)
     placed_by: dict[str, str] = field(default_factory=dict)
     evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
@@ -43,26 +47,37 @@ class Prepared:
 
     def __bool__(self) -> bool:
         return bool(
-            self.moves or self.tellings or self.explanations or self.evictions or self.nominations
+            self.moves
+            or self.reserves
+            or self.tellings
+            or self.explanations
+            or self.evictions
+            or self.nominations
         )
 
 
-def prepare(plan: Plan) -> Prepared:
-    """The rows of a plan's placements; a few microseconds each, for what is equal is written once."""
+def prepare(plan: Plan, gate: Gate = _OPEN) -> Prepared:
+    """The rows of a plan's placements; a few microseconds each, for what is equal is written once.
+
+    `gate`: admission checks. Who must pass one that an outsider answers is reserved, not placed.
+    """
     writer = _Writer()
     prepared = Prepared()
     for placement in plan.placements:
-        prepared.moves.append(
-            {
-                "uid": placement.uid,
-                "epoch": placement.epoch,
-                "cluster": placement.cluster,
-                "cluster_queue": placement.queue,
-                "admission": writer.admission(placement.assignment),
-                "scores": writer.scores(placement),
-                "nomination": None,
-            }
-        )
+        row = {
+            "uid": placement.uid,
+            "epoch": placement.epoch,
+            "cluster": placement.cluster,
+            "cluster_queue": placement.queue,
+            "admission": writer.admission(placement.assignment),
+            "scores": writer.scores(placement),
+            "nomination": None,
+            "checks": gate.required(placement.queue, placement.assignment) or None,
+        }
+        if row["checks"] and gate.waits(row["checks"]):
+            prepared.reserves.append(row)
+            continue
+        prepared.moves.append(row)
         prepared.options[placement.uid] = writer.options(placement.assignment)
         prepared.placed_by[placement.uid] = placement.placed_by
     for eviction in plan.evictions:
@@ -71,10 +86,12 @@ def prepare(plan: Plan) -> Prepared:
     return prepared
 
 
-def commit_plan(unit: Unit, prepared: Prepared, term: int) -> list[str]:
+def commit_plan(unit: Unit, prepared: Prepared, term: int, gate: Gate = _OPEN) -> list[str]:
     """Write a plan in one transaction; the uids placed. Raises StaleTerm if another leads by now."""
     unit.require_term(term)
-    placed = workloads.transition(unit, "place", prepared.moves)
+    reserving.reserve(unit, prepared.reserves, gate)
+    moves = reserving.with_states(unit, prepared.moves, gate)
+    placed = workloads.transition(unit, "place", moves)
     if placed:
         _hand_over(unit, placed, prepared)
     moved = set(placed)

@@ -29,6 +29,7 @@ from hub.services.consumption import Consumption
 from hub.services.demands import Demands
 from hub.services.fleet_news import FleetNews
 from hub.services.pool_keys import PoolKeys
+from hub.services.reservations import Reservations
 from hub.services.routes import Route, Routes
 from hub.services.schedule_news import Affected, Known, News
 from hub.services.tellings import Tellings
@@ -74,6 +75,7 @@ class ScheduleIndex:
         self.ledger = self._charges.ledger
         self.members = self._charges.members
         self.claims = Claims(self._charges)
+        self.reservations = Reservations(self.routes, self.members, self._place_in_line)
         self._backing_off = BackingOff()
         self._fleet = FleetNews(self.members, self.waiting, suspect_after_s)
         self.limits = Limits()  # of preemption, as the administrator set them
@@ -118,6 +120,7 @@ class ScheduleIndex:
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)
         for pulse in news.pulses:
+            self.reservations.forget(pulse.uid)
             self._charges.follow(pulse)
         for uid in news.gone - {w.uid for w in news.workloads}:
             self._forget(uid)
@@ -141,6 +144,7 @@ class ScheduleIndex:
         if not any(changed):
             return Affected()
         self._follow_queues(queues)
+        self.reservations.look_again()
         self.consumption.follow_rules()
         if cohorts != routes.cohorts:
             self.ledger.put_cohorts(routes.cohorts.values())
@@ -173,6 +177,7 @@ class ScheduleIndex:
                     self._freed.add(name)
 
     def _apply_workload(self, row: Standing) -> None:
+        self.reservations.follow(row)
         if row.state == State.PENDING:
             self._charges.discharge(row.uid)
             self.consumption.forgive(row.uid)
@@ -188,6 +193,7 @@ class ScheduleIndex:
             self._charges.discharge(row.uid)
 
     def _forget(self, uid: str) -> None:
+        self.reservations.forget(uid)
         self._stop_waiting(uid)
         self.consumption.forgive(uid)
         self._charges.discharge(uid)
@@ -255,10 +261,14 @@ class ScheduleIndex:
 
     # --- answering ----------------------------------------------------------------------------
 
-    def snapshot(self, now: dt.datetime, limit: int) -> Snapshot | None:
-        """What a cycle should decide on, `limit` workloads of each demand; None if nobody may move."""
+    def refresh_room(self) -> None:
+        """Bring the room up to date with reports and promises, and wake those it may serve."""
         if self.members.refresh(self.waiting.wake_for_room):
             self.waiting.wake_all_for_room()
+
+    def snapshot(self, now: dt.datetime, limit: int) -> Snapshot | None:
+        """What a cycle should decide on, `limit` workloads of each demand; None if nobody may move."""
+        self.refresh_room()
         self.waiting.wake_due(now)
         for row in self._backing_off.due(now):
             self._wait(row)

@@ -16,7 +16,16 @@ from hub.domain.placement import registry
 from hub.domain.plan import Plan
 from hub.domain.quota import EVERYTHING
 from hub.domain.snapshot import Profile, Snapshot
-from hub.services import consumption, drains, pool_keys, preempt, schedule, schedule_news
+from hub.services import (
+    checks_settle,
+    consumption,
+    drains,
+    pool_keys,
+    preempt,
+    schedule,
+    schedule_news,
+)
+from hub.services.check_rules import Gate
 from hub.services.hub import Hub
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule import Prepared
@@ -81,13 +90,15 @@ class Scheduler:
             await self._hub.write(preempt.drain, drained, self._term())
             uids = frozenset(uid for those in drained.values() for uid in those)
             await self.follow({"workloads": uids})
+        await self._settle_reservations()
         limits = self._hub.limits.scheduling
         now = self._hub.clock.now()
+        gate = self.index.routes.gate()
         self.index.limits = rules_of(self._hub.limits.queueing, now).limits
         snapshot = self.index.snapshot(now, limits.cycle_placements)
         plan, prepared = Plan((), ()), Prepared()
         if snapshot is not None:
-            plan, prepared = await asyncio.to_thread(self._decide, snapshot)
+            plan, prepared = await asyncio.to_thread(self._decide, snapshot, gate)
             self._note(plan)
             refused = self.index.settle(plan, now)
             explained = {key: schedule.refusal_view(r) for key, r in refused.items()}
@@ -95,17 +106,32 @@ class Scheduler:
         told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE)
         prepared = replace(prepared, tellings=told)
         if prepared:
-            placed = set(await self._hub.write(schedule.commit_plan, prepared, self._term()))
+            term = self._term()
+            placed = set(await self._hub.write(schedule.commit_plan, prepared, term, gate))
             self.placed_total += len(placed)
             self.index.placed(plan, placed, now)
             stale = {row["uid"] for row in prepared.moves} - placed
+            stale |= {row["uid"] for row in prepared.reserves}
             stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
             if stale:
                 await self.follow({"workloads": frozenset(stale)})
         unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
         return unfinished or bool(self.index.tellings)
 
-    def _decide(self, snapshot: Snapshot) -> tuple[Plan, Prepared]:
+    async def _settle_reservations(self) -> None:
+        """Place those whose admission checks are all Ready, take back those that can not stay."""
+        if not self.index.reservations:
+            return
+        self.index.refresh_room()
+        filters = registry.filters(self._hub.limits.scheduling.suspect_after_s)
+        settled = self.index.reservations.settle(filters, self._hub.clock.now())
+        if settled:
+            gate, term = self.index.routes.gate(), self._term()
+            placed = await self._hub.write(checks_settle.carry_out, settled, gate, term)
+            self.placed_total += len(placed)
+            await self.follow({"workloads": settled.uids})
+
+    def _decide(self, snapshot: Snapshot, gate: Gate) -> tuple[Plan, Prepared]:
         limits, clock = self._hub.limits.scheduling, self._hub.clock
         deadline = clock.monotonic() + limits.cycle_s
         profile = Profile(
@@ -115,7 +141,7 @@ class Scheduler:
             max_placements=limits.cycle_placements,
         )
         plan = decide(snapshot, clock.now(), profile)
-        return plan, schedule.prepare(plan)
+        return plan, schedule.prepare(plan, gate)
 
     async def _require_keys(self) -> None:
         """See that agents group nodes by every label key that flavors and waiting jobs look at."""

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import LargeBinary, bindparam, select, type_coerce
+from sqlalchemy import LargeBinary, bindparam, case, or_, select, type_coerce
 
 from hub.domain.workload import CHARGED, State
 from hub.store.bulk import Bulk
@@ -138,6 +138,9 @@ def rules(
     """Objects of the kinds that scheduling reads, all or those of `uids`: what decides of each."""
     c = objects.c
     columns = (c.uid, c.api_group, c.kind, c.namespace, c.name, c.labels, c.spec, c.deleted_at)
+    # Of all statuses only a check's matters here; those of placements are large.
+    status = case((c.kind == "AdmissionCheck", c.status), else_=None)
+    columns = (*columns, type_coerce(status, c.status.type).label("status"))
     query = select(*columns).where(c.kind.in_([kind for _, kind in kinds]))
     if uids is None:
         chunks: Iterable[list[str] | None] = (None,)

@@ -45,7 +45,7 @@ _FREED: Final[Mapping[str, Any]] = {
     "cluster_queue": "",
     "admission": None,
     "nomination": None,
-    "checks": None,
+    "reserved_at": None,
     "withdraw_to": "",
     "placed_at": None,
     "finished_at": None,
@@ -219,6 +219,8 @@ def _columns(unit: Unit, name: str, row: Row) -> dict[str, Any]:
     elif state is State.APPLIED:
         columns.update(applied_at=unit.now)
     columns.update(row)
+    if name == "reserve":
+        columns.setdefault("reserved_at", unit.now)
     if name == "place":
         columns.setdefault("placed_at", unit.now)
         columns["new_epoch"] = row["epoch"] + 1

@@ -1,4 +1,4 @@
-"""Clusters that a workload or its placement names or selects by label."""
+"""Clusters that a workload, its placement or its queue's MultiKueueConfig names, or selects by label."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from hub.domain.plan import Rejection
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Rejects clusters outside the annotations' list or selector, or outside PickFixed's list."""
+    """Rejects clusters outside the annotations' list or selector, MultiKueue's or PickFixed's list."""
 
     name: str = "Named"
 
@@ -20,6 +20,8 @@ class Named:
         named = constraints.clusters
         if named is not None and cluster.name not in named:
             return self._no(f"annotation {CLUSTERS} names {', '.join(named)}")
+        if constraints.members is not None and cluster.name not in constraints.members:
+            return self._no("the queue's MultiKueueConfig does not name it")
         selector = constraints.selector
         if selector is not None and not selector.matches(cluster.labels):
             return self._no(f"its labels do not match annotation {CLUSTER_SELECTOR}")

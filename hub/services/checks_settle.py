@@ -1,0 +1,134 @@
+"""Carrying out what follows for reserved workloads: placed when all checks are Ready, or given back.
+
+One transaction for everybody a turn settles. What checks add to the pods enters the work's options;
+where two of them disagree, or contradict the template, the workload is evicted and says so.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from hub.domain import checks
+from hub.services import schedule
+from hub.services.check_rules import Gate
+from hub.services.evict import evict
+from hub.services.reservations import Options, Settlement
+from hub.services.reserving import awaited
+from hub.services.schedule import Prepared
+from hub.store import checks as stored, manifests, workloads
+from hub.store.schedule import Standing
+from hub.store.unit import Unit
+
+Row = dict[str, Any]
+
+
+def carry_out(unit: Unit, settled: Settlement, gate: Gate, term: int) -> list[str]:
+    """Place, give back, evict and ask anew; the uids placed. Raises StaleTerm."""
+    unit.require_term(term)
+    for (reason, message), uids in settled.stopped.items():
+        evict(unit, uids, reason, message, also=_asked_anew(unit, uids))
+    _give_back(unit, settled.back)
+    _ask(unit, settled.asked, gate)
+    return _place(unit, settled.ready, term)
+
+
+def _give_back(unit: Unit, rows: Sequence[tuple[str, int, str, str]]) -> None:
+    """Their clusters no longer do: quota is free, and checks are asked again for the next one."""
+    anew = _asked_anew(unit, [uid for uid, _, _, _ in rows])
+    workloads.transition(
+        unit,
+        "unreserve",
+        [
+            {"uid": uid, "epoch": epoch, "reason": reason, "message": message}
+            | anew.get(uid, {"checks": None})
+            for uid, epoch, reason, message in rows
+        ],
+    )
+
+
+def _asked_anew(unit: Unit, uids: Sequence[str]) -> dict[str, Row]:
+    at = unit.now.isoformat()
+    states = stored.states_of(unit, uids)
+    return {uid: {"checks": checks.closed(each, at)} for uid, each in states.items()}
+
+
+def _ask(unit: Unit, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> None:
+    """The checks of their queues have changed."""
+    present, at = stored.states_of(unit, asked), unit.now.isoformat()
+    changed = []
+    for uid, required in asked.items():
+        states = present.get(uid, {})
+        fresh = checks.opened(required, gate.known, states, at)
+        now = checks.synced(states, required, fresh)
+        if now is not None:
+            message = f"waits for admission checks: {awaited(now, gate.known)}"
+            changed.append({"uid": uid, "checks": now or None, "message": message})
+    workloads.change(unit, changed)
+
+
+def _place(unit: Unit, ready: Sequence[tuple[Standing, Options]], term: int) -> list[str]:
+    """Fix the tentative clusters and hand the works over."""
+    states = {row.uid: orjson.loads(row.checks) for row, _ in ready if row.checks}
+    updated = [uid for uid, each in states.items() if _updates(each)]
+    documents = manifests.latest_of(unit, updated)
+    prepared = Prepared()
+    for row, injected in ready:
+        options, conflicts = injected, list[str]()
+        if row.uid in documents:
+            options, conflicts = _with_updates(
+                row, injected, states[row.uid], orjson.loads(documents[row.uid])
+            )
+        if conflicts:
+            _evict(unit, row, states[row.uid], conflicts)
+            continue
+        prepared.moves.append({"uid": row.uid, "epoch": row.epoch, "cluster": row.cluster})
+        prepared.options[row.uid] = options
+        prepared.placed_by[row.uid] = row.placement
+    return schedule.commit_plan(unit, prepared, term) if prepared.moves else []
+
+
+def _updates(states: checks.States) -> bool:
+    return any(each.get("podSetUpdates") for each in states.values())
+
+
+def _with_updates(
+    row: Standing, options: Options, states: checks.States, manifest: Row
+) -> tuple[Options, list[str]]:
+    """The options with what checks add to the Job's one pod set, and where they contradict."""
+    admitted = orjson.loads(row.admission) if row.admission else {}
+    name = next((p["name"] for p in admitted.get("podSets") or ()), "main")
+    added = checks.additions(states, name, options.get("node_selector") or {})
+    template = (manifest.get("spec") or {}).get("template") or {}
+    metadata, pod = template.get("metadata") or {}, template.get("spec") or {}
+    conflicts = added.conflicts + checks.template_conflicts(
+        added,
+        metadata.get("labels") or {},
+        metadata.get("annotations") or {},
+        pod.get("nodeSelector") or {},
+    )
+    tolerations = [*(options.get("tolerations") or ()), *added.tolerations]
+    found = {
+        "pod_labels": added.labels,
+        "pod_annotations": added.annotations,
+        "node_selector": added.node_selector,
+        "tolerations": tolerations,
+    }
+    return {**options, **{key: value for key, value in found.items() if value}}, conflicts
+
+
+def _evict(unit: Unit, row: Standing, states: checks.States, conflicts: Sequence[str]) -> None:
+    message = f"admission checks can not be carried out: {'; '.join(conflicts)}"
+    also = {row.uid: {"checks": checks.closed(states, unit.now.isoformat())}}
+    evict(unit, [row.uid], checks.EVICTED, message, counted=True, later=True, also=also)
+
+
+def requeue_span(states: checks.States) -> dt.timedelta | None:
+    """How long checks that say Retry want the workload out of line: the longest; None for at once."""
+    spans = [
+        int(each["requeueAfterSeconds"])
+        for each in states.values()
+        if each["state"] == checks.Answer.RETRY and each.get("requeueAfterSeconds")
+    ]
+    return dt.timedelta(seconds=max(spans)) if spans else None
