@@ -90,7 +90,7 @@ class Consumption:
         if holder is None or at is None or not self.counts(holder.queue):
             return
         door = f"{holder.namespace}/{holder.local_queue}"
-        if holder.uid not in self._reserved and at > self._at.get(door, _NEVER):
+        if holder.uid not in self._reserved and at >= self._at.get(door, _NEVER):
             self._reserved[holder.uid] = (door, holder.usage, at)
             self._ranks.penalise(door, holder.usage)
 
@@ -132,13 +132,14 @@ class Consumption:
 
     def read(self, rows: Iterable[Consumed]) -> None:
         """What the last sample says of every LocalQueue; penalties that it has seen are settled."""
-        listed = list(rows)
+        listed, before = list(rows), self._at
         self._at = {f"{r.namespace}/{r.queue}": r.at for r in listed}
         self._ranks.consume({f"{r.namespace}/{r.queue}": r.amounts for r in listed})
         seen = [
             uid
             for uid, (door, _, at) in self._reserved.items()
-            if at <= self._at.get(door, _NEVER) or _split(door) not in self._routes.local
+            if before.get(door) != self._at.get(door, _NEVER) >= at
+            or _split(door) not in self._routes.local
         ]
         for uid in seen:
             self.forgive(uid)

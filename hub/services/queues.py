@@ -5,7 +5,7 @@ from typing import Any
 
 from hub.domain.cohort import QuotaTree
 from hub.domain.quota import read_cluster_queue
-from hub.services import quotas
+from hub.services import consumption, quotas
 from hub.services.queue_status import not_enforced
 from hub.store import jobs, objects
 from hub.store.unit import Unit
@@ -14,15 +14,17 @@ from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
 Waiting = dict[tuple[str, str], dict[str, int]]
+Histories = dict[tuple[str, str], Row]  # of LocalQueues, where usage decides the order
 
 
 def list_queues(unit: Unit) -> Row:
     """All ClusterQueues with their LocalQueues, and cohorts: {"items", "cohorts"}."""
     waiting, tree = _waiting(unit), quotas.ledger_of(unit).tree
     doors = objects.list_kind(unit, KUEUE, "LocalQueue")
+    histories = consumption.fair_sharing_of(unit)
     return {
         "items": [
-            _listed(row, doors, waiting, tree)
+            _listed(row, doors, waiting, tree, histories)
             for row in objects.list_kind(unit, KUEUE, "ClusterQueue")
         ],
         "cohorts": [quotas.cohort_view(tree, node) for _, node in sorted(tree.cohorts.items())],
@@ -35,7 +37,8 @@ def get_cluster_queue(unit: Unit, name: str) -> Row:
     if row is None:
         raise Rejected("NotFound", f"there is no ClusterQueue {name[:64]}")
     doors = objects.list_kind(unit, KUEUE, "LocalQueue")
-    return _cluster_queue(row, doors, _waiting(unit), quotas.ledger_of(unit).tree)
+    histories = consumption.fair_sharing_of(unit)
+    return _cluster_queue(row, doors, _waiting(unit), quotas.ledger_of(unit).tree, histories)
 
 
 def get_local_queue(unit: Unit, namespace: str, name: str) -> Row:
@@ -43,13 +46,16 @@ def get_local_queue(unit: Unit, namespace: str, name: str) -> Row:
     row = objects.find(unit, KUEUE, "LocalQueue", namespace, name)
     if row is None:
         raise Rejected("NotFound", f"there is no LocalQueue {namespace[:64]}/{name[:64]}")
-    return {"kind": "LocalQueue", **_local_queue(row, _waiting(unit))}
+    told = _local_queue(row, _waiting(unit), consumption.fair_sharing_of(unit))
+    return {"kind": "LocalQueue", **told}
 
 
-def _listed(row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree) -> Row:
+def _listed(
+    row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree, histories: Histories
+) -> Row:
     """A queue among others: one that can not be read says so and hides nobody."""
     try:
-        return _cluster_queue(row, doors, waiting, tree)
+        return _cluster_queue(row, doors, waiting, tree, histories)
     except Exception as fault:  # noqa: BLE001 - whatever is wrong with it, the others are shown
         return {
             "kind": "ClusterQueue",
@@ -68,9 +74,11 @@ def _listed(row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree) -> Ro
         }
 
 
-def _cluster_queue(row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree) -> Row:
+def _cluster_queue(
+    row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree, histories: Histories
+) -> Row:
     queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
-    own = [_local_queue(d, waiting) for d in doors if _target(d) == row["name"]]
+    own = [_local_queue(d, waiting, histories) for d in doors if _target(d) == row["name"]]
     node = tree.queues[row["name"]]
     return {
         "kind": "ClusterQueue",
@@ -88,8 +96,9 @@ def _cluster_queue(row: Row, doors: list[Row], waiting: Waiting, tree: QuotaTree
     }
 
 
-def _local_queue(row: Row, waiting: Waiting) -> Row:
+def _local_queue(row: Row, waiting: Waiting, histories: Histories) -> Row:
     counts = waiting.get((row["namespace"], row["name"]), {})
+    weight = ((row["spec"] or {}).get("fairSharing") or {}).get("weight")
     return {
         "namespace": row["namespace"],
         "name": row["name"],
@@ -97,6 +106,10 @@ def _local_queue(row: Row, waiting: Waiting) -> Row:
         "origin": row["origin"],
         "pending": counts.get("pending", 0),
         "admitted": counts.get("admitted", 0),
+        "fairSharing": {
+            "weight": "1" if weight is None else str(weight),
+            "admissionFairSharingStatus": histories.get((row["namespace"], row["name"])),
+        },
         "conditions": (row["status"] or {}).get("conditions") or [],
     }
 
