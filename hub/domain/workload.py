@@ -69,6 +69,9 @@ TRANSITIONS: dict[str, tuple[frozenset[State], State]] = {
         frozenset({_S.PENDING, _S.OFFERED, _S.APPLIED, _S.RUNNING, _S.UNKNOWN, _S.WITHDRAWING}),
         _S.FAILED,
     ),
+    # Bare Workloads: who runs them outside says that they are done, wherever the hub had them.
+    "conclude": (frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.PLACED}), _S.SUCCEEDED),
+    "abort": (frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.PLACED}), _S.FAILED),
     "cancel": (
         frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.PLACED, _S.WITHDRAWING}),
         _S.CANCELLED,

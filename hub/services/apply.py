@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hub.domain.workload import TERMINAL, State
-from hub.services import effects
+from hub.services import bare_intake, effects
+from hub.services.bare import kind_of
 from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB, ORIGIN_HUB_CLUSTER, Draft
 from hub.services.intake import occupied, submit_jobs
 from hub.services.limits import Intake
@@ -48,7 +49,7 @@ def apply_documents(
     for index, given in enumerate(documents):
         if isinstance(given, Rejected):
             results[index] = Applied(index, REJECTED, error=given)
-        elif given.is_job:
+        elif given.is_job or bare_intake.is_unit(unit, given):
             if any(_same_job(given, other) for _, other in fresh):
                 _submit(unit, fresh, intake, results)
             result = _apply_job(unit, index, given, intake)
@@ -64,6 +65,7 @@ def apply_documents(
     _submit(unit, fresh, intake, results)
     if queues_changed:
         effects.refresh_queues(unit)
+        bare_intake.admit_held(unit, intake)
     return [results[index] for index in range(len(documents))]
 
 
@@ -99,23 +101,25 @@ def _submit(
             if isinstance(answer, Rejected)
             else Applied(index, CREATED, answer["uid"], given)
         )
+    bare_intake.forget_held(unit, [given for _, given in fresh if given.is_bare])
     fresh.clear()
 
 
 def _apply_job(unit: Unit, index: int, given: Draft, intake: Intake) -> Applied | None:
-    """Update a Job that exists; None for a new one."""
+    """Update a Job or bare Workload that exists; None for a new one."""
     identity = (given.parsed.namespace, given.name)
-    row = workloads.live_by_name(unit, [identity]).get(identity)
+    row = workloads.live_by_name(unit, [identity], kind_of(given)).get(identity)
     if row is None:
         return None
     recreated = given.origin == ORIGIN_HUB_CLUSTER and given.uid != row["uid"]
     if row["origin"] != given.origin or recreated:
         if recreated and row["origin"] == given.origin and State(row["state"]) in TERMINAL:
-            withdraw_jobs(unit, [row["uid"]], "Deleted", "Recreated", "a new Job has its name")
+            withdraw_jobs(unit, [row["uid"]], "Deleted", "Recreated", "a new one has its name")
             return None
         return Applied(index, REJECTED, draft=given, error=occupied(given, row))
     try:
-        changed = revise_job(unit, given, row, intake)
+        revise = bare_intake.revise_bare if given.is_bare else revise_job
+        changed = revise(unit, given, row, intake)
     except Rejected as refusal:
         return Applied(index, REJECTED, row["uid"], given, refusal)
     return Applied(index, CONFIGURED if changed else UNCHANGED, row["uid"], given)
@@ -181,7 +185,11 @@ def _content(row: Row) -> Row:
 
 
 def _same_job(given: Draft, other: Draft) -> bool:
-    return (given.parsed.namespace, given.name) == (other.parsed.namespace, other.name)
+    return (given.parsed.kind, given.parsed.namespace, given.name) == (
+        other.parsed.kind,
+        other.parsed.namespace,
+        other.name,
+    )
 
 
 def _say(unit: Unit, row: Row, reason: str) -> None:

@@ -107,7 +107,10 @@ class Charges:
                 cluster=placement.cluster, started_at=at, pods=pods,
             )
         )  # fmt: skip
-        self.members.promise(Promise(uid, epoch, placement.cluster, pods, entry.completions, 0))
+        if placement.cluster:
+            self.members.promise(
+                Promise(uid, epoch, placement.cluster, pods, entry.completions, 0)
+            )
 
     def forget_plan(self) -> None:
         """The assignments of the last plan are gone."""

@@ -14,6 +14,7 @@ import orjson
 from hub.domain.shape import encode, shape_hash
 from hub.services.ids import generated_name, new_uid
 from shared import labels as keys
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -40,6 +41,14 @@ class Draft:
     @property
     def is_job(self) -> bool:
         return self.parsed.kind == "Job" and self.parsed.group == "batch"
+
+    @property
+    def is_bare(self) -> bool:
+        """Is it a Workload that no Job owns, and that names a queue?"""
+        if self.parsed.kind != "Workload" or self.parsed.group != KUEUE:
+            return False
+        owners = (self.parsed.raw.get("metadata") or {}).get("ownerReferences")
+        return bool(self.queue) and not owners
 
     @property
     def queue(self) -> str:
@@ -81,7 +90,7 @@ def draft(
 
 
 def queue_name(parsed: Parsed) -> str:
-    """The LocalQueue a Job names: the label, else the annotation of the same key; "" if none."""
+    """The LocalQueue that is named: by a Workload's spec, by a Job's label, else by its annotation."""
     if parsed.kind == "Workload":
         return str(parsed.spec.get("queueName") or "")
     return str(parsed.labels.get(keys.QUEUE_NAME) or parsed.annotations.get(keys.QUEUE_NAME) or "")
@@ -108,6 +117,9 @@ def _cleaned(parsed: Parsed, name: str) -> dict[str, Any]:
     annotations = {key: text for key, text in parsed.annotations.items() if key != LAST_APPLIED}
     if annotations:
         metadata["annotations"] = annotations
+    owners = (parsed.raw.get("metadata") or {}).get("ownerReferences")
+    if owners and parsed.kind == "Workload":
+        metadata["ownerReferences"] = owners  # who admits it
     manifest = {key: value for key, value in parsed.raw.items() if key != "status"}
     manifest["metadata"] = metadata
     return manifest

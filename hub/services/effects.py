@@ -68,7 +68,8 @@ def _describe_workload(unit: Unit, row: Row) -> None:
     spec = row["spec"] or {}
     name = spec.get("queueName") or ""
     found = bool(name) and objects.find(unit, KUEUE, "LocalQueue", row["namespace"], name)
-    conditions = queue_status.held_workload_conditions(spec, queue_found=bool(found))
+    owned = bool((row["manifest"].get("metadata") or {}).get("ownerReferences"))
+    conditions = queue_status.held_workload_conditions(spec, queue_found=bool(found), owned=owned)
     status = queue_status.with_conditions(row["status"], conditions, unit.now, row["generation"])
     if status is not None:
         objects.set_statuses(unit, {row["uid"]: status})

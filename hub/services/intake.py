@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hub.services import bare
 from hub.services.drafts import Draft, read_by_the_hub
 from hub.services.limits import Intake
 from hub.services.provided import (
@@ -23,16 +24,22 @@ from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
 PENDING = "Pending"
+Identity = tuple[str, str, str]  # kind, namespace, name
 QUEUE_NOT_FOUND = "QueueNotFound"
 
 
 class NameTaken(Rejected):
+def noun(given: Draft) -> str:
+    """What people call it."""
+    return given.parsed.kind.lower()
+
+
     """409 AlreadyExists; `uid` is of the job that has the name."""
 
     def __init__(self, given: Draft, uid: str) -> None:
         super().__init__(
             "AlreadyExists",
-            f"job {given.parsed.namespace}/{given.name} exists with uid {uid}; "
+            f"{noun(given)} {given.parsed.namespace}/{given.name} exists with uid {uid}; "
             "delete it or choose another name",
             "metadata.name",
         )
@@ -57,7 +64,7 @@ def submit_jobs(
     job waits and says so. Codes: AlreadyExists, OwnedElsewhere, QueueNotFound,
     PriorityClassNotFound.
     """
-    taken = workloads.live_by_name(unit, [(d.parsed.namespace, d.name) for d in drafts])
+    taken = _taken(unit, drafts)
     queues = resolve_queues(unit, drafts, intake)
     priorities = resolve_priorities(unit, drafts)
     answers: list[Row | Rejected] = []
@@ -66,7 +73,7 @@ def submit_jobs(
         answer = _judge(unit, given, taken, queues, priorities, strict=strict)
         answers.append(answer)
         if not isinstance(answer, Rejected):
-            taken[(given.parsed.namespace, given.name)] = answer
+            taken[_identity(given)] = answer
             accepted.append((given, answer))
     if accepted:
         _store(unit, accepted)
@@ -74,6 +81,22 @@ def submit_jobs(
 
 
 def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[str, Queue]:
+def _taken(unit: Unit, drafts: Sequence[Draft]) -> dict[Identity, Row]:
+    """Who has the names that drafts want."""
+    names: dict[str, list[tuple[str, str]]] = {}
+    for given in drafts:
+        names.setdefault(bare.kind_of(given), []).append((given.parsed.namespace, given.name))
+    return {
+        (kind, *name): row
+        for kind, wanted in names.items()
+        for name, row in workloads.live_by_name(unit, wanted, kind).items()
+    }
+
+
+def _identity(given: Draft) -> Identity:
+    return bare.kind_of(given), given.parsed.namespace, given.name
+
+
     """By uid of the draft: the queue label, else the annotation, else LocalQueue `default`.
 
     Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says.
@@ -107,12 +130,14 @@ def resolve_priorities(unit: Unit, drafts: Sequence[Draft]) -> dict[str, int]:
 
 
 def priority_class(given: Draft) -> str:
-    """The WorkloadPriorityClass a Job names, or ""."""
+    """The WorkloadPriorityClass a Job names, or ""; a Workload brings its priority with it."""
+    if given.is_bare:
+        return ""
     return str(given.parsed.labels.get(keys.PRIORITY_CLASS) or "")
 
 
 def shape_columns(given: Draft) -> Row:
-    """The columns that follow from a Job's spec."""
+    """The columns that follow from a Job's spec, or a Workload's."""
     spec = given.parsed.spec
     parallelism = spec.get("parallelism")
     return {
@@ -144,19 +169,20 @@ def _queue(given: Draft, present: Collection[str]) -> Queue:
 def _judge(
     unit: Unit,
     given: Draft,
-    taken: dict[tuple[str, str], Row],
+    taken: dict[Identity, Row],
     queues: dict[str, Queue],
     priorities: dict[str, int],
     *,
     strict: bool,
 ) -> Row | Rejected:
     """The new workload's row, or why there is none."""
-    holder = taken.get((given.parsed.namespace, given.name))
+    holder = taken.get(_identity(given))
     if holder is not None:
         return occupied(given, holder)
     queue = queues[given.uid]
     if strict and queue.reason:
-        return Rejected(queue.reason, queue.message, f"metadata.labels[{keys.QUEUE_NAME}]")
+        field = "spec.queueName" if given.is_bare else f"metadata.labels[{keys.QUEUE_NAME}]"
+        return Rejected(queue.reason, queue.message, field)
     named = priority_class(given)
     if strict and named and named not in priorities:
         return Rejected(
@@ -172,7 +198,7 @@ def occupied(given: Draft, holder: Row) -> Rejected:
     if holder["origin"] != given.origin:
         return Rejected(
             "OwnedElsewhere",
-            f"job {holder['namespace']}/{holder['name']} came from {holder['origin']} "
+            f"{noun(given)} {holder['namespace']}/{holder['name']} came from {holder['origin']} "
             f"and can not be changed from {given.origin}",
             "metadata.name",
         )
@@ -225,6 +251,7 @@ def _row(unit: Unit, given: Draft, queue: Queue, named: str, priority: int) -> R
         "finished_at": None,
         "deleted_at": None,
     }
+        **(bare.first_columns(given) if given.is_bare else {}),
 
 
 def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:

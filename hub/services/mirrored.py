@@ -13,6 +13,7 @@ import orjson
 
 from hub.domain.fleet import Cluster, cluster_from_rows
 from hub.domain.workload import TERMINAL, State
+from hub.services.bare import KIND
 from hub.services import objects as declared
 from hub.services.apply import Applied, apply_documents
 from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft
@@ -21,6 +22,7 @@ from hub.services.queues import list_queues
 from hub.services.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, settings, workloads, works
 from hub.store.unit import Unit
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.errors import Rejected
 
 Row = dict[str, Any]
@@ -52,8 +54,11 @@ def take(unit: Unit, drafts: Sequence[Draft | Rejected], intake: Intake) -> list
 def uids_of_kind(unit: Unit, group: str, kind: str) -> dict[str, tuple[str, str]]:
     """Objects of one kind that came from the hub cluster: uid → (namespace, name)."""
     if (group, kind) == ("batch", "Job"):
-        return on_members.live_jobs_of(unit, ORIGIN_HUB_CLUSTER)
-    return {
+        return on_members.live_of(unit, ORIGIN_HUB_CLUSTER, kind)
+    bare = {}
+    if (group, kind) == (KUEUE, KIND):
+        bare = on_members.live_of(unit, ORIGIN_HUB_CLUSTER, kind)
+    return bare | {
         row["uid"]: (row["namespace"], row["name"])
         for row in objects.list_kind(unit, group, kind)
         if row["origin"] == ORIGIN_HUB_CLUSTER
@@ -68,7 +73,7 @@ def delete_jobs(unit: Unit, uids: Sequence[str]) -> set[str]:
     rows = workloads.get_many(unit, uids)
     asked = [uid for uid, row in rows.items() if row["live"] and row["withdraw_to"] != "Deleted"]
     withdraw_jobs(
-        unit, asked, "Deleted", "DeletedOnHubCluster", "its Job was deleted on the hub cluster"
+        unit, asked, "Deleted", "DeletedOnHubCluster", "it was deleted on the hub cluster"
     )
     ended = [uid for uid in asked if State(rows[uid]["state"]) in _ENDED]
     workloads.change(unit, [{"uid": uid, "deleted_at": None} for uid in ended])
@@ -87,6 +92,8 @@ def delete_object(unit: Unit, uid: str) -> bool:
 
     Raises Rejected where something still depends on it: its finalizer stays until that has ended.
     """
+    if row is None and workloads.get_many(unit, [uid]):
+        delete_jobs(unit, [uid])  # a bare Workload
     row = objects.get(unit, uid)
     if row is None:
         return not _held(unit, uid)

@@ -87,12 +87,18 @@ def local_queue_conditions(spec: Mapping[str, Any], queues: Iterable[str]) -> li
     return [_condition("Active", "True", "Ready", "Can submit new workloads to localQueue")]
 
 
-def held_workload_conditions(spec: Mapping[str, Any], *, queue_found: bool) -> list[Row]:
-    """A Workload object holds nothing: the hub admits Jobs, through workloads of its own."""
+def held_workload_conditions(
+    spec: Mapping[str, Any], *, queue_found: bool, owned: bool = False
+) -> list[Row]:
+    """A Workload object that is no unit of admission holds nothing, and says why.
+
+    Those that Jobs own are not: the hub admits Jobs, through workloads of its own. One without owner
+    becomes one as soon as its LocalQueue is there.
+    """
     name = spec.get("queueName") or ""
-    if queue_found:
-        why = "no Job owns this Workload; the hub admits Jobs through workloads of its own"
-        return [_condition("QuotaReserved", "False", "NoOwner", f"holds no quota: {why}")]
+    if owned or queue_found:
+        why = "its owner is admitted through a workload of the hub's own"
+        return [_condition("QuotaReserved", "False", "HasOwner", f"holds no quota: {why}")]
     queue = f"LocalQueue {name} does not exist" if name else "it names no queue"
     return [
         _condition(

@@ -246,7 +246,8 @@ class ScheduleIndex:
         if (backing_off := self._backing_off.route(row)) is not None:
             return backing_off, None
         policy = self.routes.policy(row.placement) if row.placement else None
-        route = self.routes.route(row.namespace, row.queue, placed=policy is not None)
+        placed = policy is not None or row.kind != "Job"  # placements select Jobs
+        route = self.routes.route(row.namespace, row.queue, placed=placed)
         if route.reason:
             return route, None
         pod_sets = self._shapes.get(row.shape)

@@ -62,21 +62,27 @@ def jobs_on(unit: Unit, clusters: Iterable[str], states: Sequence[str]) -> list[
     ]
 
 
-def live_jobs_of(unit: Unit, origin: str) -> dict[str, tuple[str, str]]:
-    """Workloads of one origin that hold their names: uid → (namespace, name)."""
+def live_of(unit: Unit, origin: str, kind: str) -> dict[str, tuple[str, str]]:
+    """Workloads of one origin and kind that hold their names: uid → (namespace, name)."""
     c = workloads.c
-    query = select(c.uid, c.namespace, c.name).where(c.origin == origin, c.live.is_(True))
+    query = select(c.uid, c.namespace, c.name).where(
+        c.origin == origin, c.kind == kind, c.live.is_(True)
+    )
     return {uid: (namespace, name) for uid, namespace, name in unit.conn.execute(query)}
 
 
 def jobs_placed_before(
-    unit: Unit, instant: dt.datetime, states: Sequence[str]
+    unit: Unit, instant: dt.datetime, states: Sequence[str], *, awaiting_nodes: bool = False
 ) -> list[dict[str, Any]]:
-    """Workloads in the given states that were placed before `instant`, at most 1,000."""
+    """Workloads in the given states that were placed before `instant`, at most 1,000.
+
+    Of those whose cluster had the room, or of those for which it must add nodes first.
+    """
     c = workloads.c
     query = (
         select(c.uid, c.epoch, c.cluster, c.reason, c.message, c.set_aside)
         .where(c.state.in_(states), c.placed_at < instant)
+        .where(c.new_nodes.is_not(None) if awaiting_nodes else c.new_nodes.is_(None))
         .limit(1000)
     )
     return [dict(row) for row in unit.conn.execute(query).mappings()]

@@ -123,18 +123,19 @@ def jobs_of(unit: Unit, placement: str, limit: int = 5000) -> list[Row]:
 
 
 def live_jobs(unit: Unit, namespace: str) -> list[Row]:
-    """Workloads that occupy names in a namespace."""
-    query = select(workloads).where(workloads.c.namespace == namespace, workloads.c.live.is_(True))
+    """Jobs that occupy names in a namespace."""
+    c = workloads.c
+    query = select(workloads).where(c.namespace == namespace, c.kind == "Job", c.live.is_(True))
     return [dict(row) for row in unit.conn.execute(query).mappings()]
 
 
 def job_traits(unit: Unit, uids: Sequence[str]) -> list[tuple[str, str, dict[str, str], str]]:
-    """(namespace, name, labels, placement) of workloads by uid."""
+    """(namespace, name, labels, placement) of Jobs by uid."""
     c = workloads.c
     found: list[tuple[str, str, dict[str, str], str]] = []
     for start in range(0, len(uids), CHUNK):
         query = select(c.namespace, c.name, c.labels, c.placement).where(
-            c.uid.in_(uids[start : start + CHUNK])
+            c.uid.in_(uids[start : start + CHUNK]), c.kind == "Job"
         )
         found.extend((ns, name, labels, p) for ns, name, labels, p in unit.conn.execute(query))
     return found

@@ -18,6 +18,7 @@ from hub.store.tables import workloads
 from hub.store.unit import Unit
 
 Row = Mapping[str, Any]
+BARE: Final = "Workload"  # kind of those that no Job owns: an executor outside runs them
 
 # What each transition is called in events, and what is said if the caller says nothing.
 EVENTS: Final[Mapping[str, tuple[str, str]]] = {
@@ -26,6 +27,7 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     "reserve": ("QuotaReserved", "quota is charged, a cluster is being chosen"),
     "unreserve": ("QuotaReleased", "no cluster fits any more: quota is free again"),
     "place": ("Placed", "placed on {cluster}, epoch {epoch}"),
+    "admit": ("Admitted", "admitted, epoch {epoch}"),  # a bare Workload's `place`
     "unplace": ("Unplaced", "taken back from {cluster} before it was offered"),
     "offer": ("Offered", "offered to {cluster}"),
     "apply": ("Applied", "created in {cluster}"),
@@ -35,10 +37,12 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     "requeue": ("Requeued", "waits again"),
     "succeed": ("Succeeded", "finished in {cluster}"),
     "fail": ("Failed", "failed"),
+    "conclude": ("Succeeded", "finished, says who runs it"),
+    "abort": ("Failed", "failed, says who runs it"),
     "cancel": ("Cancelled", "cancelled"),
     "deactivate": ("Deactivated", "deactivated"),
 }
-_WARNINGS = frozenset({"lose", "fail", "deactivate"})
+_WARNINGS = frozenset({"lose", "fail", "abort", "deactivate"})
 # A workload that waits holds no cluster and no quota.
 _FREED: Final[Mapping[str, Any]] = {
     "cluster": "",
@@ -120,7 +124,7 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
             moved[row["uid"]] = row
     if not moved:
         return []
-    changed = [_columns(unit, name, row) for row in moved.values()]
+    changed = [_columns(unit, name, row, known[uid].kind) for uid, row in moved.items()]
     for keys, alike in _by_keys(changed).items():
         _update(keys, freed=target(name) in QUEUED).run(unit.conn, alike)
     unit.touch("workloads", *moved)
@@ -206,7 +210,7 @@ def _standing(unit: Unit, uids: Sequence[str]) -> dict[str, _Standing]:
     return {row[0]: _Standing._make(row) for row in _STANDING.rows(unit.conn, uids)}
 
 
-def _columns(unit: Unit, name: str, row: Row) -> dict[str, Any]:
+def _columns(unit: Unit, name: str, row: Row, kind: str) -> dict[str, Any]:
     """The columns a transition sets: those of its target state, then the caller's own."""
     state = target(name)
     columns: dict[str, Any] = {"state": state.value, "reason": "", "message": ""}
@@ -225,6 +229,8 @@ def _columns(unit: Unit, name: str, row: Row) -> dict[str, Any]:
         columns.setdefault("placed_at", unit.now)
         columns["new_epoch"] = row["epoch"] + 1
     return columns
+        if kind == BARE:
+            columns.update(reason=EVENTS["admit"][0], started_at=unit.now)
 
 
 @functools.lru_cache(maxsize=64)
@@ -262,7 +268,7 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
 
 
 def _say(unit: Unit, name: str, row: Row, standing: _Standing, columns: Row) -> None:
-    reason, default = EVENTS[name]
+    reason, default = EVENTS["admit" if name == "place" and standing.kind == BARE else name]
     message = columns["message"] or default.format(
         cluster=row.get("cluster") or standing.cluster,
         epoch=columns.get("new_epoch", row["epoch"]),

@@ -1,0 +1,221 @@
+"""Bare Workloads: units of admission without a Job, run by executors outside."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.services.apply import apply_documents
+from hub.services.drafts import draft
+from hub.services.limits import Limits, Queueing
+from hub.store import objects, workloads, works
+from hub.store.unit import Unit
+from shared.kinds.registry import parse
+from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
+from tests.scheduling.test_cohorts import in_cohort
+
+pytestmark = pytest.mark.anyio
+PREEMPTS = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+
+
+def a_workload(name: str, queue: str = "a", **given: Any) -> dict[str, Any]:
+    """A Workload of one pod of 1 cpu; `cpu`, `count`, `min_count`, and any field of its spec."""
+    requests = {"cpu": str(given.pop("cpu", 1))}
+    pod_set: dict[str, Any] = {
+        "name": given.pop("pod_set", "main"),
+        "count": given.pop("count", 1),
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}],
+            }
+        },
+    }
+    if "min_count" in given:
+        pod_set["minCount"] = given.pop("min_count")
+    return {
+        "apiVersion": KUEUE,
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": given.pop("namespace", "team-a")},
+        "spec": {"queueName": queue, "podSets": [pod_set], **given},
+    }
+
+
+async def states(hub: Running, uids: list[str]) -> list[str]:
+    return [(await hub.job(uid))["state"] for uid in uids]
+
+
+async def apply_in_turn(hub: Running, *manifests: dict[str, Any]) -> list[str]:
+    """One after the other, a moment apart."""
+    uids = []
+    for manifest in manifests:
+        uids += await hub.apply(manifest)
+        hub.clock.advance(1)
+    return uids
+
+
+async def test_it_asks_for_quota_only(tmp_path: Path) -> None:
+    """Admitted without any cluster in the fleet: Placed, reason Admitted, no cluster and no work."""
+    async with running(tmp_path) as hub:
+        (uid,) = (await hub.apply(*in_cohort("a", "4"), a_workload("w", cpu=3)))[-1:]
+        await hub.settle()
+        row = await hub.job(uid)
+        assert (row["kind"], row["state"], row["reason"]) == ("Workload", "Placed", "Admitted")
+        assert (row["cluster"], row["cluster_queue"], row["epoch"]) == ("", "a", 1)
+        assert row["started_at"] == row["placed_at"]
+        assert row["admission"]["podSets"][0]["usage"] == {"cpu": 3000}
+        assert not await hub.hub.read(lambda unit: works.of_uids(unit, [uid]))
+
+
+@pytest.mark.parametrize("cohort", ["", "all"])
+async def test_quota_holds_it_back_and_lets_it_go(tmp_path: Path, cohort: str) -> None:
+    """It waits for quota like a Job, alone in its tree or in a cohort; an end frees it at once."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "2", cohort))
+        uids = await apply_in_turn(hub, *(a_workload(f"w{n}") for n in range(3)))
+        await hub.settle()
+        assert await states(hub, uids) == ["Placed", "Placed", "Pending"]
+        assert (await hub.job(uids[2]))["reason"] == "WaitingForQuota"
+        await hub.transition("conclude", uids[0])
+        await hub.settle()
+        assert await states(hub, uids) == ["Succeeded", "Placed", "Placed"]
+
+
+async def test_jobs_and_workloads_share_one_line(tmp_path: Path) -> None:
+    """They stand in one queue in the order of priority and age, and are charged to the same quota."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(cpu="8"))
+        await hub.apply(*in_cohort("a", "2"))
+        (job,) = await hub.apply(a_job("same-name", queue="a"))
+        hub.clock.advance(1)
+        (first,) = await hub.apply(a_workload("same-name"))
+        hub.clock.advance(1)
+        (urgent,) = await hub.apply(a_workload("urgent", priority=10))
+        await hub.settle()
+        assert await states(hub, [job, first, urgent]) == ["Placed", "Pending", "Placed"]
+
+
+async def test_a_preempted_one_is_gone_at_once(tmp_path: Path) -> None:
+    """Nobody has to confirm: it is evicted, waits again, and its preemptor takes its quota."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "2", preemption=PREEMPTS))
+        (victim,) = await hub.apply(a_workload("low", cpu=2))
+        await hub.settle()
+        hub.clock.advance(1)
+        (urgent,) = await hub.apply(a_workload("high", cpu=2, priority=100))
+        await hub.settle()
+        assert await states(hub, [victim, urgent]) == ["Pending", "Placed"]
+        row = await hub.job(victim)
+        assert row["evicted"]["reason"] == "Preempted"
+        assert row["evictions"] == {"Preempted": 1}
+        await hub.transition("conclude", urgent)
+        await hub.settle()
+        row = await hub.job(victim)
+        assert (row["state"], row["epoch"]) == ("Placed", 2)
+
+
+async def test_a_job_may_displace_it_and_the_reverse(tmp_path: Path) -> None:
+    """A Job that preempts a Workload is placed on a cluster; a Workload's victim Job goes gracefully."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(cpu="8"))
+        await hub.apply(*in_cohort("a", "2", "all", preemption=PREEMPTS), *in_cohort("b", "2"))
+        low, borrower = await hub.apply(
+            a_workload("low", "b", cpu=2), a_workload("more", "b", cpu=2)
+        )
+        await hub.settle()
+        assert await states(hub, [low, borrower]) == ["Placed", "Placed"]
+        (job,) = await hub.apply(a_job("job", queue="a", requests={"cpu": "2"}))
+        await hub.settle()
+        assert sorted(await states(hub, [low, borrower])) == ["Pending", "Placed"]
+        assert (await hub.job(job))["cluster"] == "c"
+        for move in ("offer", "apply", "start"):
+            await hub.transition(move, job)
+        (urgent,) = await hub.apply(a_workload("urgent", "a", cpu=2, priority=9))
+        await hub.settle()
+        assert await states(hub, [job, urgent]) == ["Withdrawing", "Pending"]
+        await hub.transition("requeue", job)
+        await hub.settle()
+        assert await states(hub, [urgent]) == ["Placed"]
+
+
+async def test_pod_sets_go_together(tmp_path: Path) -> None:
+    """Up to 18 pod sets are admitted all at once or not at all."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "18"))
+        large = a_workload("large")
+        (one,) = large["spec"]["podSets"]
+        large["spec"]["podSets"] = [one | {"name": f"p{n}"} for n in range(18)]
+        first, second = await apply_in_turn(hub, large, a_workload("small"))
+        await hub.settle()
+        assert await states(hub, [first, second]) == ["Placed", "Pending"]
+        assert len((await hub.job(first))["admission"]["podSets"]) == 18
+
+
+async def test_it_may_be_admitted_with_fewer_pods(tmp_path: Path) -> None:
+    """minCount: where all pods do not fit, the most that do."""
+    limits = Limits(queueing=Queueing(partial_admission="On"))
+    async with running(tmp_path, limits) as hub:
+        await hub.apply(*in_cohort("a", "4"))
+        (uid,) = await hub.apply(a_workload("w", count=6, min_count=2))
+        await hub.settle()
+        row = await hub.job(uid)
+        assert row["admission"]["podSets"][0]["count"] == 4
+        assert row["admission"]["podSets"][0]["usage"] == {"cpu": 4000}
+
+
+async def test_an_inactive_one_is_held(tmp_path: Path) -> None:
+    """spec.active false: never admitted; set on an admitted one, its quota is taken back at once."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "1"))
+        held, uid = await hub.apply(a_workload("held", active=False), a_workload("w"))
+        await hub.settle()
+        assert await states(hub, [held, uid]) == ["Held", "Placed"]
+        await hub.apply(a_workload("w", active=False), a_workload("held"))
+        await hub.settle()
+        assert await states(hub, [held, uid]) == ["Placed", "Held"]
+        row = await hub.job(uid)
+        assert (row["reason"], row["evicted"]["reason"]) == ("Deactivated", "Deactivated")
+
+
+async def test_what_may_change_while_it_holds_quota(tmp_path: Path) -> None:
+    """Priority may; pod sets and queue may not, as in Kueue; while it waits, all may."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "1", ""), *in_cohort("b", "1", ""))
+        admitted, waiting = await apply_in_turn(hub, a_workload("w"), a_workload("x"))
+        await hub.settle()
+        await hub.apply(a_workload("w", priority=5), a_workload("x", "b", cpu=2))
+        assert (await hub.job(admitted))["priority"] == 5
+        assert (await hub.job(waiting))["queue"] == "b"
+        with pytest.raises(AssertionError, match="podSets"):
+            await hub.apply(a_workload("w", priority=5, cpu=2))
+
+
+async def test_its_queue_may_come_later(tmp_path: Path) -> None:
+    """Without its LocalQueue it is an object that holds nothing; it waits once the queue is there."""
+    async with running(tmp_path) as hub:
+        (uid,) = await hub.apply(a_workload("w"))
+        await hub.settle()
+        assert await hub.hub.read(lambda unit: workloads.get(unit, uid)) is None
+        await hub.apply(*in_cohort("a", "1"))
+        await hub.settle()
+        assert await states(hub, [uid]) == ["Placed"]
+
+
+async def test_the_owner_of_a_workload_is_what_is_admitted(tmp_path: Path) -> None:
+    """A Workload with owner holds nothing, although its queue is there."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "1"))
+        owned = a_workload("w")
+        owned["metadata"]["ownerReferences"] = [
+            {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "1", "controller": True}
+        ]
+
+        def run(unit: Unit) -> Any:
+            given = draft(parse(owned, origin="hub-cluster"), unit.now, origin="hub-cluster")
+            (applied,) = apply_documents(unit, [given], hub.hub.limits.intake)
+            return objects.get(unit, applied.uid)
+
+        row = await hub.hub.db.write(run)
+        assert row["status"]["conditions"][0]["reason"] == "HasOwner"
+        await hub.settle()
+        assert not hub.scheduler.index.holders.get("a")
