@@ -28,6 +28,7 @@ from hub.config import limits_from
 from hub.controllers.expiry import Expiry
 from hub.controllers.heartbeats import Heartbeats
 from hub.controllers.lease import Lease
+from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.loop import Loop, Tick
 from hub.controllers.placements import Placements
 from hub.controllers.scheduling import SchedulingController
@@ -121,6 +122,7 @@ async def _composed(
                 sync.run,
                 scheduling.run,
                 Heartbeats(hub, sync, lease.term).run,
+                Lifetimes(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term).run,
                 Expiry(hub, lease.term, observe_turn).run,
                 *_bridge(hub, lease, arguments.hub_kubeconfig),

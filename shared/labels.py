@@ -35,6 +35,7 @@ MULTIKUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue"
 
 KUEUE_PREFIX = "kueue.x-k8s.io/"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 
 FIELD_MANAGER = "roadstead"

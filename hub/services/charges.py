@@ -43,6 +43,7 @@ class Charges:
         self.epochs: dict[str, int] = {}  # of charged workloads
         self._usage: dict[bytes, Usage] = {}
         self._asks: dict[tuple[str, bytes], Pods] = {}
+        self.unready: set[str] = set()  # admitted, and not all of their pods are ready
 
     def charge(self, row: Standing) -> None:
         """A workload is charged, as its row says."""
@@ -62,6 +63,7 @@ class Charges:
                 evicted=row.state == State.WITHDRAWING, local_queue=row.queue,
                 cluster=row.cluster,
                 started_at=None if row.placed_at is None else instant(row.placed_at), pods=pods,
+                pods_ready=bool(row.pods_ready),
             )
         )  # fmt: skip
         promised = self.members.promised(row.uid)
@@ -105,6 +107,7 @@ class Charges:
                 usage=placement.assignment.charge, priority=demand.priority,
                 queued_at=entry.queued_at, reserved_at=at, local_queue=entry.local_queue,
                 cluster=placement.cluster, started_at=at, pods=pods,
+                pods_ready=not placement.cluster,  # a bare one is, unless it says otherwise
             )
         )  # fmt: skip
         if placement.cluster:
@@ -123,12 +126,15 @@ class Charges:
             return
         if pulse.state == State.WITHDRAWING:
             self._evict(pulse.uid)
+        if bool(pulse.pods_ready) == (pulse.uid in self.unready):
+            self._note_ready(pulse.uid, ready=bool(pulse.pods_ready))
         promised = self.members.promised(pulse.uid)
         if promised is not None and promised.succeeded != pulse.succeeded:
             self.members.promise(promised.with_succeeded(pulse.succeeded))
 
     def _hold(self, holder: Holder) -> None:
         self.holders.setdefault(holder.queue, {})[holder.uid] = holder
+        (self.unready.discard if holder.pods_ready else self.unready.add)(holder.uid)
 
     def holder(self, uid: str) -> Holder | None:
         """A workload that holds quota; None if it holds none."""
@@ -139,6 +145,11 @@ class Charges:
         holder = self.holder(uid)
         if holder is not None and not holder.evicted:
             self._hold(replace(holder, evicted=True))
+
+    def _note_ready(self, uid: str, *, ready: bool) -> None:
+        holder = self.holder(uid)
+        if holder is not None:
+            self._hold(replace(holder, pods_ready=ready))
 
     def discharge(self, uid: str) -> None:
         """Nothing is charged for a workload any more."""
@@ -152,6 +163,7 @@ class Charges:
             queue, usage = charged
             self.ledger.release(queue, usage)
             self.holders.get(queue, {}).pop(uid, None)
+            self.unready.discard(uid)
             self._released(queue)
 
     def _usage_of(self, admission: bytes | None) -> Usage:

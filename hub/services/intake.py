@@ -20,6 +20,7 @@ from hub.store import manifests, objects, workloads
 from hub.store.unit import Unit
 from shared import labels as keys
 from shared.errors import Rejected
+from shared.kinds.batch_v1 import max_runtime_s
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
@@ -148,6 +149,7 @@ def shape_columns(given: Draft) -> Row:
         if parallelism is None and spec.get("completions") is None
         else spec.get("completions"),
         "ttl_s": spec.get("ttlSecondsAfterFinished"),
+        "max_runtime_s": max_runtime_s(given.parsed.labels),
         "labels": dict(given.parsed.labels),
         "annotations": read_by_the_hub(given.parsed.annotations),
     }
@@ -242,7 +244,6 @@ def _row(unit: Unit, given: Draft, queue: Queue, named: str, priority: int) -> R
         "requeues": 0,
         "evicted": None,
         "evictions": None,
-        "max_runtime_s": None,
         "ran_s": 0,
         "reserved_at": None,
         "placed_at": None,

@@ -16,6 +16,7 @@ from shared import labels as keys
 from shared.wire.agent_v1 import JobStatus, Observed
 
 RETRY: Final = keys.PREFIX + "retry"
+RETRYING: Final = "Retrying"
 MESSAGE_CHARS: Final = 1024
 REASON_CHARS: Final = 64
 # How long a cluster that could not take or run a job is set aside for it.
@@ -161,7 +162,7 @@ def _ended(
             f"epoch {work.epoch} failed in {cluster} ({columns['reason']}): {columns['message']}"
         )
         columns |= {
-            "reason": "Retrying",
+            "reason": RETRYING,
             "message": plain(text),
             "succeeded": 0,
             "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),

@@ -69,6 +69,20 @@ class Queueing:
     """How often usage is sampled, s."""
     usage_resource_weights: str = ""
     """What a unit of each resource counts, as cpu=1,memory=0.000001 by comma; 1 where not named."""
+    pods_ready_timeout_s: float = 0.0
+    """Admitted without all pods ready for this long: evicted and requeued, s; 0 is never."""
+    pods_ready_recovery_timeout_s: float = -1.0
+    """The same once pods were ready and some are lost, s; negative: as the timeout; 0 is never."""
+    block_admission: Literal["Off", "On"] = "Off"
+    """Nothing more is admitted until all pods of everything admitted are ready."""
+    requeuing_timestamp: Literal["Eviction", "Creation"] = "Eviction"
+    """What evicted for its pods is queued by: when it was evicted, or when it was created."""
+    requeuing_backoff_base_s: float = 60.0
+    """The first such eviction keeps it out of line this long, each further one twice as long, s."""
+    requeuing_backoff_max_s: float = 3600.0
+    """… but never longer than this, s."""
+    requeuing_backoff_limit: int = -1
+    """More such evictions than this deactivate the workload; negative: any number may be."""
     ignore_undeclared_resources: Literal["Off", "On"] = "Off"
     """Resources for which a ClusterQueue has no quota are not counted (else such jobs wait)."""
 

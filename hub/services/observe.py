@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hub.services import lifetime
 from hub.services.judge import REASON_CHARS, Verdict, judge, plain
 from hub.services.withdraw import purge_deleted
 from hub.store import clusters, on_members, workloads, works
@@ -54,6 +55,7 @@ def take_reports(unit: Unit, reports: Sequence[Report]) -> list[list[Refused]]:
             clusters.set_capacity(unit, report.cluster, report.capacity)
     works.observe(unit, writes.observed)
     failpoint("H15" if "requeue" in writes.moves else "H11")
+    lifetime.note_runs(unit, writes.moves.get("requeue", ()))
     for name, rows in writes.moves.items():
         workloads.transition(unit, name, rows)
     on_members.count(unit, writes.counts)

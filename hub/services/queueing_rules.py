@@ -17,6 +17,7 @@ def rules_of(given: Queueing, now: dt.datetime) -> Rules:
     return Rules(
         fair=given.fair_sharing == "On",
         strategies=tuple(_listed(given.fair_sharing_strategies)),
+        block_admission=given.block_admission == "On",
         partial=given.partial_admission == "On",
         ignore_undeclared=given.ignore_undeclared_resources == "On",
         limits=Limits(

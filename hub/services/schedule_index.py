@@ -77,7 +77,8 @@ class ScheduleIndex:
         self.claims = Claims(self._charges)
         self.reservations = Reservations(self.routes, self.members, self._place_in_line)
         self._backing_off = BackingOff()
-        self._fleet = FleetNews(self.members, self.waiting, suspect_after_s)
+        self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
+        self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.needed_keys)
         self.limits = Limits()  # of preemption, as the administrator set them
         self._freed: set[str] = set()  # queues whose quota was released since the last cycle
 
@@ -273,6 +274,9 @@ class ScheduleIndex:
         self.waiting.wake_due(now)
         for row in self._backing_off.due(now):
             self._wait(row)
+        if self._pods_awaited and not self._charges.unready:
+            self.waiting.wake(lambda _, parked: parked.reason is Reason.WAITING_FOR_PODS_READY)
+            self._pods_awaited = False
         self._wake_for_quota()
         kept = len(self.claims)
         nominations = self.claims.standing(now)
@@ -338,6 +342,9 @@ class ScheduleIndex:
             alive = {lane.demand.key for lane in self.waiting.every_lane()}
             self.tellings.trim(alive)
         for lane in self.waiting.park(plan.refusals):
+            self._pods_awaited |= lane.parked is not None and (
+                lane.parked.reason is Reason.WAITING_FOR_PODS_READY
+            )
             if lane.refusal is not None and self.tellings.lane(lane, lane.refusal, now):
                 stored[lane.demand.key] = lane.refusal
         return stored

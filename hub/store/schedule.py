@@ -48,12 +48,26 @@ class Standing(NamedTuple):
     checks: bytes | None = None
     reserved_at: dt.datetime | None = None
     requeue_at: dt.datetime | None = None
+    pods_ready: int = 1
 
 
+# Are all pods of a charged workload ready? A bare one is, until its executor says that they no longer are.
+_PODS_READY: Final = case(
+    (_c.pods_lost_at.is_not(None), 0),
+    (
+        or_(
+            _c.pods_ready_at.is_not(None), _c.kind == "Workload", _c.state == State.RESERVED.value
+        ),
+        1,
+    ),
+    else_=0,
+)
 _COLUMNS: Final = tuple(
     type_coerce(_c[name], LargeBinary).label(name)
     if name in {"admission", "annotations", "set_aside", "nomination", "checks"}
     else _c[name]
+    if name != "pods_ready"
+    else _PODS_READY.label(name)
     for name in Standing._fields
 )
 _CONSIDERED: Final = tuple(sorted({State.PENDING, *CHARGED}))
@@ -88,10 +102,13 @@ class Pulse(NamedTuple):
     epoch: int
     cluster: str
     succeeded: int
+    pods_ready: int = 1
 
 
 _PULSES: Final = Lookup(
-    lambda among: select(*(_c[name] for name in Pulse._fields)).where(among(_c.uid))
+    lambda among: select(*(_c[name] for name in Pulse._fields[:-1]), _PODS_READY).where(
+        among(_c.uid)
+    )
 )
 
 

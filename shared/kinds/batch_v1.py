@@ -18,7 +18,7 @@ from shared.kinds.metadata import LABEL_NAME, read_metadata
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import Problems, is_mapping, listed
 from shared.kinds.selectors import check_label_selector
-from shared.labels import QUEUE_NAME
+from shared.labels import MAX_EXEC_TIME, QUEUE_NAME
 from shared.quantity import shown
 from shared.resources import (
     PodSet,
@@ -76,6 +76,10 @@ def parse_job(
     queue = metadata.annotations.get(QUEUE_NAME)
     if queue and not names.is_dns_subdomain(queue):
         problems.add(f"metadata.annotations[{QUEUE_NAME}]", "InvalidName", names.SUBDOMAIN_RULE)
+    longest = metadata.labels.get(MAX_EXEC_TIME)
+    if longest is not None and max_runtime_s(metadata.labels) is None:
+        rule = "must be a whole number of seconds, at least 1"
+        problems.add(f"metadata.labels[{MAX_EXEC_TIME}]", "InvalidValue", rule)
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
         is_mapping(spec, "spec", problems)
@@ -91,6 +95,13 @@ def parse_job(
         manifest if isinstance(manifest, dict) else dict(manifest),
         metadata.generate_name, pod_sets,
     )  # fmt: skip
+
+
+def max_runtime_s(labels: Mapping[str, str]) -> int | None:
+    """The seconds a Job may run over all its admissions, by its label; None without a limit."""
+    text = labels.get(MAX_EXEC_TIME, "")
+    digits = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 11
+    return int(text) if digits and 0 < int(text) <= INT32 else None
 
 
 def check_job_spec(spec: Mapping[str, Any], problems: Problems) -> None:

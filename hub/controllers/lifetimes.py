@@ -1,0 +1,50 @@
+"""Watches over time: ends workloads that run too long, takes back those whose pods are not ready.
+
+What a hub was away for is not held against pods: the clock of readiness starts with this process.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Final
+
+from hub.controllers.lease import NOT_LEADING
+from hub.controllers.loop import Loop, Observer, unobserved
+from hub.services import lifetime
+from hub.services.hub import Hub
+
+EVERY_S: Final = 2.0  # at most so late a limit takes effect
+
+
+class Lifetimes:
+    """One turn: one query per rule, a write only where somebody is concerned."""
+
+    def __init__(self, hub: Hub, term: Callable[[], int], observe: Observer = unobserved) -> None:
+        self._hub = hub
+        self._term = term
+        self._started_at = hub.clock.now()
+        self.loop = Loop("lifetimes", self.tick, hub.clock, every_s=EVERY_S, observe=observe)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self.loop.run()
+
+    async def tick(self) -> float | None:
+        """One turn; the seconds until the next limit falls due, if that is soon."""
+        term = self._term()
+        if term == NOT_LEADING:
+            return None
+        over, soonest = await self._hub.read(lifetime.overrun)
+        if over:
+            await self._hub.write(lifetime.end_overrun, over, term)
+        given = self._hub.limits.queueing
+        shortest = given.pods_ready_timeout_s, lifetime.recovery_timeout_s(given)
+        if any(self._may_judge(seconds) for seconds in shortest):
+            late, lost = await self._hub.read(lifetime.unready, given)
+            if late or lost:
+                await self._hub.write(lifetime.take_back_unready, given, term)
+        return None if soonest is None or soonest > EVERY_S else max(soonest, 0.05)
+
+    def _may_judge(self, seconds: float) -> bool:
+        """Is this timeout set, and has this process been there for as long?"""
+        away = dt.timedelta(seconds=min(seconds, 60.0))
+        return seconds > 0 and self._hub.clock.now() - self._started_at >= away

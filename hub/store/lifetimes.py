@@ -1,0 +1,44 @@
+"""Workloads whose time is limited: by how long they may run, and by when all their pods must be ready."""
+
+import datetime as dt
+from typing import Any, Final
+
+from sqlalchemy import and_, or_, select
+
+from hub.domain.workload import State
+from hub.store.tables import workloads
+from hub.store.unit import Unit
+
+_c = workloads.c
+_ADMITTED: Final = (State.PLACED, State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN)
+_ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
+MOST: Final = 1000  # of one turn: bounds how long writers wait
+
+
+def limited(unit: Unit) -> list[dict[str, Any]]:
+    """Admitted workloads whose run time is limited: uid, max_runtime_s, ran_s, placed_at."""
+    query = select(_c.uid, _c.max_runtime_s, _c.ran_s, _c.placed_at).where(
+        _c.max_runtime_s.is_not(None),
+        _c.finished_at.is_(None),
+        _c.placed_at.is_not(None),
+        _c.state.in_(_ADMITTED),
+    )
+    return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def never_ready(unit: Unit, admitted_before: dt.datetime) -> list[str]:
+    """Jobs on reachable clusters, admitted before then, whose pods have not all been ready yet."""
+    return _uids(unit, and_(_c.pods_ready_at.is_(None), _c.placed_at <= admitted_before))
+
+
+def no_longer_ready(unit: Unit, lost_before: dt.datetime) -> list[str]:
+    """Workloads whose pods were all ready once and, since before then, no longer are."""
+    return _uids(unit, _c.pods_lost_at <= lost_before)
+
+
+def _uids(unit: Unit, concerned: Any) -> list[str]:
+    bare = and_(
+        _c.kind == "Workload", _c.state == State.PLACED.value, _c.pods_lost_at.is_not(None)
+    )
+    query = select(_c.uid).where(or_(_c.state.in_(_ON_MEMBER), bare), concerned).limit(MOST)
+    return list(unit.conn.execute(query).scalars())
