@@ -8,17 +8,18 @@ pods of each work are bound, so that the hub counts every promise exactly once (
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from agent.pods import PodView
-from shared import quantity
+from shared import labels, quantity
 from shared.errors import Rejected
-from shared.wire.agent_v1 import Bound, Capacity, NodeFree, Pool, Pools, Taint
+from shared.wire.agent_v1 import Bound, Capacity, GrowingPool, NodeFree, Pool, Pools, Taint
 
 Object = dict[str, Any]
 WorkKey = tuple[str, int]  # job uid, epoch
 
 NODE_COUNT = "kubernetes-fleet.io/node-count"
+LIFECYCLE: Final = "node.kubernetes.io/"  # taints that come and go with a node's state
 TOTAL_PREFIX = "resources.kubernetes-fleet.io/total-"
 
 
@@ -125,9 +126,8 @@ class Ledger:
         """The picture as it is now. Works whose job has ended are left out: they reserve nothing."""
         groups: dict[tuple[Any, ...], list[NodeView]] = defaultdict(list)
         for node in self.nodes.values():
-            if node.usable:
-                wanted = tuple((k, node.labels[k]) for k in pools.keys if k in node.labels)
-                groups[(wanted, node.taints)].append(node)
+            wanted = tuple((k, node.labels[k]) for k in pools.keys if k in node.labels)
+            groups[(wanted, node.taints)].append(node)
         bound = [
             Bound.model_construct(uid=uid, epoch=epoch, bound=c.bound, succeeded=c.succeeded)
             for (uid, epoch), c in self.works.items()
@@ -140,6 +140,7 @@ class Ledger:
             ],
             bound=bound,
             node_count=len(self.nodes),
+            growing=self._growing(pools),
             kubernetes_version="",
             properties=self._properties(),
             queue_managers=[],
@@ -152,9 +153,10 @@ class Ledger:
         taints: tuple[tuple[str, str, str], ...],
         nodes: list[NodeView],
     ) -> Pool:
-        names = sorted({name for node in nodes for name in node.allocatable})
+        usable = [node for node in nodes if node.usable]
+        names = sorted({name for node in usable for name in node.allocatable})
         members = []
-        for node in sorted(nodes, key=lambda n: n.name):
+        for node in sorted(usable, key=lambda n: n.name):
             used = self.used.get(node.name) or {}
             have = [node.allocatable.get(name, 0) for name in names]
             members.append(
@@ -169,7 +171,35 @@ class Ledger:
             taints=[Taint(key=key, value=value, effect=effect) for key, value, effect in taints],
             resources=names,
             nodes=members,
+            unusable=len(nodes) - len(usable),
         )
+
+    def _growing(self, pools: Pools) -> list[GrowingPool]:
+        """Pools that may add nodes, as labels on the nodes they have say; a new node is like the last."""
+        members: dict[str, list[NodeView]] = defaultdict(list)
+        for node in self.nodes.values():
+            if node.labels.get(labels.NODE_POOL_MAX, "").isdecimal():
+                members[node.labels.get(labels.NODE_POOL, "")].append(node)
+        found = []
+        for name, nodes in sorted(members.items()):
+            last = max(nodes, key=lambda n: (n.usable, n.name))
+            names = sorted(last.allocatable)
+            found.append(
+                GrowingPool.model_construct(
+                    name=name or "pool",
+                    max_nodes=int(last.labels[labels.NODE_POOL_MAX][:9]),
+                    nodes=len(nodes),
+                    labels={k: last.labels[k] for k in pools.keys if k in last.labels},
+                    taints=[
+                        Taint(key=key, value=value, effect=effect)
+                        for key, value, effect in last.taints
+                        if not key.startswith(LIFECYCLE)
+                    ],
+                    resources=names,
+                    shape=[last.allocatable[name] for name in names],
+                )
+            )
+        return found
 
     def _properties(self) -> dict[str, str]:
         totals: dict[str, int] = defaultdict(int)

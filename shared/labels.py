@@ -29,6 +29,10 @@ USER_ANNOTATIONS = frozenset(
     )
 )
 
+# On nodes: their autoscaled pool, and how many nodes it may have.
+NODE_POOL = "roadstead.dev/pool"
+NODE_POOL_MAX = "roadstead.dev/pool-max-nodes"
+
 FINALIZER = "roadstead.dev/hub"
 JOB_CONTROLLER = "roadstead.dev/hub"  # spec.managedBy of Jobs on the hub cluster
 MULTIKUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue"

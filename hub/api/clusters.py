@@ -11,7 +11,7 @@ from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP
 
 router = new_router()
-_DECLARED = {"name": str, "labels": dict, "taints": list}
+_DECLARED = {"name": str, "labels": dict, "taints": list, "pools": list}
 
 
 @router.get("/v1/clusters")
@@ -26,7 +26,7 @@ async def list_clusters(request: Request) -> Response:
 @router.post("/v1/clusters", status_code=201)
 @allow(ADMINISTRATOR)
 async def create_cluster(request: Request) -> Response:
-    """Declare a member: {"name", "labels", "taints"}. The answer holds its one-time `joinToken`."""
+    """Declare a member: {"name", "labels", "taints", "pools"}. The answer holds its one-time `joinToken`."""
     given = await read_object(request, _DECLARED)
     if not given.get("name"):
         raise Rejected("Required", "a cluster has a name", "name")
@@ -38,6 +38,7 @@ async def create_cluster(request: Request) -> Response:
         given.get("taints", []),
         hub.limits,
         caller(request).name,
+        given.get("pools"),
     )
     return Json(made, 201)
 

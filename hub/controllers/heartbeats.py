@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hub.controllers.loop import Loop
-from hub.services import liveness
+from hub.services import liveness, multikueue
 from hub.services.hub import Hub
 from hub.services.sync import AgentSync
 
@@ -43,16 +43,28 @@ class Heartbeats:
         if not term:
             return
         limits = self._hub.limits.scheduling
+        if await self._hub.read(multikueue.is_stale, limits.suspect_after_s):
+            await self._hub.write(multikueue.refresh_led, limits.suspect_after_s, term)
         suspect = self._silent(joined, limits.suspect_after_s)
         if suspect:
             await self._hub.write(liveness.free_unoffered, suspect, term)
         silent = self._judge(joined)
         if silent:
             await self._hub.write(liveness.lose_jobs, silent, term)
-        timeout = dt.timedelta(seconds=limits.pods_pending_timeout_s)
+        await self._take_back(limits.pods_pending_timeout_s, term)
+        await self._take_back(limits.elastic_pending_timeout_s, term, awaiting_nodes=True)
+
+    async def _take_back(
+        self, timeout_s: float, term: int, *, awaiting_nodes: bool = False
+    ) -> None:
+        timeout = dt.timedelta(seconds=timeout_s)
         if self._hub.clock.now() - self._started_at < timeout:
             return  # what started while this hub was away may not have been reported yet
-        await self._hub.write(liveness.take_back_stuck, timeout, self.unreachable, term)
+        await self._hub.write(
+            lambda unit: liveness.take_back_stuck(
+                unit, timeout, self.unreachable, term, awaiting_nodes=awaiting_nodes
+            )
+        )
 
     def _judge(self, joined: dict[str, dt.datetime | None]) -> dict[str, dt.datetime | None]:
         """The clusters to declare unreachable, with when they were last heard."""

@@ -4,13 +4,12 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
-from hub.domain.fleet import Cluster, cluster_from_rows
-from hub.services import tokens
+from hub.domain.fleet import Cluster
+from hub.services import pool_keys, tokens
 from hub.services.apply import CREATED, REJECTED, apply_documents
 from hub.services.drafts import draft
 from hub.services.limits import Limits
+from hub.services.member_report import read_member
 from hub.services.views import stamp
 from hub.store import audit, clusters, jobs
 from hub.store.unit import Unit
@@ -30,8 +29,11 @@ def create_cluster(
     taints: list[Row],
     limits: Limits,
     principal: str,
+    pools: list[Row] | None = None,
 ) -> Row:
     """Declare a member: its MemberCluster object, its row, and a one-time join token.
+
+    `pools`: those that an autoscaler may add nodes to, as `spec.pools` of a MemberCluster has them.
 
     Raises Rejected: AlreadyExists, and what a MemberCluster manifest is refused for.
     """
@@ -39,7 +41,7 @@ def create_cluster(
         "apiVersion": _API_VERSION,
         "kind": "MemberCluster",
         "metadata": {"name": name, "labels": dict(labels)},
-        "spec": {"taints": taints},
+        "spec": {"taints": taints} | ({"pools": pools} if pools else {}),
     }
     given = draft(parse(manifest), unit.now)
     if clusters.get(unit, given.name) is not None:
@@ -83,7 +85,8 @@ def get_cluster(unit: Unit, name: str, limits: Limits) -> Row:
     capacity = clusters.get_capacities(unit, [name]).get(name)
     held = jobs.count_by_cluster(unit).get(name, 0)
     reserved = jobs.reserved_by_cluster(unit).get(name, {})
-    return _view(row, capacity, held, reserved, unit.now, limits)
+    since = pool_keys.load(unit).since
+    return _view(row, capacity, held, reserved, unit.now, limits, since)
 
 
 def list_clusters(unit: Unit, limits: Limits) -> Row:
@@ -91,6 +94,7 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
     capacities = clusters.get_capacities(unit)
     held = jobs.count_by_cluster(unit)
     reserved = jobs.reserved_by_cluster(unit)
+    since = pool_keys.load(unit).since
     return {
         "items": [
             _view(
@@ -100,6 +104,7 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
                 reserved.get(row["name"], {}),
                 unit.now,
                 limits,
+                since,
             )
             for row in clusters.list_all(unit)
         ]
@@ -122,8 +127,9 @@ def _view(
     reserved: Mapping[str, int],
     now: dt.datetime,
     limits: Limits,
+    key_revisions: Mapping[str, int],
 ) -> Row:
-    told, cluster = _reported(row, capacity)
+    told, cluster = read_member(row, None if capacity is None else capacity[0], key_revisions)
     state = state_of(row, now, limits.scheduling.suspect_after_s)
     return {
         "name": row["name"],
@@ -143,6 +149,19 @@ def _view(
                 "nodes": len(pool.nodes),
             }
             for pool in cluster.pools
+            if pool.nodes
+        ],
+        "growingPools": [
+            {
+                "name": pool.name,
+                "labels": dict(pool.labels),
+                "taints": [str(t) for t in pool.taints],
+                "mayAdd": pool.nodes,
+                "allocatable": {
+                    n: quantity.canonical(n, a) for n, a in sorted(pool.shape.items())
+                },
+            }
+            for pool in cluster.growing
         ],
         "properties": dict(cluster.properties),
         "clusterUid": row["cluster_uid"],
@@ -151,15 +170,6 @@ def _view(
         "heartbeatAt": stamp(row["heartbeat_at"]),
         "capacityAt": None if capacity is None else stamp(capacity[1]),
     }
-
-
-def _reported(row: Row, capacity: tuple[bytes, dt.datetime] | None) -> tuple[Row | None, Cluster]:
-    """What the agent reported, and the cluster as it follows; without a report if it is unusable."""
-    try:
-        told = None if capacity is None else orjson.loads(capacity[0])
-        return told, cluster_from_rows(row, told)
-    except Exception:  # noqa: BLE001 - one report must not hide the others; the next one replaces it
-        return None, cluster_from_rows(row, None)
 
 
 def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Row:

@@ -45,6 +45,7 @@ def _declare_cluster(unit: Unit, row: Row) -> None:
         "labels": row["labels"],
         "taints": (row["spec"] or {}).get("taints") or [],
     }
+        "pools": (row["spec"] or {}).get("pools"),
     if clusters.get(unit, row["name"]) is not None:
         clusters.change(unit, row["name"], **declared)
         return

@@ -4,28 +4,34 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
-from hub.domain.fleet import Cluster, cluster_from_rows
+from hub.domain.fleet import Cluster
 from hub.domain.promises import Members
 from hub.domain.waiting import Waiting
+from hub.services.member_report import read_member
 from hub.services.schedule_news import News
 
 
 class FleetNews:
     """Follows rows of `clusters` and `capacities` into `members`."""
 
-    def __init__(self, members: Members, waiting: Waiting, suspect_after_s: float) -> None:
+    def __init__(
+        self, members: Members, waiting: Waiting, suspect_after_s: float, needed_keys: set[str]
+    ) -> None:
+        """`needed_keys` collects node label keys by which nodes must be grouped."""
+        self._needed_keys = needed_keys
         self._members = members
         self._waiting = waiting
         self._suspect_after_s = suspect_after_s
 
-    def follow(self, news: News) -> None:
-        """Take in what was declared, reported and heard."""
+    def follow(self, news: News, key_revisions: Mapping[str, int]) -> None:
+        """Take in what was declared, reported and heard.
+
+        `key_revisions`: since which revision reports group nodes by each label key.
+        """
         for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
             self._members.drop(name)
         for row, capacity in news.clusters:
-            self._put(row, capacity, news)
+            self._put(row, capacity, news, key_revisions)
         for name, at in news.heartbeats.items():
             cluster = self._members.clusters.get(name)
             if cluster is not None and cluster.heartbeat_at != at:
@@ -33,13 +39,16 @@ class FleetNews:
                 if self._was_silent(cluster, news):
                     self._waiting.wake_all_for_room()
 
-    def _put(self, row: Mapping[str, Any], capacity: bytes | None, news: News) -> None:
+    def _put(
+        self,
+        row: Mapping[str, Any],
+        capacity: bytes | None,
+        news: News,
+        key_revisions: Mapping[str, int],
+    ) -> None:
         present = self._members.clusters.get(row["name"])
-        try:
-            report = None if capacity is None else orjson.loads(capacity)
-            cluster = cluster_from_rows(row, report)
-        except Exception:  # noqa: BLE001 - a report that can not be read must not stop the others
-            cluster = cluster_from_rows(row, None)
+        self._needed_keys.update(k for p in row.get("pools") or () for k in p.get("labels") or ())
+        _, cluster = read_member(row, capacity, key_revisions)
         changed = present is None or _declared(present) != _declared(cluster)
         if changed or self._was_silent(present, news):
             self._waiting.wake_all_for_room()

@@ -32,6 +32,8 @@ class Scheduling:
     """Placements of one cycle: one transaction."""
     pods_pending_timeout_s: float = 600.0
     """Placed without all pods bound for this long: withdraw and requeue, s."""
+    elastic_pending_timeout_s: float = 1800.0
+    """The same where nodes must be added first, by an autoscaled pool of the cluster, s."""
     suspect_after_s: float = SUSPECT_AFTER_S
     """A cluster silent for this long gets no new work, s; what it was not told yet goes elsewhere."""
     unreachable_after_s: float = 60.0

@@ -71,10 +71,17 @@ def free_unoffered(unit: Unit, silent: Mapping[str, dt.datetime | None], term: i
 
 
 def take_back_stuck(
-    unit: Unit, timeout: dt.timedelta, unreachable: Collection[str], term: int
+    unit: Unit,
+    timeout: dt.timedelta,
+    unreachable: Collection[str],
+    term: int,
+    *,
+    awaiting_nodes: bool = False,
 ) -> int:
     """Take back jobs that were placed `timeout` ago and have not started, for another cluster.
 
+    Jobs whose cluster had to add nodes first are others (`awaiting_nodes`): they have a timeout of
+    their own.
     The member's own words are the reason. A pod that is held on its node by its image or its
     configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait.
     """
@@ -82,7 +89,10 @@ def take_back_stuck(
     minutes = f"{timeout.total_seconds() / 60:g} min"
     taken = 0
     alike: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
-    for row in on_members.jobs_placed_before(unit, unit.now - timeout, _NOT_STARTED):
+    before = unit.now - timeout
+    for row in on_members.jobs_placed_before(
+        unit, before, _NOT_STARTED, awaiting_nodes=awaiting_nodes
+    ):
         if row["cluster"] not in unreachable:
             words = row["message"] or f"{row['cluster']}: its pods have not started"
             hopeless = row["reason"] if row["reason"] in HELD_ON_NODE else ""

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-import orjson
-
-from hub.domain.fleet import Cluster, cluster_from_rows
+from hub.domain.fleet import Cluster
 from hub.domain.workload import TERMINAL, State
 from hub.services.bare import KIND
 from hub.services import objects as declared
 from hub.services.apply import Applied, apply_documents
 from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft
 from hub.services.limits import Intake
+from hub.services.member_report import read_member
 from hub.services.queues import list_queues
 from hub.services.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, settings, workloads, works
@@ -145,10 +144,8 @@ def cluster_facts(unit: Unit) -> dict[str, tuple[Row, Cluster, dt.datetime | Non
     capacities = clusters.get_capacities(unit)
     found: dict[str, tuple[Row, Cluster, dt.datetime | None]] = {}
     for row in clusters.list_all(unit):
-        capacity = capacities.get(row["name"])
-        report = None if capacity is None else orjson.loads(capacity[0])
-        at = None if capacity is None else capacity[1]
-        found[row["name"]] = (row, cluster_from_rows(row, report), at)
+        capacity, at = capacities.get(row["name"], (None, None))
+        found[row["name"]] = (row, read_member(row, capacity)[1], at)
     return found
 
 

@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.fleet import Cluster, cluster_from_rows
+from hub.domain.fleet import Cluster
 from hub.domain.ladder import Rung, scheduled, unscheduled
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.policy import Policy, read_policy
 from hub.domain.workload import TERMINAL, State
 from hub.services import compose
+from hub.services.member_report import read_member
 from hub.services.selecting import Selection, read_rules, select
 from hub.services.withdraw import withdraw_jobs
 from hub.store import clusters, objects, placements, schedule, workloads, works
@@ -53,10 +54,7 @@ def read_fleet(unit: Unit, names: Collection[str] | None = None) -> dict[str, Cl
     """Members as decisions see them; all of them, or those named."""
     capacities = clusters.get_capacities(unit, names)
     return {
-        row["name"]: cluster_from_rows(
-            row,
-            orjson.loads(capacities[row["name"]][0]) if row["name"] in capacities else None,
-        )
+        row["name"]: read_member(row, capacities.get(row["name"], (None,))[0])[1]
         for row in clusters.list_all(unit)
         if names is None or row["name"] in names
     }

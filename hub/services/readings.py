@@ -20,6 +20,13 @@ def check_capacity(capacity: Capacity) -> str | None:
         fault = _check_pool(pool)
         if fault is not None:
             return fault
+    for growing in capacity.growing:
+        if len(growing.resources) != len(growing.shape):
+            return f"pool {growing.name[:63]}: one amount expected per resource"
+        if growing.max_nodes < 0 or growing.nodes < 0:
+            return f"pool {growing.name[:63]}: nodes can not be fewer than none"
+        if not all(0 <= amount <= quantity.MAX for amount in growing.shape):
+            return f"pool {growing.name[:63]}: an amount is out of bounds"
     for bound in capacity.bound:
         if bound.bound < 0 or bound.succeeded < 0:
             return f"work {bound.uid}: pods can not be fewer than none"

@@ -77,6 +77,9 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> Prepared:
         if row["checks"] and gate.waits(row["checks"]):
             prepared.reserves.append(row)
             continue
+        if placement.scores and (growth := placement.scores[0].new_nodes):
+            row["new_nodes"] = sum(count for _, count in growth)
+            row["message"] = f"placed on {placement.cluster}; needs {told_growth(growth)}"
         prepared.moves.append(row)
         prepared.options[placement.uid] = writer.options(placement.assignment)
         prepared.placed_by[placement.uid] = placement.placed_by
@@ -208,9 +211,10 @@ def injected(assignment: Assignment) -> Row:
 def score_view(score: Score, *, selected: bool) -> Row:
     """One cluster of a decision, as `workloads.scores` keeps it."""
     numbers = f"affinity score: {score.score}, topology spread score: {score.topology}"
+    growth = f"; needs {told_growth(score.new_nodes)}" if score.new_nodes else ""
     message = (
         f'Successfully scheduled resources for placement in "{score.cluster}" ({numbers}): '
-        "picked by scheduling policy"
+        f"picked by scheduling policy{growth}"
         if selected
         else f'Cluster "{score.cluster}" was not picked: its score is not high enough ({numbers})'
     )
@@ -226,6 +230,13 @@ def score_view(score: Score, *, selected: bool) -> Row:
             for t in score.terms
         ],
     }
+
+
+def told_growth(new_nodes: Sequence[tuple[str, int]]) -> str:
+    """What pools must add first, in words: `2 new nodes of pool x`."""
+    return " and ".join(
+        f"{count} new node{'s' if count > 1 else ''} of pool {pool}" for pool, count in new_nodes
+    )
 
 
 def verdict_view(verdict: Verdict) -> Row:

@@ -117,7 +117,7 @@ class ScheduleIndex:
         affected = self._apply_rules(news)
         if news.consumed is not None:
             self.consumption.read(news.consumed)
-        self._fleet.follow(news)
+        self._fleet.follow(news, self.keys.since)
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)
         for pulse in news.pulses:

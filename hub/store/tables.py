@@ -228,6 +228,7 @@ workloads = Table(
     Column(
         "ran_s", Integer, nullable=False, default=0, server_default="0"
     ),  # in epochs that have ended
+    Column("new_nodes", Integer),  # that pools of its cluster must add first; null: none
     Column("reserved_at", Utc),  # when quota was reserved for this epoch
     Column("pods_ready_at", Utc),  # when all pods of this epoch were ready first
     Column("pods_lost_at", Utc),  # since when, after that, one of them is not
@@ -270,6 +271,7 @@ clusters = Table(
     Column("cluster_uid", String(253), nullable=False),  # of kube-system; "" before it joined
     Column("labels", Json, nullable=False),
     Column("taints", Json, nullable=False),
+    Column("pools", Json),  # autoscaled ones, as declared: [{name, maxNodes, labels, taints, …}]
     Column("cordoned", Boolean, nullable=False),
     Column("session", String(64), nullable=False),
     Column("session_at", Utc),

@@ -50,6 +50,7 @@ _FREED: Final[Mapping[str, Any]] = {
     "admission": None,
     "nomination": None,
     "reserved_at": None,
+    "new_nodes": None,
     "withdraw_to": "",
     "placed_at": None,
     "finished_at": None,

@@ -1,7 +1,8 @@
 """KubeFleet's MemberCluster, v1: the internal shape (placement.md, 1.1).
 
 The identity that KubeFleet requires is optional: agents prove who they are by the credential that
-a join token gave them, and the hub grants no Kubernetes rights to anybody.
+a join token gave them, and the hub grants no Kubernetes rights to anybody. `spec.pools` is Roadstead's
+own: what an autoscaler may add.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -9,10 +10,11 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from shared.kinds.metadata import NameRule
-from shared.kinds.model import Model
-from shared.kinds.names import is_dns_subdomain
+from shared.kinds.model import Amount, Count, Labels, Model, keyed
+from shared.kinds.names import is_dns_subdomain, is_resource_name
 from shared.kinds.problems import Problems
-from shared.kinds.selectors import check_taints
+from shared.kinds.selectors import POD_EFFECTS, check_labels, check_taints
+from shared.quantity import shown
 
 GROUP = "cluster.kubernetes-fleet.io"
 VERSION = "v1"
@@ -37,6 +39,23 @@ class Taint(Model):
     effect: Literal["NoSchedule"]
 
 
+class NodeTaint(Model):
+    key: str = Field(min_length=1, max_length=317)
+    value: str | None = None
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class NodePool(Model):
+    """A pool whose autoscaler may add nodes of one shape, up to `max_nodes` in all."""
+
+    name: str = Field(min_length=1, max_length=63)
+    count: Count | None = None
+    max_nodes: Count | None = None
+    labels: Labels | None = None
+    taints: Annotated[list[NodeTaint], Field(max_length=50)] | None = None
+    allocatable: Annotated[dict[str, Amount], Field(max_length=64)] | None = None
+
+
 class DeleteOptions(Model):
     validation_mode: Literal["Strict", "Skip"] = "Strict"
 
@@ -46,6 +65,7 @@ class MemberClusterSpec(Model):
     heartbeat_period_seconds: Annotated[int, Field(ge=1, le=600)] = 60
     taints: Annotated[list[Taint], Field(max_length=100)] | None = None
     delete_options: DeleteOptions | None = None
+    pools: list[NodePool] | None = keyed("name", max_length=50)
 
 
 class MemberCluster(Model):
@@ -54,3 +74,12 @@ class MemberCluster(Model):
 
 def check_member_cluster(content: dict[str, Any], problems: Problems) -> None:
     check_taints(content["spec"].get("taints"), "spec.taints", problems, EFFECTS, 100)
+    for at, pool in enumerate(content["spec"].get("pools") or ()):
+        place = f"spec.pools[{at}]"
+        check_labels(pool.get("labels") or {}, f"{place}.labels", problems)
+        check_taints(pool.get("taints"), f"{place}.taints", problems, POD_EFFECTS, 50)
+        for name in pool.get("allocatable") or {}:
+            if not is_resource_name(name):
+                problems.add(
+                    f"{place}.allocatable", "InvalidResourceName", f"{shown(name)} is no resource"
+                )

@@ -109,6 +109,19 @@ class Pool(Message):
     taints: list[Taint] = []
     resources: list[str]
     nodes: list[NodeFree]
+    unusable: int = 0  # nodes alike that are not ready or cordoned
+
+
+class GrowingPool(Message):
+    """An autoscaled pool, as its nodes' labels `roadstead.dev/pool` and `…/pool-max-nodes` say."""
+
+    name: str
+    max_nodes: int
+    nodes: int  # that are there, ready or not
+    labels: dict[str, str]  # of the keys that pools are grouped by
+    taints: list[Taint] = []
+    resources: list[str]
+    shape: list[int]  # allocatable of one node, in the order of `resources`
 
 
 class Bound(Message):
@@ -128,6 +141,7 @@ class Capacity(Message):
     bound: list[Bound]
     node_count: int = 0
     kubernetes_version: str = ""
+    growing: list[GrowingPool] = []
     properties: dict[str, str] = {}  # further properties: name → quantity text
     queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged

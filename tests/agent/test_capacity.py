@@ -201,3 +201,29 @@ def test_a_view_reads_the_amounts_of_a_pod_once():
     later = view(a_pod("p", node="n1"), first)
     assert later.requests is first.requests
     assert isinstance(later, PodView)
+
+
+def test_labels_of_nodes_say_how_far_their_pool_may_grow():
+    """Present nodes count whether ready or not; a new node is like one that is; lifecycle taints go."""
+    group = {labels.NODE_POOL: "gpu", labels.NODE_POOL_MAX: "5", "kind": "a100"}
+    taints = [
+        {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+    ]
+    ledger = a_ledger(
+        a_node("n1", labels=group, taints=taints[:1]),
+        a_node("n2", labels=group, taints=taints, ready=False),
+        a_node("n3"),
+    )
+    report = ledger.snapshot(Pools(revision=1, keys=["kind"]), everything)
+    (pool,) = report.growing
+    assert (pool.name, pool.max_nodes, pool.nodes) == ("gpu", 5, 2)
+    assert (pool.labels, [t.key for t in pool.taints]) == ({"kind": "a100"}, ["gpu"])
+    assert dict(zip(pool.resources, pool.shape, strict=True))["cpu"] == 4000
+
+
+def test_nodes_that_can_not_be_used_are_counted_in_their_pool():
+    """They lend no room, but an autoscaler counts them among those that are there."""
+    ledger = a_ledger(a_node("n1"), a_node("n2", cordoned=True), a_node("n3", ready=False))
+    (pool,) = ledger.snapshot(Pools(revision=1, keys=[]), everything).pools
+    assert ([n.name for n in pool.nodes], pool.unusable) == (["n1"], 2)

@@ -21,6 +21,7 @@ def _columns() -> tuple[sa.Column[Any], ...]:
         sa.Column("evictions", sa.LargeBinary(), nullable=True),
         sa.Column("max_runtime_s", sa.Integer(), nullable=True),
         sa.Column("ran_s", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("new_nodes", sa.Integer(), nullable=True),
         sa.Column("reserved_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("pods_ready_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("pods_lost_at", sa.DateTime(timezone=True), nullable=True),
@@ -39,6 +40,8 @@ def upgrade() -> None:
         op.f("ix_workloads_max_runtime_s"), "workloads", ["max_runtime_s"],
         sqlite_where=running, postgresql_where=running,
     )  # fmt: skip
+    with op.batch_alter_table("clusters") as table:
+        table.add_column(sa.Column("pools", sa.LargeBinary(), nullable=True))
     op.create_table(
         "usage",
         sa.Column("namespace", sa.String(63), nullable=False),
@@ -52,6 +55,8 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Go back to the revision before."""
     op.drop_table("usage")
+    with op.batch_alter_table("clusters") as table:
+        table.drop_column("pools")
     op.drop_index(op.f("ix_workloads_max_runtime_s"), table_name="workloads")
     with op.batch_alter_table("workloads") as table:
         table.drop_constraint(op.f(_NAME_AND_KIND), type_="unique")
