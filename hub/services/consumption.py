@@ -15,6 +15,7 @@ from hub.domain.demand import Demand
 from hub.domain.queueing import Entry
 from hub.domain.quota import Usage
 from hub.domain.standing import Holder
+from hub.domain.workload import State
 from hub.services.limits import Queueing
 from hub.services.routes import Routes
 from hub.services.views import stamp
@@ -25,6 +26,8 @@ from shared import quantity
 
 Held = Mapping[str, Mapping[str, Holder]]  # by queue, then uid
 Sample = tuple[list[Consumed], list[tuple[str, str]]]  # rows to write, LocalQueues to forget
+
+_Reservation = tuple[str, Usage, dt.datetime]  # LocalQueue, what, when
 
 _NEVER: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -53,7 +56,8 @@ class Consumption:
         self._ranks = Ranks(history or History(), {}, {})
         self._by_usage: frozenset[str] = frozenset()  # ClusterQueues
         self._at: dict[str, dt.datetime] = {}  # by LocalQueue: of its last sample
-        self._reserved: dict[str, tuple[str, Usage, dt.datetime]] = {}  # since then, by uid
+        self._reserved: dict[str, _Reservation] = {}  # since then, by uid
+        self._ended: list[_Reservation] = []  # of workloads that were evicted since
 
     def counts(self, queue: str) -> bool:
         """Is a ClusterQueue's order by usage?"""
@@ -94,8 +98,21 @@ class Consumption:
             self._reserved[holder.uid] = (door, holder.usage, at)
             self._ranks.penalise(door, holder.usage)
 
+    def end(self, uid: str) -> None:
+        """A workload waits again. What it reserved still counts: else who was preempted would go
+        before whom it made room for.
+        """
+        found = self._reserved.pop(uid, None)
+        if found is not None:
+            self._ended.append(found)
+
+    def finish(self, uid: str, state: str) -> None:
+        """A workload is in this state now: one that was cancelled leaves no penalty."""
+        if state == State.CANCELLED:
+            self.forgive(uid)
+
     def forgive(self, uid: str) -> None:
-        """A reservation came to nothing: it was taken back, or its workload is deleted."""
+        """A workload is deleted: what it reserved does not count."""
         found = self._reserved.pop(uid, None)
         if found is not None:
             self._ranks.forgive(*found[:2])
@@ -135,14 +152,17 @@ class Consumption:
         listed, before = list(rows), self._at
         self._at = {f"{r.namespace}/{r.queue}": r.at for r in listed}
         self._ranks.consume({f"{r.namespace}/{r.queue}": r.amounts for r in listed})
-        seen = [
-            uid
-            for uid, (door, _, at) in self._reserved.items()
-            if before.get(door) != self._at.get(door, _NEVER) >= at
-            or _split(door) not in self._routes.local
-        ]
-        for uid in seen:
-            self.forgive(uid)
+
+        def is_settled(reservation: _Reservation) -> bool:
+            door, _, at = reservation
+            seen = before.get(door) != self._at.get(door, _NEVER) >= at
+            return seen or _split(door) not in self._routes.local
+
+        settled = [r for r in (*self._reserved.values(), *self._ended) if is_settled(r)]
+        self._reserved = {u: r for u, r in self._reserved.items() if not is_settled(r)}
+        self._ended = [r for r in self._ended if not is_settled(r)]
+        for door, usage, _ in settled:
+            self._ranks.forgive(door, usage)
 
 
 def store(unit: Unit, sample: Sample, term: int) -> None:

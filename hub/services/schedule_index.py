@@ -123,6 +123,7 @@ class ScheduleIndex:
         for pulse in news.pulses:
             self.reservations.forget(pulse.uid)
             self._charges.follow(pulse)
+            self.consumption.finish(pulse.uid, pulse.state)
         for uid in news.gone - {w.uid for w in news.workloads}:
             self._forget(uid)
         for row in news.workloads:
@@ -181,7 +182,7 @@ class ScheduleIndex:
         self.reservations.follow(row)
         if row.state == State.PENDING:
             self._charges.discharge(row.uid)
-            self.consumption.forgive(row.uid)
+            self.consumption.end(row.uid)
             self._wait(row)
             return
         self._stop_waiting(row.uid)
@@ -192,6 +193,7 @@ class ScheduleIndex:
             )
         else:
             self._charges.discharge(row.uid)
+            self.consumption.finish(row.uid, row.state)
 
     def _forget(self, uid: str) -> None:
         self.reservations.forget(uid)

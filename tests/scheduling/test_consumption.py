@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services import consumption, queues
+from hub.services import cancel, consumption, queues
 from hub.services.limits import Limits, Queueing
 from hub.store import usage
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
@@ -162,17 +162,36 @@ async def test_a_restart_keeps_history_and_penalties(tmp_path: Path) -> None:
         assert before.values["team-a/lq-a"] > before.values["team-a/lq-b"]
 
 
-async def test_a_reservation_taken_back_leaves_no_penalty(tmp_path: Path) -> None:
-    """Who is sent back to the line before a sample has not used anything."""
+async def test_who_was_preempted_does_not_go_before_whom_it_made_room_for(tmp_path: Path) -> None:
+    """What an evicted workload reserved still counts: else the two would evict each other in turn."""
+    async with running(tmp_path, by_usage()) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="8"))
+        await hub.apply(*shared("1", {"lq-a": "1", "lq-b": "1"}, preemption=WITHIN))
+        await submit(hub, "lq-b", "b")
+        await hub.settle()
+        (low,) = await submit(hub, "lq-a", "low")
+        uids = [low, *await submit(hub, "lq-b", "high", priority="high")]
+        await hub.settle()
+        assert await states(hub, uids) == ["Pending", "Placed"]
+
+
+async def test_a_deleted_workload_leaves_no_penalty(tmp_path: Path) -> None:
+    """Who is deleted before a sample has not used anything."""
     async with running(tmp_path, by_usage()) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="1"))
         await hub.apply(*shared("1", {"lq-a": "1", "lq-b": "1"}))
         (uid,) = await submit(hub, "lq-a", "a")
         await hub.settle()
-        assert hub.scheduler.index.consumption.ranks().values["team-a/lq-a"] > 0  # type: ignore[union-attr]  # on
-        await hub.transition("unplace", uid)
-        await hub.follow()
-        assert hub.scheduler.index.consumption.ranks().values["team-a/lq-a"] == 0  # type: ignore[union-attr]  # on
+        assert rank(hub, "lq-a") > 0
+        await hub.hub.write(cancel.cancel_job, uid, "somebody")
+        await hub.settle()
+        assert rank(hub, "lq-a") == 0
+
+
+def rank(hub: Running, door: str) -> float:
+    ranks = hub.scheduler.index.consumption.ranks()
+    assert ranks is not None
+    return ranks.values[f"team-a/{door}"]
 
 
 async def test_who_used_more_is_preempted_first(tmp_path: Path) -> None:
