@@ -96,6 +96,14 @@ class Client:
         """Stop a job wherever it is; it ends Cancelled once it is certain that nothing runs."""
         return self._object("POST", f"{self._by_uid(name)}/cancel", repeatable=True)
 
+    def hold(self, name: str) -> Json:
+        """Hold a job back until it is released; one that runs is taken back from its cluster."""
+        return self._object("POST", f"{self._by_uid(name)}/hold", repeatable=True)
+
+    def release(self, name: str) -> Json:
+        """Let a job wait again that is held or was deactivated."""
+        return self._object("POST", f"{self._by_uid(name)}/release", repeatable=True)
+
     def delete_job(self, name: str) -> Json:
         """Stop a job wherever it is and free its name; its history is kept for a while."""
         return self._object("DELETE", self._by_uid(name), repeatable=True)

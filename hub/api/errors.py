@@ -28,6 +28,7 @@ STATUS: Final[Mapping[str, int]] = {
     "NotFound": 404,
     "MethodNotAllowed": 405,
     "NotAcceptable": 406,
+    "AlreadyEnded": 409,
     "AlreadyExists": 409,
     "BeingDeleted": 409,
     "ClusterAlive": 409,

@@ -1,4 +1,4 @@
-"""`/v1/jobs`: submit one, list, look at, cancel, delete."""
+"""`/v1/jobs`: submit one, list, look at, hold, release, cancel, delete."""
 
 import contextlib
 import hashlib
@@ -19,7 +19,7 @@ from hub.api.reply import (
 )
 from hub.domain.selectors import parse_selector
 from hub.domain.workload import State
-from hub.services import cancel, queries
+from hub.services import cancel, holding, queries
 from hub.services.drafts import draft
 from hub.services.explain import explain_job
 from hub.services.hub import Hub
@@ -130,6 +130,22 @@ async def cancel_job(request: Request, uid: str) -> Response:
     """Stop a job wherever it is; again, or after its end, it is answered as it stands."""
     name = caller(request).name
     return Json(await hub_of(request).write(cancel.cancel_job, uid, name))
+
+
+@router.post("/v1/jobs/{uid}/hold")
+@allow(ADMINISTRATOR)
+async def hold_job(request: Request, uid: str) -> Response:
+    """Hold a job back: it is not considered until it is released; one that runs is evicted first."""
+    name = caller(request).name
+    return Json(await hub_of(request).write(holding.hold_job, uid, name))
+
+
+@router.post("/v1/jobs/{uid}/release")
+@allow(ADMINISTRATOR)
+async def release_job(request: Request, uid: str) -> Response:
+    """Let a job that is held, or was deactivated, wait again; any other is answered as it stands."""
+    name = caller(request).name
+    return Json(await hub_of(request).write(holding.release_job, uid, name))
 
 
 @router.delete("/v1/jobs/{uid}")

@@ -18,6 +18,7 @@ from hub.store.unit import Unit
 
 DEACTIVATED: Final = "Deactivated"
 LIMIT_EXCEEDED: Final = "RequeuingLimitExceeded"
+_STAYS_OUT: Final = frozenset({DEACTIVATED, "Held"})  # until somebody says otherwise
 _HOLDING: Final = frozenset(str(s) for s in CHARGED - {State.WITHDRAWING})
 
 Row = dict[str, Any]
@@ -61,7 +62,8 @@ def evict(
 ) -> list[str]:
     """Take quota back from workloads, to become `to` (Pending, Held or Deactivated); those affected.
 
-    `reason` is Kueue's reason of condition Evicted; where `to` is Deactivated it is the cause.
+    `reason` is Kueue's reason of condition Evicted; where `to` is Held or Deactivated that reason is
+    Deactivated, and this is its cause.
     A `counted` eviction raises `requeues` and waits as `back_off` says, or deactivates where that
     was one too many; `requeue_after` keeps it out of line for at least so long. With `later` it
     queues as of now, else as of its creation. `also`: further columns, by uid, the same for each.
@@ -80,7 +82,7 @@ def evict(
         affected += withdraw_jobs(unit, too_often, DEACTIVATED, LIMIT_EXCEEDED, said)
     changed: list[Row] = []
     for uid in affected:
-        row, ends = found[uid], to == DEACTIVATED or uid in too_often
+        row, ends = found[uid], to in _STAYS_OUT or uid in too_often
         if row["state"] not in _HOLDING and not ends:
             continue
         cause = LIMIT_EXCEEDED if uid in too_often else reason

@@ -1,4 +1,4 @@
-"""`roadstead jobs`: list, show, cancel and delete."""
+"""`roadstead jobs`: list, show, hold, release, cancel and delete."""
 
 from typing import Any
 
@@ -111,6 +111,39 @@ def cancel(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
         dump({"items": cancelled}, output)
 
 
+@jobs.command("hold")
+@click.argument("names", metavar="JOB...", nargs=-1, required=True)
+@answer_option
+@click.pass_context
+def hold(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
+    """Hold jobs back: they are not considered until they are released.
+
+    One that runs is taken back from its cluster first; it starts anew once released.
+    """
+    _each(ctx, "hold", names, output)
+
+
+@jobs.command("release")
+@click.argument("names", metavar="JOB...", nargs=-1, required=True)
+@answer_option
+@click.pass_context
+def release(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
+    """Let jobs wait again that are held, or that were deactivated."""
+    _each(ctx, "release", names, output)
+
+
+def _each(ctx: click.Context, verb: str, names: tuple[str, ...], output: str) -> None:
+    answered = []
+    with client(ctx) as hub:
+        for name in names:
+            job = getattr(hub, verb)(name)
+            answered.append(job)
+            if output == "text":
+                click.echo(f"{job['namespace']}/{job['name']} {_stands(job)}")
+    if output != "text":
+        dump({"items": answered}, output)
+
+
 @jobs.command("delete")
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
 @click.pass_context
@@ -155,6 +188,12 @@ def _cancelled(job: dict[str, Any]) -> str:
         return f"had ended already: {job['state']}"
     where = f" from {job['cluster']}" if job["state"] == "Withdrawing" else ""
     return f"{job['state']}{where}"
+
+
+def _stands(job: dict[str, Any]) -> str:
+    if job["state"] == "Withdrawing":
+        return f"Withdrawing from {job['cluster']}, then {job['withdrawTo']}"
+    return str(job["state"])
 
 
 def _deleted(job: dict[str, Any]) -> str:

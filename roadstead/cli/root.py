@@ -22,7 +22,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
     "events": ("events", "events", "What happened lately, in the whole fleet or to one job."),
     "explain": ("explain", "explain", "Where a job is and why it waits or went there."),
-    "jobs": ("jobs", "jobs", "Jobs: list, show, cancel, delete."),
+    "jobs": ("jobs", "jobs", "Jobs: list, show, hold, release, cancel, delete."),
     "placements": ("placements", "placements", "Placements: list, show."),
     "queues": ("queues", "queues", "Queues: quota, usage, who waits."),
     "simulate": ("simulate", "simulate", "What the scheduler would decide, from files alone."),
