@@ -23,6 +23,8 @@ from tests.scheduling.test_cohorts import a_cohort, in_cohort
 from tests.scheduling.test_preemption import a_class
 
 QUEUES = ("a", "b", "d")
+DOORS = ("a", "a2", "b", "d")  # a2 leads to ClusterQueue a, too
+LONG = 1_000_000.0  # half-life and sampling interval: an admission counts half of what it asks
 ROUNDS = 40
 policies = st.fixed_dictionaries(
     {
@@ -48,7 +50,7 @@ queues = st.tuples(
     )
 )
 submissions = st.tuples(
-    st.just("submit"), st.sampled_from(QUEUES), st.integers(1, 4), st.sampled_from(["", "high"])
+    st.just("submit"), st.sampled_from(DOORS), st.integers(1, 4), st.sampled_from(["", "high"])
 )
 reports = st.tuples(
     st.sampled_from(["finish", "gone", "gone"]), st.just(""), st.integers(0, 9), st.just("")
@@ -64,13 +66,16 @@ steps = st.lists(
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-@given(queues, steps, st.booleans())
+@given(queues, steps, st.booleans(), st.booleans())
 def test_hub_and_simulator_decide_alike(
-    declared: tuple[dict[str, Any], ...], history: list[tuple[str, str, int, str]], fair: bool
+    declared: tuple[dict[str, Any], ...],
+    history: list[tuple[str, str, int, str]],
+    fair: bool,
+    by_usage: bool,
 ) -> None:
     """After any history, what a turn of the hub admits and preempts is what the simulator does."""
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(_play(Path(folder), declared, history, fair=fair))
+        asyncio.run(_play(Path(folder), declared, history, fair=fair, by_usage=by_usage))
 
 
 async def _play(
@@ -79,8 +84,16 @@ async def _play(
     history: list[tuple[str, str, int, str]],
     *,
     fair: bool,
+    by_usage: bool,
 ) -> None:
-    limits = Limits(queueing=Queueing(fair_sharing="On" if fair else "Off"))
+    limits = Limits(
+        queueing=Queueing(
+            fair_sharing="On" if fair else "Off",
+            admission_fair_sharing="On" if by_usage else "Off",
+            usage_half_life_s=LONG,
+            usage_sampling_s=LONG,
+        )
+    )
     rules = [a_cohort("root"), a_cohort("left", parent="root"), a_cohort("right", parent="root")]
     rules += [a_class("high", 100)]
     for name, given_ in zip(QUEUES, declared, strict=True):
@@ -88,6 +101,11 @@ async def _play(
             {} if given_["cohort"] else {"borrow": None, "lend": None}
         )  # only in cohorts
         rules += in_cohort(name, **(given_ | limits_of))
+    rules.append({**rules[-1], "metadata": {"name": "a2", "namespace": "team-a"}})
+    rules[-1]["spec"] = {"clusterQueue": "a"}
+    for rule in rules:
+        if rule["kind"] == "ClusterQueue" and by_usage:
+            rule["spec"]["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
     async with running(folder, limits) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="1000"))
         await hub.apply(*rules)
@@ -122,8 +140,8 @@ async def _compare(
     hub: Running, rules: list[dict[str, Any]], uids: list[str], *, fair: bool
 ) -> None:
     before = {row["uid"]: row for row in await hub.jobs(uids)}
-    engine = _engine(rules, list(before.values()), hub, fair=fair)
     await hub.follow()
+    engine = _engine(_with_usage(rules, hub), list(before.values()), hub, fair=fair)
     hub.scheduler.index.waiting.wake()  # who is woken by what is another rule
     await hub.scheduler.turn()
     after = {row["uid"]: row for row in await hub.jobs(uids)}
@@ -146,6 +164,22 @@ async def _compare(
     await hub.follow()
 
 
+def _with_usage(rules: list[dict[str, Any]], hub: Running) -> list[dict[str, Any]]:
+    """LocalQueues as their status would be if every admission so far had been sampled."""
+    ranks = hub.scheduler.index.consumption.ranks()
+    told = []
+    for rule in rules:
+        if ranks is not None and rule["kind"] == "LocalQueue":
+            used = ranks.values[f"team-a/{rule['metadata']['name']}"]
+            status = {"consumedResources": {"cpu": f"{round(used * 1000)}m"}}
+            told.append(
+                {**rule, "status": {"fairSharing": {"admissionFairSharingStatus": status}}}
+            )
+        else:
+            told.append(rule)
+    return told
+
+
 def _outcome(engine: Engine, hub: Running) -> tuple[set[str], set[str]]:
     admitted: set[str] = set()
     victims: set[str] = set()
@@ -166,7 +200,11 @@ def _engine(
     listed = [*rules, *(_workload(row) for row in rows if row["finished_at"] is None)]
     read = [documents.read_document("hub", n, m) for n, m in enumerate(listed, start=1)]
     now = documents.read_instant(hub.clock.now().isoformat())
-    engine = engine_of(scene.build(read, settings_of({"fairSharing": {"enable": fair}}), now))
+    given_ = {
+        "fairSharing": {"enable": fair},
+        "admissionFairSharing": {"usageHalfLifeTime": LONG, "usageSamplingInterval": LONG},
+    }
+    engine = engine_of(scene.build(read, settings_of(given_), now))
     for line in engine.lines.values():  # manifests do not say who was sticky
         waiting = []
         while who := line.pop():
