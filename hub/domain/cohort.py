@@ -207,7 +207,11 @@ class QuotaTree:
 
     def within(self, node: Node, these: Iterable[FlavorResource]) -> bool:
         """Is the node inside its own quota on all of these?"""
-        return not any(self.borrows(node, of) for of in these)
+        used, subtree = self.used[node.index], node.subtree
+        for of in these:  # noqa: SIM110 - this is asked most of all, and a generator costs as much again
+            if used.get(of, 0) > subtree.get(of, 0):
+                return False
+        return True
 
     def level(self, node: Node, of: FlavorResource, amount: int) -> tuple[int, bool]:
         """Height of the lowest subtree that holds `amount` more inside its quota (0: the queue itself),
@@ -228,26 +232,26 @@ class QuotaTree:
 
     def charge(self, queue: str, amounts: Usage) -> None:
         """Add to what is charged, in the queue and as far up as it reaches."""
-        for of, amount in amounts.items():
+        for of, rest in amounts.items():
             node: Node | None = self.queues[queue]
-            rest = amount
             while node is not None and rest > 0:
                 used = self.used[node.index]
                 before = used.get(of, 0)
                 used[of] = before + rest
-                rest -= max(0, node.local.get(of, 0) - before)
+                if node.local and (unused := node.local.get(of, 0) - before) > 0:
+                    rest -= unused  # noqa: PLW2901 - of what is charged, the part that moves up
                 node = node.parent
 
     def release(self, queue: str, amounts: Usage) -> None:
         """Take back what was charged."""
-        for of, amount in amounts.items():
+        for of, rest in amounts.items():
             node: Node | None = self.queues[queue]
-            rest = amount
             while node is not None and rest > 0:
                 used = self.used[node.index]
                 before = used.get(of, 0)
                 used[of] = before - rest
-                rest = min(rest, before - node.local.get(of, 0))
+                beyond = before - node.local.get(of, 0) if node.local else before
+                rest = min(rest, beyond)  # noqa: PLW2901 - the part that had moved up
                 node = node.parent
 
     @contextmanager

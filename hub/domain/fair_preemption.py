@@ -23,7 +23,7 @@ def find_fair_victims(
     contest: Contest, strategies: Sequence[str] = DEFAULT_STRATEGIES
 ) -> list[Victim]:
     """A minimal set of victims that fair sharing allows; [] where there is none."""
-    candidates = contest.sorted(_candidates(contest))
+    candidates = _candidates(contest)
     if not candidates:
         return []
     with trial(contest.standing) as tried:
@@ -42,28 +42,43 @@ def find_fair_victims(
         return found if contest.within_budget(found) else []
 
 
-def _candidates(contest: Contest) -> Iterator[Holder]:
-    """Its own queue's under withinClusterQueue, and those of every other queue that borrows."""
-    yield from contest.own_candidates()
+_Listed = dict[str, list[Holder]]
+
+
+def _candidates(contest: Contest) -> _Listed:
+    """Its own queue's under withinClusterQueue, and those of every other queue that borrows.
+
+    By queue, the last of each list goes first.
+    """
+    found: _Listed = {}
+
+    def look_at(queue: str, policy: str) -> None:
+        listed = [holder for _, holder in reversed(contest.in_order(queue, policy))]
+        if listed:
+            found[queue] = listed
+
     node, reclaim = contest.node, contest.policy.reclaim
+    if contest.policy.within != NEVER:
+        look_at(node.name, contest.policy.within)
     if node.parent is None or reclaim == NEVER:
-        return
+        return found
     tree = contest.standing.tree
     for queue in node.root().queues():
         if queue is not node and not tree.within(queue, contest.contested):
-            held = contest.standing.holders(queue.name)
-            yield from (h for h in held if contest.may_take(h, reclaim))
+            look_at(queue.name, reclaim)
+    return found
 
 
 def _restore_order(contest: Contest, tried: Trial, taken: list[Victim]) -> None:
     """Take all of `taken` again, so that victims of other queues are given back before own ones."""
-    gone = {v.holder.uid for v in tried.taken}
+    still = {v.holder.uid for v in tried.taken}
     for victim in taken:
-        if victim.holder.uid not in gone:
-            contest.standing.remove(victim.holder)
+        if victim.holder.uid not in still:
+            contest.standing.tree.release(victim.holder.queue, victim.holder.usage)
     own = [v for v in taken[:-1] if v.cause is Cause.IN_QUEUE]
     others = [v for v in taken[:-1] if v.cause is not Cause.IN_QUEUE]
     tried.taken = [*own, *others, taken[-1]]
+    tried.gone = [v.holder for v in tried.taken]
 
 
 class _Scan:
@@ -73,9 +88,9 @@ class _Scan:
         self._contest = contest
         self._tree = contest.standing.tree
         self._tried = tried
-        self._retry: list[Holder] = []
+        self._retry: _Listed = {}
 
-    def first(self, candidates: Sequence[Holder], strategy: str) -> bool:
+    def first(self, candidates: _Listed, strategy: str) -> bool:
         """Choose the queue anew after each victim; what the strategy rejects may be retried."""
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
@@ -104,14 +119,14 @@ class _Scan:
                     accepted = new <= self._share(theirs)
             if accepted:
                 return self._take(holder, Cause.FAIR_SHARING)  # then perhaps another queue is next
-            self._retry.append(holder)
+            self._retry.setdefault(holder.queue, []).append(holder)
         return False
 
     def second(self) -> bool:
         """What the first strategy rejected, under LessThanInitialShare; at most one per queue."""
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
-            targets = _Targets(contest, self._retry)
+            targets = _Targets(contest, {q: those[::-1] for q, those in self._retry.items()})
             while (queue := targets.next()) is not None:
                 if queue is not contest.node:
                     ours, theirs = _below_common(contest.node, queue)
@@ -127,7 +142,7 @@ class _Scan:
         contest = self._contest
         self._tried.take(Victim(holder, cause))
         self._tree.release(contest.who.queue, contest.usage)
-        fits = contest.fits()
+        fits = contest.fits(self._tried.gone)
         self._tree.charge(contest.who.queue, contest.usage)
         return fits
 
@@ -162,14 +177,12 @@ class _Scan:
 class _Targets:
     """Which queue to take from next: the highest share at each cohort, from the root down."""
 
-    def __init__(self, contest: Contest, candidates: Sequence[Holder]) -> None:
+    def __init__(self, contest: Contest, candidates: _Listed) -> None:
         self._contest = contest
         self._tree = contest.standing.tree
         self._own_path = {id(contest.node), *map(id, contest.node.path())}
-        self._left: dict[str, list[Holder]] = {}
+        self._left = candidates
         self._pruned: set[int] = set()
-        for holder in reversed(candidates):
-            self._left.setdefault(holder.queue, []).append(holder)
 
     def has(self, queue: Node) -> bool:
         return bool(self._left.get(queue.name))

@@ -156,17 +156,9 @@ class Nominator:
 
     def _held(self, queue: str, of: FlavorResource, below: int | None) -> tuple[int, int]:
         """What holders of less priority than `below`, past their minimum runtime, hold: all, the most."""
-        total = largest = 0
-        ripe = self.now - self._rules.limits.minimum_runtime
-        for holder in self._standing.holders(queue):
-            if below is not None and holder.priority >= below:
-                continue
-            if holder.started_at is not None and holder.started_at > ripe:
-                continue
-            amount = holder.usage.get(of, 0)
-            total += amount
-            largest = max(largest, amount)
-        return total, largest
+        least = self._rules.limits.minimum_runtime
+        ripe = self.now - least if least else None
+        return self._standing.roster(queue).sums(of, below, ripe)
 
     def _quotas_around(self, node: Node, of: FlavorResource) -> tuple[tuple[Node, int], ...]:
         """All queues of a tree with their nominal quota."""
@@ -257,10 +249,8 @@ class Nominator:
         standing, ground = self._standing, self._ground_of(who)
         has_room = None
         if ground is not None and asks:
-            all_of_them = tuple(standing.all_holders())
 
-            def has_room() -> bool:
-                gone = [h for h in all_of_them if not standing.holds(h)]
+            def has_room(gone: Sequence[Holder]) -> bool:
                 return ground.can_hold(who, pod_sets, asks, gone)
 
         contest = Contest(standing, who, usage, contested, self._limits(), has_room)

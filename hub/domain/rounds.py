@@ -119,12 +119,14 @@ class Rounds:
         attempt.cluster = self._ground.place(attempt.who, attempt.search.assignment)
         return attempt.cluster is not None
 
-    def nominate_cluster(self, attempt: Attempt, gone: list[Holder]) -> None:
+    def nominate_cluster(self, attempt: Attempt, gone: Iterable[Holder]) -> None:
         """The cluster on which it fits once its victims are gone, and a claim to its room."""
         if self._ground is None or attempt.who.quota_only:
             return
         if attempt.search.assignment is not None:
-            attempt.cluster = self._ground.claim(attempt.who, attempt.search.assignment, gone)
+            attempt.cluster = self._ground.claim(
+                attempt.who, attempt.search.assignment, list(gone)
+            )
 
     def _settle(self, attempt: Attempt, now: int) -> None:
         who, line = attempt.who, self.lines[attempt.who.queue]
@@ -135,7 +137,7 @@ class Rounds:
         if attempt.outcome is Outcome.PENDING_PREEMPTION:
             self._tried.pop(who.uid, None)  # once there is room all flavors are tried
             for victim in attempt.victims:
-                self._mark_evicted(victim.holder)
+                self.standing.mark_evicted(victim.holder)
             who = replace(who, nominated=True)
         elif attempt.verdict == SKIPPED or attempt.outcome is Outcome.GATED:
             self._tried.pop(who.uid, None)  # it did not fail on its flavors
@@ -146,11 +148,6 @@ class Rounds:
         attempt.where = requeue.where_next(attempt.outcome, strict=strict, untried_flavors=untried)
         sticky = requeue.is_sticky(attempt.outcome, strict=strict)
         line.put_back(who, attempt.where, sticky=sticky)
-
-    def _mark_evicted(self, holder: Holder) -> None:
-        if not holder.evicted and self.standing.holds(holder):
-            self.standing.remove(holder)
-            self.standing.add(replace(holder, evicted=True))
 
 
 def holder_of(attempt: Attempt, now: int) -> Holder:
@@ -297,13 +294,14 @@ class _Round:
 
     def _preempt(self, attempt: Attempt) -> None:
         self._take(attempt.who.queue, attempt.search.assignment)
-        gone = {**self._claimed, **{v.holder.uid: v.holder for v in attempt.victims}}
-        self._rounds.nominate_cluster(attempt, list(gone.values()))
-        self._claimed = gone
+        self._claimed.update((v.holder.uid, v.holder) for v in attempt.victims)
+        self._rounds.nominate_cluster(attempt, self._claimed.values())
         if self._after is None:
             self._after = self._standing.apart()
-        for victim in attempt.victims:
-            self._standing.take_out(self._after, victim.holder)
+        with self._afterwards():
+            for victim in attempt.victims:
+                if self._standing.holds(victim.holder):
+                    self._standing.remove(victim.holder)
         few = f"waits for {len(attempt.victims)} preempted workload(s)"
         message = _and(attempt.search.message, few)
         attempt.ends(PREEMPTING, Outcome.PENDING_PREEMPTION, Reason.WAITING_FOR_VICTIMS, message)

@@ -4,16 +4,17 @@ Rules and names follow queueing 2.3 and 2.4. A selection is minimal, not minimum
 one by one until the request fits, then each that turns out not to be needed is given back.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from hub.domain.cohort import Node
 from hub.domain.queue_policy import NEVER, QueuePolicy
 from hub.domain.quota import FlavorResource, Usage
-from hub.domain.standing import Contender, Holder, Standing
+from hub.domain.standing import Contender, Holder, Key, Keyed, Standing
 
 
 class Cause(StrEnum):
@@ -56,8 +57,8 @@ class Contest:
     usage: Usage
     contested: frozenset[FlavorResource]
     limits: Limits = Limits()
-    has_room: Callable[[], bool] | None = (
-        None  # can one cluster hold it, those removed being gone?
+    has_room: Callable[[Sequence[Holder]], bool] | None = (
+        None  # can one cluster hold it once these are gone?
     )
 
     @property
@@ -68,15 +69,18 @@ class Contest:
     def policy(self) -> QueuePolicy:
         return self.standing.policies[self.who.queue]
 
-    def fits(self, *, borrowing: bool = True) -> bool:
-        """Would it fit now? Without `borrowing` it must stay inside the queue's nominal quota."""
+    def fits(self, gone: Sequence[Holder] = (), *, borrowing: bool = True) -> bool:
+        """Would it fit now? Without `borrowing` it must stay inside the queue's nominal quota.
+
+        `gone` are those whose quota is released already, and whose room counts as free.
+        """
         tree, node = self.standing.tree, self.node
         for of, amount in self.usage.items():
             if not borrowing and tree.borrows(node, of, amount):
                 return False
             if amount > tree.available(node, of):
                 return False
-        return self.has_room is None or self.has_room()
+        return self.has_room is None or self.has_room(gone)
 
     def may_take(self, holder: Holder, policy: str) -> bool:
         """Does a policy (withinClusterQueue or reclaimWithinCohort) let it preempt this one?"""
@@ -92,6 +96,12 @@ class Contest:
             and self.who.queued_at < holder.queued_at
         )
 
+    def rises_from(self, holder: Holder) -> bool:
+        """Has nobody after this one in the order, of those like it evicted or not, less priority?"""
+        return (
+            self.limits.order[:1] == ("LowestPriority",) and holder.priority >= self.who.priority
+        )
+
     def _is_spared(self, holder: Holder) -> bool:
         if holder.queue in self.limits.protected:
             return True
@@ -99,11 +109,30 @@ class Contest:
         least = self.limits.minimum_runtime
         return bool(least) and began is not None and self.limits.now - began < least
 
-    def order(self, holder: Holder) -> tuple[object, ...]:
+    def order(self, holder: Holder) -> Key:
         """Which candidate goes first: evicted, others' before own, then `Limits.order`."""
-        own = holder.queue == self.who.queue
-        keys = tuple(_ORDERS[name](holder) for name in self.limits.order)
-        return (not holder.evicted, own, *keys, *holder.identity)
+        evicted, *keys = order_key(self.limits.order)(holder)
+        return evicted, holder.queue == self.who.queue, *keys
+
+    def in_order(self, queue: str, policy: str) -> Keyed:
+        """Those of a queue whom a policy lets it preempt, as they are tried, each with its place.
+
+        Where history counts those of the LocalQueue that used more go first; to other queues that
+        says nothing, so the places stay as they are.
+        """
+        ranked = self.ranked(queue)
+        found = [item for item in ranked if self.may_take(item[1], policy)]
+        if not self.standing.policies[queue].by_usage:
+            return found
+        by_use = sorted(
+            found, key=lambda item: (not item[1].evicted, -self.standing.rank(item[1]), item[0])
+        )
+        return [(key, holder) for (key, _), (_, holder) in zip(found, by_use, strict=True)]
+
+    def ranked(self, queue: str) -> Keyed:
+        """All holders of a queue by `Limits.order`, evicted ones first."""
+        order = self.limits.order
+        return self.standing.roster(queue).ranked(order, order_key(order))
 
     def sorted(self, candidates: Iterable[Holder]) -> list[Holder]:
         """Candidates as they are tried. In a queue where history counts, those of the LocalQueue that
@@ -121,19 +150,11 @@ class Contest:
                 listed[at] = holder
         return listed
 
-    def own_candidates(self) -> list[Holder]:
-        """Candidates of its own queue, under withinClusterQueue."""
-        within = self.policy.within
-        if within == NEVER:
-            return []
-        held = self.standing.holders(self.who.queue)
-        return [h for h in held if self.may_take(h, within)]
-
     def within_budget(self, victims: Sequence[Victim]) -> bool:
         return self.limits.budget is None or len(victims) <= self.limits.budget
 
 
-_ORDERS = {
+_ORDERS: Final[Mapping[str, Callable[[Holder], int]]] = {
     "LowestPriority": lambda h: h.priority,
     "MostRecent": lambda h: -h.reserved_at,
     "Smallest": lambda h: sum(h.usage.values()),
@@ -142,28 +163,43 @@ _ORDERS = {
 ORDERS = tuple(_ORDERS)
 
 
+@lru_cache(maxsize=64)
+def order_key(order: tuple[str, ...]) -> Callable[[Holder], Key]:
+    """What holders of one queue are sorted by: evicted first, then by these rules, then identity."""
+    if order == Limits().order:  # the rules that nearly everybody has, told without a detour
+        return lambda h: (not h.evicted, h.priority, -h.reserved_at, h.uid, h.namespace, h.name)
+    rules = [_ORDERS[name] for name in order]
+    return lambda h: (not h.evicted, *[rule(h) for rule in rules], h.uid, h.namespace, h.name)
+
+
 class Trial:
-    """Removals under trial: everything removed is back when the trial ends."""
+    """Victims under trial: their quota is released, and charged again when the trial ends."""
 
     def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+        self._tree = standing.tree
         self.taken: list[Victim] = []
+        self.gone: list[Holder] = []  # the holders of `taken`
 
     def take(self, victim: Victim) -> None:
-        self._standing.remove(victim.holder)
+        self._tree.release(victim.holder.queue, victim.holder.usage)
         self.taken.append(victim)
+        self.gone.append(victim.holder)
 
     def fill_back(self, contest: Contest, *, borrowing: bool) -> list[Victim]:
         """From the second-last taken to the first, give back each one that is not needed."""
-        needed = [self.taken[-1]]
-        for victim in reversed(self.taken[:-1]):
-            self._standing.add(victim.holder)
-            if contest.fits(borrowing=borrowing):
-                continue
-            self._standing.remove(victim.holder)
-            needed.append(victim)
-        self.taken = needed
-        return list(reversed(needed))
+        for at in range(len(self.taken) - 2, -1, -1):
+            victim, holder = self.taken.pop(at), self.gone.pop(at)
+            self._tree.charge(holder.queue, holder.usage)
+            if not contest.fits(self.gone, borrowing=borrowing):
+                self._tree.release(holder.queue, holder.usage)
+                self.taken.insert(at, victim)
+                self.gone.insert(at, holder)
+        return list(self.taken)
+
+    def end(self) -> None:
+        """Everything is charged again."""
+        for holder in self.gone:
+            self._tree.charge(holder.queue, holder.usage)
 
 
 @contextmanager
@@ -173,5 +209,4 @@ def trial(standing: Standing) -> Iterator[Trial]:
     try:
         yield tried
     finally:
-        for victim in tried.taken:
-            standing.add(victim.holder)
+        tried.end()
