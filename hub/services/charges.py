@@ -54,6 +54,9 @@ class Charges:
             self._discharge_quota(row.uid)
             self._charged[row.uid] = (row.cluster_queue, usage)
             self.ledger.charge(row.cluster_queue, usage)
+        before = self.holder(row.uid)
+        if before is not None and before.priority != row.priority:
+            self._released(row.cluster_queue)  # it may be a victim now
         pods = self._pods(row)
         self._hold(
             Holder(

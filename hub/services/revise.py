@@ -46,14 +46,15 @@ def revise_job(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     old = orjson.loads(old_bytes)
     _refuse_immutable(old, given, row)
     queue = resolve_queues(unit, [given], intake)[given.uid]
-    named = priority_class(given)
     changed: Row = {
         "uid": row["uid"],
         "generation": generation + 1,
         **shape_columns(given),
-        "priority_class": named,
-        "priority": resolve_priorities(unit, [given]).get(named, 0),
     }
+    named = priority_class(given)
+    if named != row["priority_class"]:  # a class whose value was edited changes nothing
+        priority = resolve_priorities(unit, [given]).get(named, 0)
+        changed |= {"priority_class": named, "priority": priority}
     if State(row["state"]) in QUEUED and queue.name != row["queue"]:
         changed |= {"queue": queue.name, "reason": queue.reason, "message": queue.message}
     manifests.add_shapes(unit, {given.shape: given.pod_sets()})

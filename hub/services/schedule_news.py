@@ -15,8 +15,9 @@ from hub.services.routes import DEFAULT_QUEUE, KINDS
 from hub.store import clusters, schedule, usage
 from hub.store.schedule import Pulse, Standing
 from hub.store.unit import Unit
+from hub.store.workloads import TERMS
 
-FOLLOWED: Final = ("workloads", "objects", "clusters", "settings", usage.CHANGED)
+FOLLOWED: Final = ("workloads", "objects", "clusters", "settings", usage.CHANGED, TERMS)
 
 
 @dataclass(slots=True)
@@ -88,7 +89,8 @@ def read_news(
         news.clusters_gone = frozenset(names)
         news.clusters = _clusters(unit, names)
     if uids := keys.get("workloads"):
-        on_clusters = [uid for uid in uids if uid in known.charged]
+        anew = keys.get(TERMS, ())
+        on_clusters = [uid for uid in uids if uid in known.charged and uid not in anew]
         news.pulses = schedule.pulses(unit, on_clusters)
         same = {p.uid for p in news.pulses if _goes_on(p, known)}
         news.pulses = [p for p in news.pulses if p.uid in same]

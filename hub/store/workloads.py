@@ -60,6 +60,8 @@ _FREED: Final[Mapping[str, Any]] = {
     "active": 0,
     "ready": 0,
 }
+TERMS: Final = "terms"  # in the feed: priority or size of workloads, charged ones too
+_TERMS_OF: Final = frozenset({"priority", "admission", "parallelism"})
 _ADD: Final = Bulk.insert(workloads)
 _REFUSE: Final = Bulk(
     update(workloads)
@@ -149,7 +151,10 @@ def refuse(unit: Unit, rows: Sequence[Row]) -> None:
 
 
 def change(unit: Unit, rows: Sequence[Row]) -> None:
-    """Set columns other than the state, by uid; all rows name the same columns."""
+    """Set columns other than the state, by uid; all rows name the same columns.
+
+    What quota is held for, and how dearly, enters the feed as `TERMS` too.
+    """
     if not rows:
         return
     keys = [key for key in rows[0] if key != "uid"]
@@ -159,6 +164,8 @@ def change(unit: Unit, rows: Sequence[Row]) -> None:
         unit.conn, [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in rows]
     )
     unit.touch("workloads", *(row["uid"] for row in rows))
+    if not _TERMS_OF.isdisjoint(keys):
+        unit.touch(TERMS, *(row["uid"] for row in rows))
 
 
 def get(unit: Unit, uid: str) -> dict[str, Any] | None:
