@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
+from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.crds import install_crds
 from hub.bridge.deletion import Deletions
 from hub.bridge.kinds import ALWAYS, JOB, PLACEMENT, STATIC, Mirrored
@@ -19,6 +20,7 @@ from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
 from hub.bridge.standing import Standing
 from hub.bridge.tellings import Tellings
+from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
 from hub.services import mirrored, placement_index
 from hub.services.hub import Hub
@@ -109,12 +111,15 @@ class _Crossing:
         self._standing = standing
         self._inward = make_loop("bridge-in", self._take, 5.0, MIRROR_LEAST_S)
         self._outward = make_loop("bridge-out", self._give, 5.0, WRITE_LEAST_S)
+        self._shown = make_loop("bridge-workloads", self._show, 5.0, WRITE_LEAST_S)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
         self._mirror = Mirror(hub, client, self._sources, self._index, self._look_at)
         self._deletions = Deletions(hub, client, self._sources, self._mirror, standing)
         self._tellings = Tellings(hub, client, self._sources)
         self._writeback = Writeback(hub, client, self._sources, self._mirror, self._tellings)
+        self._checks = CheckConditions(hub, self._sources)
+        self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()
 
     async def run(self) -> None:
@@ -129,8 +134,13 @@ class _Crossing:
                 for place in self._sources.all_of(kind.group, kind.kind):
                     found = self._sources.get(place)
                     if found is not None:
-                        self._writeback.note(found[1]["metadata"]["uid"])
-            await asyncio.gather(self._inward.run(), self._outward.run(), self._follow(changes))
+                        self._look_at(found[1]["metadata"]["uid"])
+            await asyncio.gather(
+                self._inward.run(),
+                self._outward.run(),
+                self._shown.run(),
+                self._follow(changes),
+            )
         finally:
             changes.close()
             await self._sources.close()
@@ -150,6 +160,7 @@ class _Crossing:
         if self._standing.stopped:
             return None
         await self._mirror.turn(term, self._hub.limits.intake)
+        await self._checks.turn(term)
         await self._deletions.turn(term)
         return AGAIN_S if self._sources.changed else None
 
@@ -183,9 +194,21 @@ class _Crossing:
             await self._tellings.turn()
         return None
 
+    async def _show(self) -> float | None:
+        """Workload objects of Jobs, if they are wanted."""
+        if not self._term() or self._standing.stopped:
+            return None
+        return await self._workloads.turn()
+
     def _look_at(self, uid: str) -> None:
         self._writeback.note(uid)
         self._outward.wake()
+        self._show_soon((uid,))
+
+    def _show_soon(self, uids: Iterable[str]) -> None:
+        if self._hub.limits.bridge.workloads == "On":
+            self._workloads.note(uids)
+            self._shown.wake()
 
     # --- the hub's side -------------------------------------------------------------------------
 
@@ -194,6 +217,8 @@ class _Crossing:
             for kind, keys in change.keys.items():
                 if kind in ("workloads", "objects", "clusters"):
                     self._writeback.follow(kind, keys)
+                if kind == "workloads":
+                    self._show_soon(keys)
             if touched := change.keys.get("objects"):
                 await self._follow_placements(touched)
             if self._mirror.leaving:

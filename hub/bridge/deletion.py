@@ -11,10 +11,11 @@ from typing import Final
 
 import structlog
 
-from hub.bridge.kinds import JOB, NAMESPACE
+from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD
 from hub.bridge.mirror import Mirror, Refusal, finalizer_patch
 from hub.bridge.sources import Absence, Place, Source, Sources
 from hub.bridge.standing import Standing
+from hub.bridge.workload_words import job_of
 from hub.services import mirrored
 from hub.services.hub import Hub
 from shared import labels
@@ -76,7 +77,9 @@ class Deletions:
             metadata = each.last["metadata"]
             uid = metadata["uid"]
             self._mirror.forget(uid)
-            if uid in self._released:
+            if each.kind == WORKLOAD and (job := job_of(each.last)):
+                self._mirror.tell(job)  # made again, if its Job is still there
+            elif uid in self._released:
                 self._released.discard(uid)
             elif each.certain or metadata.get("deletionTimestamp"):
                 certain.append(each)

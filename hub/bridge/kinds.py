@@ -31,13 +31,18 @@ JOB: Final = Mirrored("batch", "Job", ("v1",), finalized=True, order=8)
 NAMESPACE: Final = Mirrored("", "Namespace", ("v1",), order=0)
 _KUEUE_VERSIONS = ("v1beta1", "v1beta2")
 _FLEET_VERSIONS = ("v1beta1", "v1")
+WORKLOAD: Final = Mirrored(KUEUE, "Workload", _KUEUE_VERSIONS, order=6)
 ALWAYS: Final = (
     NAMESPACE,
     Mirrored(KUEUE, "ResourceFlavor", _KUEUE_VERSIONS, finalized=True, order=1),
     Mirrored(KUEUE, "WorkloadPriorityClass", _KUEUE_VERSIONS, order=1),
+    Mirrored(KUEUE, "MultiKueueCluster", _KUEUE_VERSIONS, order=1),
+    Mirrored(KUEUE, "MultiKueueConfig", _KUEUE_VERSIONS, order=1),
+    Mirrored(KUEUE, "AdmissionCheck", _KUEUE_VERSIONS, order=1),
+    Mirrored(KUEUE, "Cohort", _KUEUE_VERSIONS, finalized=True, order=1),
     Mirrored(KUEUE, "ClusterQueue", _KUEUE_VERSIONS, finalized=True, order=2),
     Mirrored(KUEUE, "LocalQueue", _KUEUE_VERSIONS, finalized=True, order=3),
-    Mirrored(KUEUE, "Workload", _KUEUE_VERSIONS, order=6),
+    WORKLOAD,
     Mirrored(FLEET, "MemberCluster", _FLEET_VERSIONS, finalized=True, order=1),
     JOB,
     Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),

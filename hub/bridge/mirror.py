@@ -14,8 +14,9 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from hub.bridge.kinds import JOB, NAMESPACE, STATIC, SYSTEM_NAMESPACES, is_managed
+from hub.bridge.kinds import JOB, NAMESPACE, STATIC, SYSTEM_NAMESPACES, WORKLOAD, is_managed
 from hub.bridge.sources import Place, Source, Sources
+from hub.bridge.workload_words import job_of
 from hub.services import mirrored
 from hub.services.apply import REJECTED, Applied
 from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft, draft
@@ -100,6 +101,9 @@ class Mirror:
     def _concerns_us(self, source: Source, obj: Object) -> bool:
         metadata = obj["metadata"]
         kind = source.kind
+        if kind == WORKLOAD and (job := job_of(obj)):
+            self.tell(job)  # ours, of a Job
+            return False
         if kind == JOB:
             return is_managed(obj, known=self.knows(metadata["uid"]))
         if kind == NAMESPACE:

@@ -43,36 +43,6 @@ def accepted(
     return set_condition(live, ACCEPTED, "True", "Accepted", text, now, generation)
 
 
-def cluster_queue_status(row: Row, facts: Row | None) -> Status:
-    """A ClusterQueue: conditions, counts, and what of each flavor is used."""
-    status: Status = dict(row["status"] or {})
-    if facts is None:
-        return status
-    status["pendingWorkloads"] = facts["pending"]
-    status["admittedWorkloads"] = facts["admitted"]
-    status["reservingWorkloads"] = facts["admitted"]
-    usage: dict[str, list[dict[str, str]]] = {}
-    for quota in facts["quotas"]:
-        usage.setdefault(quota["flavor"], []).append(
-            {"name": quota["resource"], "total": quota["used"], "borrowed": "0"}
-        )
-    flavors = [{"name": name, "resources": used} for name, used in usage.items()]
-    if flavors:
-        status["flavorsUsage"] = flavors
-        status["flavorsReservation"] = flavors
-    return status
-
-
-def local_queue_status(row: Row, facts: Row | None) -> Status:
-    """A LocalQueue: conditions and counts."""
-    status: Status = dict(row["status"] or {})
-    if facts is not None:
-        status["pendingWorkloads"] = facts["pending"]
-        status["admittedWorkloads"] = facts["admitted"]
-        status["reservingWorkloads"] = facts["admitted"]
-    return status
-
-
 def member_status(
     row: Row,
     cluster: Cluster,

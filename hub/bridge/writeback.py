@@ -12,6 +12,7 @@ from typing import Any, Final
 import structlog
 
 from hub.bridge import job_status, object_status
+from hub.bridge.check_conditions import CHECK, answered_outside
 from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Place, Source, Sources
@@ -26,7 +27,7 @@ QUEUES_S: Final = 1.0  # how often counts of queues are looked at
 MEMBERS_S: Final = 30.0  # how often times in a member's status are renewed
 _WRITES: Final = 16  # at a time
 _TOGETHER: Final = 1000  # Jobs looked up in one question
-_QUEUES: Final = ("ClusterQueue", "LocalQueue")
+_QUEUES: Final = ("ClusterQueue", "LocalQueue", "Cohort")
 Write = tuple[Source, Object, dict[str, Any]]
 log = structlog.get_logger(__name__)
 
@@ -127,7 +128,9 @@ class Writeback:
         generation = int(obj["metadata"].get("generation") or 1)
         live = obj.get("status") or {}
         wanted: dict[str, Any] = {}
-        if row is not None and row["status"] and place[1] not in (*_QUEUES, "MemberCluster"):
+        told_there = place[1] == CHECK and answered_outside(obj)
+        elsewhere = told_there or place[1] in (*_QUEUES, "MemberCluster")
+        if row is not None and row["status"] and not elsewhere:
             wanted = object_status.with_generation(row["status"], row["generation"], generation)
         refusal = self._mirror.refusals.get(uid)
         base = wanted.get("conditions") or live.get("conditions") or []
@@ -150,27 +153,20 @@ class Writeback:
         places = [place for kind in _QUEUES for place in self._sources.all_of(KUEUE, kind)]
         if not places:
             return []
-        facts = await self._hub.read(mirrored.queue_facts)
         uids = {
             place: found[1]["metadata"]["uid"]
             for place in places
             if (found := self._sources.get(place))
         }
-        rows = await self._hub.read(mirrored.object_facts, list(uids.values()))
+        rows = await self._hub.read(mirrored.queue_statuses, list(uids.values()))
         writes: list[Write] = []
         for place, uid in uids.items():
             found, row = self._sources.get(place), rows.get(uid)
-            if found is None or row is None:
+            if found is None or row is None or not row["status"]:
                 continue
             source, obj = found
-            fact = facts.get((place[1], place[2], place[3]))
-            make = (
-                object_status.cluster_queue_status
-                if place[1] == "ClusterQueue"
-                else object_status.local_queue_status
-            )
             generation = int(obj["metadata"].get("generation") or 1)
-            wanted = object_status.with_generation(make(row, fact), row["generation"], generation)
+            wanted = object_status.with_generation(row["status"], row["generation"], generation)
             if object_status.differs(wanted, obj.get("status") or {}):
                 writes.append((source, obj, wanted))
         return writes
@@ -228,6 +224,7 @@ def _has_status(place: Place) -> bool:
     return place[0] in (KUEUE, PLACEMENT, FLEET) and place[1] not in (
         "ResourceFlavor",
         "WorkloadPriorityClass",
+        "MultiKueueConfig",
     )
 
 

@@ -16,6 +16,16 @@ from shared.conditions import LONGEST_MESSAGE, rfc3339
 Row = Mapping[str, Any]
 Condition = dict[str, Any]
 
+CONDITIONS: Final = (
+    "QuotaReserved",
+    "Admitted",
+    "Evicted",
+    "Preempted",
+    "Requeued",
+    "PodsReady",
+    "Finished",
+    "DeactivationTarget",
+)
 PREEMPTED: Final = "Preempted"
 # Why quota is not reserved. Kueue has no word for a fleet without room: that is its generic Pending.
 _WAITS: Final[Mapping[str, str]] = {
@@ -77,7 +87,8 @@ def conditions(row: Row, now: dt.datetime) -> list[Condition]:
         made += _evicted(row, evicted or {})
     if evicted:
         made += _requeued(row, evicted, now)
-    if admitted(row) and row["state"] not in _TERMINAL:
+    counts_pods = row["kind"] == "Job" or row.get("pods_ready_at") is not None
+    if admitted(row) and row["state"] not in _TERMINAL and counts_pods:
         made.append(_pods_ready(row))
     if row["state"] in _TERMINAL - _INACTIVE:
         made.append(_finished(row))
@@ -181,10 +192,13 @@ def _pods_ready(row: Row) -> Condition:
     needed = row["parallelism"]
     if row["completions"] is not None:
         needed = min(needed, row["completions"])
-    if row["started_at"] is not None and row["ready"] + row["succeeded"] >= needed:
+    ready, lost = row.get("pods_ready_at"), row.get("pods_lost_at")
+    if ready is not None and lost is None:
         text = "All pods were ready or succeeded since the workload was admitted"
-        return _one("PodsReady", True, "Started", text, row["started_at"])
+        return _one("PodsReady", True, "Started", text, ready)
     text = f"{row['ready'] + row['succeeded']} of {needed} pods are ready or have succeeded"
+    if lost is not None:
+        return _one("PodsReady", False, "WaitForRecovery", text, lost)
     return _one("PodsReady", False, "WaitForStart", text, row["placed_at"])
 
 

@@ -9,6 +9,7 @@ import orjson
 
 from hub.domain.workload import CHARGED, QUEUED, TERMINAL, State
 from hub.services.kueue_view import workload_name, workload_object
+from hub.services.kueue_view_conditions import CONDITIONS
 from hub.services.paging import Pager
 from hub.store import manifests, objects, workload_pages
 from hub.store.unit import Unit
@@ -19,16 +20,6 @@ Json = dict[str, Any]
 
 # Rows looked at for one page where a condition is asked for that states do not tell.
 MAX_SCANNED: Final = 5_000
-CONDITIONS: Final = (
-    "QuotaReserved",
-    "Admitted",
-    "Evicted",
-    "Preempted",
-    "Requeued",
-    "PodsReady",
-    "Finished",
-    "DeactivationTarget",
-)
 FILTERS: Final[tuple[str, ...]] = ("namespace", "queue", "clusterQueue", "state", "condition")
 _ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
 _HELD: Final = CHARGED | {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.DEACTIVATED}

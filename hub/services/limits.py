@@ -85,8 +85,18 @@ class Queueing:
     """… but never longer than this, s."""
     requeuing_backoff_limit: int = -1
     """More such evictions than this deactivate the workload; negative: any number may be."""
+    preempt_for_capacity: Literal["Off", "On"] = "Off"
+    """Where quota fits and no cluster has the room, lower priorities go on the one where they cost least."""
     ignore_undeclared_resources: Literal["Off", "On"] = "Off"
     """Resources for which a ClusterQueue has no quota are not counted (else such jobs wait)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """What is written to the hub cluster."""
+
+    workloads: Literal["On", "Off"] = "On"
+    """Every Job there has a Workload object beside it that shows its conditions, as Kueue keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,5 +143,6 @@ class Limits:
     intake: Intake = field(default_factory=Intake)
     scheduling: Scheduling = field(default_factory=Scheduling)
     queueing: Queueing = field(default_factory=Queueing)
+    bridge: Bridge = field(default_factory=Bridge)
     retention: Retention = field(default_factory=Retention)
     api: Api = field(default_factory=Api)

@@ -11,18 +11,17 @@ from typing import Any, Final, TypeVar
 
 from hub.domain.fleet import Cluster
 from hub.domain.workload import TERMINAL, State
-from hub.services.bare import KIND
-from hub.services import objects as declared
+from hub.services import objects as declared, queue_figures
 from hub.services.apply import Applied, apply_documents
+from hub.services.bare import KIND
 from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft
 from hub.services.limits import Intake
 from hub.services.member_report import read_member
-from hub.services.queues import list_queues
 from hub.services.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, settings, workloads, works
 from hub.store.unit import Unit
-from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -91,9 +90,9 @@ def delete_object(unit: Unit, uid: str) -> bool:
 
     Raises Rejected where something still depends on it: its finalizer stays until that has ended.
     """
+    row = objects.get(unit, uid)
     if row is None and workloads.get_many(unit, [uid]):
         delete_jobs(unit, [uid])  # a bare Workload
-    row = objects.get(unit, uid)
     if row is None:
         return not _held(unit, uid)
     if row["deleted_at"] is None:
@@ -129,14 +128,10 @@ def object_facts(unit: Unit, uids: Iterable[str]) -> dict[str, Row]:
     return objects.get_many(unit, uids)
 
 
-def queue_facts(unit: Unit) -> dict[tuple[str, str, str], Row]:
-    """Counts and quotas of queues: (kind, namespace, name) → as `services.queues` shows them."""
-    found: dict[tuple[str, str, str], Row] = {}
-    for queue in list_queues(unit)["items"]:
-        found[("ClusterQueue", "", queue["name"])] = queue
-        for local in queue["localQueues"]:
-            found[("LocalQueue", local["namespace"], local["name"])] = local
-    return found
+def queue_statuses(unit: Unit, uids: Iterable[str]) -> dict[str, Row]:
+    """Rows of queues and cohorts, with their statuses as of now."""
+    rows = objects.get_many(unit, uids)
+    return {row["uid"]: row for row in queue_figures.with_statuses(unit, list(rows.values()))}
 
 
 def cluster_facts(unit: Unit) -> dict[str, tuple[Row, Cluster, dt.datetime | None]]:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from hub.services import effects, views
+from hub.services import effects, queue_figures, views
 from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB
 from hub.services.paging import Pager
 from hub.store import audit, jobs, objects
@@ -19,7 +19,8 @@ _TAKEN_BACK: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"}
 
 def get_object(unit: Unit, group: str, kind: str, namespace: str, name: str) -> Row:
     """One object. Raises Rejected: NotFound."""
-    return views.whole_object(find(unit, group, kind, namespace, name))
+    (row,) = queue_figures.with_statuses(unit, [find(unit, group, kind, namespace, name)])
+    return views.whole_object(row)
 
 
 def list_objects(
@@ -38,7 +39,7 @@ def list_objects(
     more = len(rows) > limit
     rows = rows[:limit]
     return {
-        "items": [views.whole_object(row) for row in rows],
+        "items": [views.whole_object(row) for row in queue_figures.with_statuses(unit, rows)],
         "continue": pager.token([rows[-1]["namespace"], rows[-1]["name"]]) if more else "",
     }
 

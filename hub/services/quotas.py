@@ -1,13 +1,11 @@
-"""The quota tree as the store has it: what is declared, and what is charged to it."""
+"""The quota tree as the store has it, and how a node of it is shown."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 from hub.domain.cohort import UNLIMITED, Cohort, Node, QuotaTree, read_cohort
-from hub.domain.ledger import Ledger
-from hub.domain.quota import FlavorResource, read_cluster_queue, read_usage
-from hub.store import jobs, objects
+from hub.domain.quota import ClusterQueue, FlavorResource, read_cluster_queue
+from hub.store import objects
 from hub.store.unit import Unit
 from shared import quantity
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -24,20 +22,15 @@ def cycles(unit: Unit) -> Mapping[str, tuple[str, ...]]:
     return QuotaTree((), cohorts_of(unit)).circling
 
 
-def ledger_of(unit: Unit) -> Ledger:
-    """All queues and cohorts with everything charged; a queue that can not be read is left out."""
-    queues = []
+def queues_of(unit: Unit) -> list[ClusterQueue]:
+    """ClusterQueues as declared; one that can not be read is left out."""
+    found = []
     for row in objects.list_kind(unit, KUEUE, "ClusterQueue"):
         try:
-            queues.append(read_cluster_queue(row["name"], row["labels"] or {}, row["spec"]))
+            found.append(read_cluster_queue(row["name"], row["labels"] or {}, row["spec"]))
         except Exception:  # noqa: BLE001, S112 - the others keep their quota; the list says what is wrong
             continue
-    used: dict[str, dict[FlavorResource, int]] = defaultdict(dict)
-    for queue, admission in jobs.admissions(unit):
-        charged = used[queue]
-        for of, amount in read_usage(admission).items():
-            charged[of] = quantity.add(charged.get(of, 0), amount)
-    return Ledger(queues, used, cohorts_of(unit))
+    return found
 
 
 def quota_view(tree: QuotaTree, node: Node, of: FlavorResource) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
 
@@ -13,6 +13,7 @@ from hub.store.unit import Unit
 
 _LISTED = (
     "uid",
+    "kind",
     "namespace",
     "name",
     "queue",
@@ -77,6 +78,27 @@ def count_by_cluster(unit: Unit) -> dict[str, int]:
         .group_by(c.cluster)
     )
     return {cluster: int(count) for cluster, count in rows}
+
+
+class Charge(NamedTuple):
+    """Workloads of one LocalQueue that are charged the same, and how many they are."""
+
+    namespace: str
+    queue: str
+    cluster_queue: str
+    state: str
+    admission: Any
+    number: int
+
+
+def charges(unit: Unit) -> list[Charge]:
+    """Everything that is charged, equal charges counted together."""
+    c = workloads.c
+    columns = (c.namespace, c.queue, c.cluster_queue, c.state, c.admission)
+    rows = unit.conn.execute(
+        select(*columns, func.count()).where(c.state.in_(_CHARGED)).group_by(*columns)
+    )
+    return [Charge(*row) for row in rows]
 
 
 def admissions(unit: Unit) -> list[tuple[str, Any]]:

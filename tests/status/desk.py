@@ -34,6 +34,7 @@ def a_row(**columns: Any) -> dict[str, Any]:
         "requeue_at": None, "requeues": 0, "evicted": None, "evictions": None,
         "max_runtime_s": None, "ran_s": 0, "reserved_at": None, "placed_at": None,
         "applied_at": None, "started_at": None, "finished_at": None, "deleted_at": None,
+        "pods_ready_at": None, "pods_lost_at": None,
     }  # fmt: skip
     return row | columns
 

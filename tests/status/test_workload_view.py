@@ -121,7 +121,7 @@ def test_a_reserved_workload_names_the_cluster_in_question():
 
 def test_an_admitted_workload_shows_flavors_usage_and_cluster():
     """status.admission is what was charged, in canonical quantities."""
-    row = an_admitted_row(ready=1)
+    row = an_admitted_row(ready=1, pods_ready_at=minutes(3))
     status = view(row)["status"]
     assert said(row) == {
         "QuotaReserved": "True QuotaReserved",
@@ -141,6 +141,12 @@ def test_pods_that_are_not_ready_are_waited_for():
     """PodsReady is False, WaitForStart, until all are ready or have succeeded."""
     row = an_admitted_row(parallelism=2, completions=2, ready=1)
     assert said(row)["PodsReady"] == "False WaitForStart"
+
+
+def test_pods_that_are_lost_are_waited_for_again():
+    """PodsReady is False, WaitForRecovery, since one of them is not ready any more."""
+    row = an_admitted_row(pods_ready_at=minutes(3), pods_lost_at=minutes(6))
+    assert said(row)["PodsReady"] == "False WaitForRecovery"
 
 
 def test_times_of_conditions_are_those_of_the_steps():

@@ -1,0 +1,60 @@
+"""What controllers of AdmissionChecks write on the hub cluster: condition Active, taken into the hub.
+
+There are few such objects: each turn looks at all of them, and takes those whose conditions changed.
+Of checks whose controller is the hub itself the status goes the other way (`hub.bridge.writeback`).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+import structlog
+
+from hub.bridge.kinds import KUEUE
+from hub.bridge.sources import Sources
+from hub.domain.checks import MULTIKUEUE
+from hub.services import mirrored_workloads
+from hub.services.hub import Hub
+from shared.errors import Rejected
+
+CHECK: Final = "AdmissionCheck"
+ACCEPTED: Final = "Accepted"  # the bridge's own
+log = structlog.get_logger(__name__)
+
+
+def answered_outside(obj: Mapping[str, Any]) -> bool:
+    """Has this check a controller other than the hub?"""
+    return (obj.get("spec") or {}).get("controllerName") != MULTIKUEUE
+
+
+class CheckConditions:
+    """Follows the conditions of all AdmissionChecks of the hub cluster."""
+
+    def __init__(self, hub: Hub, sources: Sources) -> None:
+        self._hub = hub
+        self._sources = sources
+        self._taken: dict[str, bytes] = {}  # by uid
+
+    async def turn(self, term: int) -> None:
+        """Take what has changed; one that can not be read stops no other."""
+        places = self._sources.all_of(KUEUE, CHECK)
+        alive = set()
+        for place in places:
+            found = self._sources.get(place)
+            if found is None or not answered_outside(found[1]):
+                continue
+            obj = found[1]
+            uid = obj["metadata"]["uid"]
+            alive.add(uid)
+            conditions = (obj.get("status") or {}).get("conditions") or []
+            told = [c for c in conditions if c.get("type") != ACCEPTED]
+            mark = orjson.dumps(told)
+            if not told or self._taken.get(uid) == mark:
+                continue
+            try:
+                name = obj["metadata"]["name"]
+                await self._hub.write(mirrored_workloads.hear_check, term, name, told)
+            except Rejected as refusal:
+                log.info("check.unheard", name=name, code=refusal.code, detail=refusal.detail)
+            self._taken[uid] = mark
+        self._taken = {uid: mark for uid, mark in self._taken.items() if uid in alive}

@@ -1,0 +1,62 @@
+"""What the bridge asks and tells of Workload objects: the facts they show, and what others write there.
+
+An outside controller answers a check by writing the status of the object, a person holds or releases
+a job by `spec.active`: both end in the services that REST calls.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.services import bare_status, check_status, checks, holding
+from hub.store import manifests, objects, workloads
+from hub.store.unit import Unit
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+
+Row = dict[str, Any]
+OUTSIDE = "hub-cluster"  # under whose name it is written down
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFacts:
+    """A row and its pod sets."""
+
+    row: Row
+    pod_sets: Sequence[Row] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What somebody wrote into one Workload object. None: nothing of the kind."""
+
+    uid: str
+    checks: Sequence[Mapping[str, Any]] = ()
+    active: bool | None = None
+    status: Mapping[str, Any] | None = None  # of a bare one: Finished, reclaimable pods
+
+
+def workload_facts(unit: Unit, uids: Iterable[str]) -> dict[str, WorkloadFacts]:
+    """What Workload objects are made of, by uid of the Job or bare Workload."""
+    rows = workloads.get_many(unit, uids)
+    shapes = manifests.get_shapes(unit, {row["shape"] for row in rows.values()})
+    return {uid: WorkloadFacts(row, shapes.get(row["shape"])) for uid, row in rows.items()}
+
+
+def hear(unit: Unit, term: int, heard: Heard) -> None:
+    """Take in what was written. Raises Rejected where it can not be done, and StaleTerm."""
+    unit.require_term(term)
+    if heard.active is not None:
+        follow = holding.release_job if heard.active else holding.hold_job
+        follow(unit, heard.uid, OUTSIDE)
+    if heard.checks:
+        checks.set_states(unit, heard.uid, heard.checks, OUTSIDE)
+    if heard.status is not None:
+        bare_status.report_status(unit, heard.uid, heard.status, OUTSIDE)
+
+
+def hear_check(unit: Unit, term: int, name: str, conditions: Sequence[Mapping[str, Any]]) -> None:
+    """Take in the conditions that an AdmissionCheck's controller wrote. Raises Rejected, StaleTerm."""
+    unit.require_term(term)
+    row = objects.find(unit, KUEUE, "AdmissionCheck", "", name)
+    if row is not None:
+        check_status.put_conditions(unit, row, check_status.read_conditions(list(conditions)))
