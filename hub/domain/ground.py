@@ -119,6 +119,34 @@ class LiveGround:
         self.refusals[who.uid] = none
         return none.reason, none.message
 
+    def has_claim(self, who: Contender) -> bool:
+        """Is room kept for it already?"""
+        return who.uid in self._claims
+
+    def may_use(self, who: Contender) -> list[str]:
+        """The clusters it may go to, room aside: the one it has a claim to, else all that pass."""
+        names = self._room.layout.names
+        allowed = self._desk.allowed(_demand(who, who.pod_sets))
+        claimed = self._claims.get(who.uid)
+        every = range(len(names)) if claimed is None else (claimed,)
+        return [names[at] for at in every if allowed[at]]
+
+    def stands_on(self, holder: Holder) -> str:
+        """The cluster that holds it."""
+        return holder.cluster
+
+    def fits_on(
+        self,
+        who: Contender,
+        pod_sets: Sequence[PodSet],
+        asks: tuple[NodeAsk, ...],
+        cluster: str,
+        gone: Sequence[Holder],
+    ) -> bool:
+        """Can this cluster hold all pods once `gone` are?"""
+        at = self._room.layout.position[cluster]
+        return self._fits(who.uid, at, self._needs(pod_sets, asks), gone)
+
     def _open(self, uid: str, gone: Sequence[Holder]) -> list[int]:
         """Clusters worth a look beside what the desk sees: the claimed one, else those of `gone`."""
         if uid in self._claims:
@@ -128,11 +156,17 @@ class LiveGround:
 
     def _fits(self, uid: str, at: int, needs: _Needs, gone: Sequence[Holder]) -> bool:
         leaving = [h for h in gone if self._room.layout.position.get(h.cluster) == at]
-        if not leaving and uid not in self._claims:
-            return self._room.copy().take_all(needs, at)
-        room = self._room.copy()
+        room = self._room
+        with room.trial(at):
+            if leaving or uid in self._claims:
+                self._lay_out_anew(uid, leaving, at)
+            return room.take_all(needs, at)
+
+    def _lay_out_anew(self, uid: str, leaving: Sequence[Holder], at: int) -> None:
+        """Make cluster `at` what it were without the claim of `uid` and without those who leave."""
+        room = self._room
         room.set_back(at, self._before)
-        self._give_back(room, leaving, at)
+        self._give_back(leaving, at)
         away = {uid, *(h.uid for h in leaving)}
         for taken in self._taken:
             if taken.at == at and taken.uid not in away:
@@ -141,25 +175,25 @@ class LiveGround:
                     continue
                 for need, count in taken.needs:
                     room.promise(need, count, at)
-        return room.take_all(needs, at)
 
-    def _give_back(self, room: Room, leaving: Sequence[Holder], at: int) -> None:
+    def _give_back(self, leaving: Sequence[Holder], at: int) -> None:
         since = {t.uid for t in self._taken}  # those were not there before the cycle
         for holder in leaving:
             if holder.uid not in since:
                 for need, count in self._needs_of(holder.pods):
-                    room.give_back(need, count, at)
+                    self._room.give_back(need, count, at)
 
     def _claim(self, uid: str, at: int, needs: _Needs, gone: Sequence[Holder]) -> None:
         """Keep the nodes on which it will fit: what is free of them, and what becomes free."""
         name = self._room.layout.names[at]
-        room = self._room.copy()
-        self._give_back(room, [h for h in gone if h.cluster == name], at)
-        before = room.nodes_of(at).copy()
-        if not room.take_all(needs, at):
-            for need, count in needs:
-                room.promise(need, count, at)
-        kept = before - room.nodes_of(at)
+        room = self._room
+        with room.trial(at):
+            self._give_back([h for h in gone if h.cluster == name], at)
+            before = room.nodes_of(at).copy()
+            if not room.take_all(needs, at):
+                for need, count in needs:
+                    room.promise(need, count, at)
+            kept = before - room.nodes_of(at)
         self._claims[uid] = at
         self._taken.append(_Taken(uid, at, needs, kept))
         self._room.keep(kept, at)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial as partial_of
 from typing import NamedTuple, Protocol
 
-from hub.domain import elastic, fair_preemption, partial, preemption
-from hub.domain.cohort import Node
+from hub.domain import elastic, fair_preemption, making_room, partial, preemption
 from hub.domain.fair_preemption import DEFAULT_STRATEGIES
 from hub.domain.flavors import Market
 from hub.domain.fungibility import CanHold, Mode, Outlook, Request, Search, Tried
@@ -29,10 +28,11 @@ class Rules:
     block_admission: bool = False  # waitForPodsReady.blockAdmission
     excluded: tuple[str, ...] = ()  # resources.excludeResourcePrefixes
     ignore_undeclared: bool = False  # resources.quotaCheckStrategy: IgnoreUndeclared
+    for_room: bool = False  # lower priorities go where quota fits and no cluster has the room
     limits: Limits = field(default_factory=Limits)
 
 
-class Ground(Protocol):
+class Ground(making_room.Ground, Protocol):
     """The fleet below quota. `gone` are holders whose room counts as free."""
 
     @property
@@ -172,6 +172,8 @@ class Nominator:
     def _limits(self) -> Limits:
         limits = self._rules.limits
         return replace(limits, now=self.now) if limits.minimum_runtime else limits
+            if self._rules.for_room and (nominee := self._make_room(who, pod_sets, tried, keep)):
+                return nominee
 
     def _at_size(
         self,
@@ -185,15 +187,40 @@ class Nominator:
             reason, message = self._ground.explain(who, pod_sets, found.asks)
             return Nominee(replace(found, reason=reason, message=message))
         if found.assignment is None or found.mode is Mode.FIT:
+    ) -> Nominee | None:
+        """Flavors whose nodes would hold it once lower priorities are gone, and who would go."""
+        ground, limits = self._ground, self._limits()
+        assert ground is not None
+        those = making_room.candidates(self._standing, who, limits, ground)
+        gone = [holder for on_one in those.values() for holder in on_one]
+        found = self._search(who, pod_sets, tried, keep, gone) if gone else None
+        if found is None or found.mode is not Mode.FIT or found.assignment is None:
+            return None
+        wanted = making_room.Wanted(who, pod_sets, found.assignment.asks)
+        victims = making_room.find(wanted, those, limits, ground)
+        if not victims:
+            return None
+        message = "quota fits and no cluster has the room"
+        return Nominee(replace(found, mode=Mode.PREEMPT, message=message), tuple(victims))
+
+    def _search(
+        self,
+        who: Contender,
+        pod_sets: Sequence[PodSet],
+        tried: Tried,
+        keep: Assignment | None,
+        gone: Sequence[Holder] = (),
             return Nominee(found)
         assignment = found.assignment
         usage, foreseen = self._foreseen
         if assignment.charge == usage and (self._ground_of(who) is None or not foreseen):
             return Nominee(found, tuple(foreseen))  # asked of the same request a moment ago
+            if gone:
+                can_hold = partial_of(can_hold, gone=gone)
         victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
         return Nominee(found, tuple(victims))
 
-    def _search(
+    def _make_room(
         self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried, keep: Assignment | None
     ) -> Search:
         standing, ground = self._standing, self._ground_of(who)
@@ -217,7 +244,7 @@ class Nominator:
                 excluded=self._rules.excluded,
                 ignore_undeclared=self._rules.ignore_undeclared,
             ),
-            grows=ground is not None and ground.grows,
+            grows=ground is not None and ground.grows and not gone,
         )
 
     def _ground_of(self, who: Contender) -> Ground | None:

@@ -7,7 +7,8 @@ Nodes that pools may still add lie beside (`hub.domain.growth`): only needs that
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final, Self
 
 import numpy as np
@@ -209,6 +210,22 @@ class Room:
         if count > placed:
             self._charge(need, count - placed, at)
         return placed
+
+    @contextmanager
+    def trial(self, at: int) -> Iterator[None]:
+        """What if? Whatever is changed of cluster `at` meanwhile is undone at the end."""
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        free, left = self.free[:, low:high].copy(), self.left[:, at].copy()
+        growth = None if self.growth is None else self.growth.mark(at)
+        touched, stamp = len(self.touched), self._stamps.get(at, 0)
+        try:
+            yield
+        finally:
+            self.free[:, low:high], self.left[:, at] = free, left
+            if self.growth is not None and growth is not None:
+                self.growth.go_back(at, growth)
+            del self.touched[touched:]
+            self._stamps[at] = stamp
 
     def set_back(self, at: int, other: "Room") -> None:
         """Make cluster `at` what it is in `other`, a room over the same layout."""

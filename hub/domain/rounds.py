@@ -19,7 +19,7 @@ from hub.domain.quota import FlavorResource, Usage
 from hub.domain.requeue import Outcome, Where
 from hub.domain.standing import Contender, Holder, Picture, Pods, Standing
 from hub.domain.tournament import by_share, in_order
-from hub.domain.victims import Victim
+from hub.domain.victims import Cause, Victim
 
 ADMITTED, PREEMPTING, SKIPPED, PENDING = "admitted", "preempting", "skipped", "pending"
 
@@ -293,9 +293,18 @@ class _Round:
             attempt.ends(ADMITTED, None, Reason.QUOTA_RESERVED, _said(attempt))
 
     def _preempt(self, attempt: Attempt) -> None:
+        own = {v.holder.uid: v.holder for v in attempt.victims}
+        if attempt.victims[0].cause is Cause.FOR_ROOM:
+            # They stand where it will stand, or nobody goes.
+            self._rounds.nominate_cluster(attempt, own.values())
+            if attempt.cluster is None:
+                message = "no cluster can hold it after another workload"
+                self._skip(attempt, Reason.NO_CLUSTER_FITS, message)
+                return
         self._take(attempt.who.queue, attempt.search.assignment)
-        self._claimed.update((v.holder.uid, v.holder) for v in attempt.victims)
-        self._rounds.nominate_cluster(attempt, self._claimed.values())
+        self._claimed.update(own)
+        if attempt.cluster is None:
+            self._rounds.nominate_cluster(attempt, self._claimed.values())
         if self._after is None:
             self._after = self._standing.apart()
         with self._afterwards():

@@ -24,6 +24,7 @@ class Cause(StrEnum):
     RECLAMATION = "InCohortReclamation"
     FAIR_SHARING = "InCohortFairSharing"
     WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+    FOR_ROOM = "InClusterCapacity"  # quota fits, no cluster has the room: `making_room`
 
 
 class Victim(NamedTuple):

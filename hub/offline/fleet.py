@@ -189,6 +189,38 @@ class Grounds:
         self._put[who.uid] = (cluster, put)
         self._charge(self._room, cluster, put)
 
+    def has_claim(self, who: Contender) -> bool:
+        """What was freed is seen at once here: nothing is on its way."""
+        return False
+
+    def may_use(self, who: Contender) -> list[str]:
+        """The clusters it may go to, room aside."""
+        allowed = self._desk(()).allowed(self._demand(who, who.pod_sets))
+        return [name for name, may in zip(self._layout.names, allowed, strict=True) if may]
+
+    def stands_on(self, holder: Holder) -> str:
+        """The cluster that holds it; "" where none has to."""
+        cluster, _ = self._put.get(holder.uid, ("", []))
+        return cluster
+
+    def fits_on(
+        self,
+        who: Contender,
+        pod_sets: Sequence[PodSet],
+        asks: tuple[NodeAsk, ...],
+        cluster: str,
+        gone: Sequence[Holder],
+    ) -> bool:
+        """Can this cluster hold all pods once `gone` are?"""
+        absent = {h.uid for h in gone}
+        alone = {cluster: self._clusters[cluster]}
+        room = Room.of(Layout(list(alone.values())), alone)
+        for uid, (where, put) in self._put.items():
+            if where == cluster and uid not in absent:
+                self._charge(room, cluster, put)
+        pairs = zip(pod_sets, asks, strict=True)
+        return room.take_all([(room.layout.need(p.requests, a), p.count) for p, a in pairs], 0)
+
     def explain(
         self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
     ) -> tuple[Reason, str]:
@@ -219,9 +251,9 @@ class Grounds:
             self._charge(self._room, cluster, put)
 
     def _charge(self, room: Room, cluster: str, put: list[tuple[PodSet, NodeAsk]]) -> None:
-        at = self._layout.position[cluster]
+        at = room.layout.position[cluster]
         for pod_set, ask in put:
-            room.promise(self._layout.need(pod_set.requests, ask), pod_set.count, at)
+            room.promise(room.layout.need(pod_set.requests, ask), pod_set.count, at)
 
     def _without(self, gone: Iterable[str]) -> Room:
         absent = set(gone)

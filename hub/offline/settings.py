@@ -100,6 +100,7 @@ class _Reader:
         check = resources.get("quotaCheckStrategy", "BlockUndeclared")
         allowed = ("BlockUndeclared", "IgnoreUndeclared")
         return Rules(
+            for_room=self._block("preemption").get("forCapacity") in (True, "On"),
             fair=enabled(fair),
             strategies=strategies,
             partial=enabled(partial) if isinstance(partial, dict) else bool(partial),

@@ -14,6 +14,7 @@ _CAUSES: Mapping[str, str] = {
     "InCohortReclamation": "reclamation within the cohort",
     "InCohortFairSharing": "Fair Sharing within the cohort",
     "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
+    "InClusterCapacity": "a lack of room on its cluster",
 }
 
 

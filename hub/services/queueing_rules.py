@@ -19,6 +19,7 @@ def rules_of(given: Queueing, now: dt.datetime) -> Rules:
         strategies=tuple(_listed(given.fair_sharing_strategies)),
         block_admission=given.block_admission == "On",
         partial=given.partial_admission == "On",
+        for_room=given.preempt_for_capacity == "On",
         ignore_undeclared=given.ignore_undeclared_resources == "On",
         limits=Limits(
             order=order,

@@ -1,0 +1,163 @@
+"""Preemption for room: quota fits and no cluster holds the workload, so that lower priorities go.
+
+Optional, and beside Kueue's rules, which know quota alone. Who may go: workloads of strictly lower
+priority in the own ClusterQueue where withinClusterQueue is not Never, and in other queues of its cohort
+where reclaimWithinCohort is not Never, whether they borrow or not; never those of protected queues, nor
+before their minimum runtime. All victims stand on one cluster, the one where they cost least: lowest
+priority, then fewest, then least work lost. None of them could be spared. Strictly lower priority means
+that nobody ever goes in turn.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hub.domain.queue_policy import NEVER
+from hub.domain.room import NodeAsk
+from hub.domain.standing import Contender, Holder, Standing
+from hub.domain.victims import Cause, Limits, Victim
+from shared.resources import PodSet
+
+Cost = tuple[int, int, int]  # highest priority among them, how many, microseconds of work lost
+
+_NOBODY: Cost = (-(1 << 62), 0, 0)
+
+
+class Ground(Protocol):
+    """What is asked of the fleet."""
+
+    def has_claim(self, who: Contender) -> bool:
+        """Is room kept for it already? Then nobody more goes: what was freed is on its way."""
+        ...
+
+    def may_use(self, who: Contender) -> Sequence[str]: ...
+
+    def stands_on(self, holder: Holder) -> str: ...
+
+    def fits_on(
+        self,
+        who: Contender,
+        pod_sets: Sequence[PodSet],
+        asks: tuple[NodeAsk, ...],
+        cluster: str,
+        gone: Sequence[Holder],
+    ) -> bool: ...
+
+
+def candidates(
+    standing: Standing, who: Contender, limits: Limits, ground: Ground
+) -> dict[str, list[Holder]]:
+    """Who leaves already or may have to, by cluster, of the clusters that the workload may go to."""
+    found: dict[str, list[Holder]] = {name: [] for name in ground.may_use(who)}
+    waits = ground.has_claim(who)
+    in_reach = frozenset(() if waits else _queues_in_reach(standing, who, limits))
+    for holder in standing.all_holders():
+        if holder.evicted or (holder.queue in in_reach and _may_go(holder, who, limits)):
+            cluster = ground.stands_on(holder)
+            if cluster in found:
+                found[cluster].append(holder)
+    return {name: those for name, those in found.items() if those}
+
+
+def _queues_in_reach(standing: Standing, who: Contender, limits: Limits) -> Iterable[str]:
+    policy, node = standing.policies[who.queue], standing.node(who.queue)
+    if policy.within != NEVER and who.queue not in limits.protected:
+        yield who.queue
+    if policy.reclaim != NEVER and node.parent is not None:
+        for other in node.root().queues():
+            if other is not node and other.name not in limits.protected:
+                yield other.name
+
+
+def _may_go(holder: Holder, who: Contender, limits: Limits) -> bool:
+    if holder.priority >= who.priority:
+        return False
+    began, least = holder.started_at, limits.minimum_runtime
+    return not (least and began is not None and limits.now - began < least)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """A workload with the flavors that it would get."""
+
+    who: Contender
+    pod_sets: Sequence[PodSet]
+    asks: tuple[NodeAsk, ...]
+
+
+def find(
+    wanted: Wanted, by_cluster: Mapping[str, Sequence[Holder]], limits: Limits, ground: Ground
+) -> list[Victim]:
+    """The victims on the cluster where they cost least; [] where no cluster would hold it."""
+    best: tuple[Cost, str] | None = None
+    chosen: list[Holder] = []
+    for cluster in sorted(by_cluster, key=lambda name: (_least(by_cluster[name]), name)):
+        those = by_cluster[cluster]
+        if best is not None and _least(those) > best[0][0]:
+            break  # whoever goes there has a higher priority
+        found = _on_cluster(wanted, cluster, those, limits, ground)
+        if found is None:
+            continue
+        cost = _cost(found, limits)
+        if best is None or (cost, cluster) < best:
+            best, chosen = (cost, cluster), found
+    return [Victim(holder, Cause.FOR_ROOM) for holder in chosen]
+
+
+def _least(those: Iterable[Holder]) -> int:
+    """The lowest priority among those who would have to be told."""
+    return min((h.priority for h in those if not h.evicted), default=_NOBODY[0])
+
+
+def _cost(victims: Sequence[Holder], limits: Limits) -> Cost:
+    told = [h for h in victims if not h.evicted]
+    if not told:
+        return _NOBODY
+    lost = sum(max(0, limits.now - (h.started_at or h.reserved_at)) for h in told)
+    return max(h.priority for h in told), len(told), lost
+
+
+def _on_cluster(
+    wanted: Wanted, cluster: str, those: Sequence[Holder], limits: Limits, ground: Ground
+) -> list[Holder] | None:
+    """Who goes on one cluster: taken one by one until it fits, then each given back who can stay."""
+
+    def fits(gone: Sequence[Holder]) -> bool:
+        return ground.fits_on(wanted.who, wanted.pod_sets, wanted.asks, cluster, gone)
+
+    if not fits(those):
+        return None
+    asked = _total(wanted.pod_sets)
+    ordered = sorted(those, key=lambda h: (not h.evicted, h.priority, -_size(h, asked), _lost(h)))
+    gone: list[Holder] = []
+    for holder in ordered:
+        gone.append(holder)
+        if fits(gone):
+            break
+    for holder in gone[-2::-1]:
+        without = [h for h in gone if h is not holder]
+        if fits(without):
+            gone = without
+    told = sum(not h.evicted for h in gone)
+    return gone if limits.budget is None or told <= limits.budget else None
+
+
+def _total(pod_sets: Iterable[PodSet]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for pod_set in pod_sets:
+        for resource, amount in pod_set.requests.items():
+            total[resource] = total.get(resource, 0) + amount * pod_set.count
+    return total
+
+
+def _size(holder: Holder, asked: Mapping[str, int]) -> float:
+    """How much of what is asked it takes: with larger ones fewer go."""
+    held: dict[str, int] = {}
+    for of, amount in holder.usage.items():
+        held[of.resource] = held.get(of.resource, 0) + amount
+    return sum(min(1.0, held.get(r, 0) / amount) for r, amount in asked.items() if amount)
+
+
+def _lost(holder: Holder) -> tuple[int, tuple[str, str, str]]:
+    """The most recent first: least work is lost."""
+    return -(holder.started_at or holder.reserved_at), holder.identity
