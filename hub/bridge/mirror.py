@@ -101,9 +101,11 @@ class Mirror:
     def _concerns_us(self, source: Source, obj: Object) -> bool:
         metadata = obj["metadata"]
         kind = source.kind
-        if kind == WORKLOAD and (job := job_of(obj)):
-            self.tell(job)  # ours, of a Job
-            return False
+        if kind == WORKLOAD:  # others write in its status too
+            job = job_of(obj)
+            self.tell(job or metadata["uid"])
+            if job:
+                return False  # ours, of a Job
         if kind == JOB:
             return is_managed(obj, known=self.knows(metadata["uid"]))
         if kind == NAMESPACE:
