@@ -172,8 +172,6 @@ class Nominator:
     def _limits(self) -> Limits:
         limits = self._rules.limits
         return replace(limits, now=self.now) if limits.minimum_runtime else limits
-            if self._rules.for_room and (nominee := self._make_room(who, pod_sets, tried, keep)):
-                return nominee
 
     def _at_size(
         self,
@@ -184,9 +182,21 @@ class Nominator:
     ) -> Nominee:
         found = self._search(who, pod_sets, tried, keep)
         if found.asks is not None and self._ground is not None:  # only clusters were missing
+            if self._rules.for_room and (nominee := self._make_room(who, pod_sets, tried, keep)):
+                return nominee
             reason, message = self._ground.explain(who, pod_sets, found.asks)
             return Nominee(replace(found, reason=reason, message=message))
         if found.assignment is None or found.mode is Mode.FIT:
+            return Nominee(found)
+        assignment = found.assignment
+        usage, foreseen = self._foreseen
+        if assignment.charge == usage and (self._ground_of(who) is None or not foreseen):
+            return Nominee(found, tuple(foreseen))  # asked of the same request a moment ago
+        victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
+        return Nominee(found, tuple(victims))
+
+    def _make_room(
+        self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried, keep: Assignment | None
     ) -> Nominee | None:
         """Flavors whose nodes would hold it once lower priorities are gone, and who would go."""
         ground, limits = self._ground, self._limits()
@@ -210,23 +220,13 @@ class Nominator:
         tried: Tried,
         keep: Assignment | None,
         gone: Sequence[Holder] = (),
-            return Nominee(found)
-        assignment = found.assignment
-        usage, foreseen = self._foreseen
-        if assignment.charge == usage and (self._ground_of(who) is None or not foreseen):
-            return Nominee(found, tuple(foreseen))  # asked of the same request a moment ago
-            if gone:
-                can_hold = partial_of(can_hold, gone=gone)
-        victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
-        return Nominee(found, tuple(victims))
-
-    def _make_room(
-        self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried, keep: Assignment | None
     ) -> Search:
         standing, ground = self._standing, self._ground_of(who)
         can_hold: CanHold | None = None
         if ground is not None:
             can_hold = partial_of(ground.can_hold, who, pod_sets)
+            if gone:
+                can_hold = partial_of(can_hold, gone=gone)
         return elastic.search(
             Request(
                 pod_sets=pod_sets,
