@@ -44,8 +44,8 @@ def _declare_cluster(unit: Unit, row: Row) -> None:
         "object": row["uid"],
         "labels": row["labels"],
         "taints": (row["spec"] or {}).get("taints") or [],
-    }
         "pools": (row["spec"] or {}).get("pools"),
+    }
     if clusters.get(unit, row["name"]) is not None:
         clusters.change(unit, row["name"], **declared)
         return

@@ -107,10 +107,10 @@ def commit_plan(unit: Unit, prepared: Prepared, term: int, gate: Gate = _OPEN) -
 def _hand_over(unit: Unit, placed: Sequence[str], prepared: Prepared) -> None:
     """Give the clusters the works of what was placed; bare Workloads go to none."""
     moves = {row["uid"]: row for row in prepared.moves}
+    placed = [uid for uid in placed if moves[uid]["cluster"]]
     known = schedule.identities(unit, placed)
     rows = []
     for uid in placed:
-    placed = [uid for uid in placed if moves[uid]["cluster"]]
         kind, namespace, name, generation = known[uid]
         rows.append(
             {
@@ -152,11 +152,11 @@ class _Writer:
         return found
 
     def scores(self, placement: Placement) -> Any:
+        if not placement.scores:
+            return None
         chosen, *others = placement.scores
         parts = [self._score(chosen, selected=True)]
         parts += [self._score(score, selected=False) for score in others]
-        if not placement.scores:
-            return None
         rejected = self._verdicts(placement.rejected)
         if rejected:
             parts.append(rejected)

@@ -236,9 +236,9 @@ def _columns(unit: Unit, name: str, row: Row, kind: str) -> dict[str, Any]:
     if name == "place":
         columns.setdefault("placed_at", unit.now)
         columns["new_epoch"] = row["epoch"] + 1
-    return columns
         if kind == BARE:
             columns.update(reason=EVENTS["admit"][0], started_at=unit.now)
+    return columns
 
 
 @functools.lru_cache(maxsize=64)
