@@ -122,6 +122,19 @@ class Client:
                 raise TimedOut(f"{job_name} is {job['state']} after {timeout_s:g} s")
             time.sleep(min(every_s, left))
 
+    def checks(self, **filters: str | int | None) -> Iterator[Json]:
+        """Who waits for an admission check's answer: check, controller, limit."""
+        yield from self._pages("/v1/checks", filters)
+
+    def set_check(self, name: str, check: str, state: str, **more: Any) -> Json:
+        """Answer a job's admission check: Pending, Ready, Retry or Rejected.
+
+        `more`: message, requeueAfterSeconds, retryCount, podSetUpdates. Returns the job's checks.
+        """
+        given = {"state": state, **{key: each for key, each in more.items() if each is not None}}
+        body, _ = _body(given)
+        return self._object("PUT", f"{self._by_uid(name)}/checks/{_part(check)}", body=body)
+
     # -- objects ------------------------------------------------------------------------------
 
     def apply(

@@ -15,6 +15,7 @@ from hub.api import (
     apply,
     batch,
     changes,
+    checks,
     clusters,
     fleet,
     health,
@@ -40,6 +41,7 @@ ROUTERS: Final = (
     clusters.router,
     fleet.router,
     visibility.router,
+    checks.router,
     changes.router,
 )
 

@@ -35,6 +35,7 @@ class Demands:
             row.annotations,
             row.set_aside,
             door,
+            route.members,
         )
         found = self._known.get(key)
         policy = self._routes.policy(row.placement) if row.placement else None

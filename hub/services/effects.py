@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hub.services import queue_status, tokens
+from hub.services import multikueue, queue_status, tokens
 from hub.store import clusters, objects
 from hub.store.unit import Unit
 from shared.kinds.cluster_v1 import GROUP as FLEET
@@ -17,7 +17,8 @@ def concerns_queues(kind: str) -> bool:
 
 
 def refresh_queues(unit: Unit) -> None:
-    """Bring the conditions of queues up to date."""
+    """Bring the conditions of queues, and of what they depend on, up to date."""
+    multikueue.refresh(unit)
     queue_status.refresh(unit)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from hub.domain.plan import Reason
 from hub.domain.workload import State
 from hub.services import preemptable
+from hub.services.checks import checks_of
 from hub.services.schedule import refusal_view
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.views import stamp
@@ -61,6 +62,7 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "decision": row["scores"] if row["epoch"] else None,
         "setAside": row["set_aside"] or {},
         "nomination": row["nomination"],
+        "checks": checks_of(unit, uid)["items"] if row["checks"] else [],
         "timeline": _timeline(unit, row),
     }
     if row["state"] == State.PENDING:

@@ -4,14 +4,27 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hub.domain.checks import Check, queue_fault
+from hub.domain.queue_policy import read_policy
 from hub.services import quotas
+from hub.services.check_rules import read_check
 from hub.services.views import stamp
 from hub.store import objects
 from hub.store.unit import Unit
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
-QUEUE_KINDS = frozenset({"ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor"})
+QUEUE_KINDS = frozenset(
+    {
+        "AdmissionCheck",
+        "ClusterQueue",
+        "Cohort",
+        "LocalQueue",
+        "MultiKueueCluster",
+        "MultiKueueConfig",
+        "ResourceFlavor",
+    }
+)
 
 
 def refresh(unit: Unit) -> None:
@@ -20,8 +33,11 @@ def refresh(unit: Unit) -> None:
     queues = objects.list_kind(unit, KUEUE, "ClusterQueue")
     cycles = quotas.cycles(unit)
     changed: dict[str, Any] = {}
+    known_checks = {
+        row["name"]: read_check(row) for row in objects.list_kind(unit, KUEUE, "AdmissionCheck")
+    }
     for row in queues:
-        conditions = cluster_queue_conditions(row["spec"] or {}, flavors, cycles)
+        conditions = cluster_queue_conditions(row["spec"] or {}, flavors, cycles, known_checks)
         _put(changed, row, conditions, unit.now)
     known = {row["name"] for row in queues}
     for row in objects.list_kind(unit, KUEUE, "LocalQueue"):
@@ -33,10 +49,11 @@ def cluster_queue_conditions(
     spec: Mapping[str, Any],
     flavors: Iterable[str],
     cycles: Mapping[str, tuple[str, ...]] | None = None,
+    checks: Mapping[str, Check] | None = None,
 ) -> list[Row]:
     """Active, and LimitsEnforced=False where the spec has rules that nothing obeys yet.
 
-    `cycles`: cohort → the cycle of cohorts that it leads into.
+    `cycles`: cohort → the cycle of cohorts that it leads into. `checks`: AdmissionChecks by name.
     """
     known = set(flavors)
     missing = sorted(
@@ -53,6 +70,8 @@ def cluster_queue_conditions(
         active = ("False", "CohortCycle", f"cohorts form a cycle: {' -> '.join(cycle)}")
     elif missing:
         active = ("False", "FlavorNotFound", f"ResourceFlavors not found: {', '.join(missing)}")
+    elif fault := queue_fault(read_policy(spec).checks, checks or {}):
+        active = ("False", *fault)
     elif stopped:
         active = ("False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")
     else:
@@ -73,7 +92,7 @@ def cluster_queue_conditions(
 
 def not_enforced(spec: Mapping[str, Any]) -> list[str]:
     """Fields of a ClusterQueue that are kept but that nothing obeys yet."""
-    return [name for name in ("admissionChecksStrategy", "admissionScope") if spec.get(name)]
+    return [name for name in ("concurrentAdmissionPolicy",) if spec.get(name)]
 
 
 def local_queue_conditions(spec: Mapping[str, Any], queues: Iterable[str]) -> list[Row]:

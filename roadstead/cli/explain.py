@@ -27,6 +27,12 @@ _VERDICTS = [
     Column("RULE", lambda c: c.get("rule") or c.get("reason")),
     Column("BECAUSE", lambda c: c.get("message") or c.get("reason"), wraps=True),
 ]
+_CHECKS = [
+    Column("CHECK", lambda c: c["name"]),
+    Column("STATE", lambda c: c["state"]),
+    Column("CONTROLLER", lambda c: c["controllerName"]),
+    Column("SAYS", lambda c: c["message"], wraps=True),
+]
 _QUOTAS = [
     Column("FLAVOR", lambda q: q["flavor"]),
     Column("RESOURCE", lambda q: q["resource"]),
@@ -59,6 +65,7 @@ def as_text(told: Json) -> str:
     lines += _waiting(told.get("waiting") or {})
     lines += _queue(told.get("quota") or [])
     lines += _preemption(told.get("preemption") or {})
+    lines += _checks(told.get("checks") or [])
     if nomination := told.get("nomination"):
         text = f"{len(nomination['victims'])} jobs were told to make room for it on"
         lines += wrapped(f"{text} {nomination['cluster'] or 'no cluster in particular'}", "  ")
@@ -85,6 +92,11 @@ def _position(told: Json) -> list[str]:
         f"{position['ofOverall']} overall"
     )
     return wrapped(text, "  ")
+
+
+def _checks(checks: list[Json]) -> list[str]:
+    """What was asked of outsiders, and who has not answered."""
+    return ["", "Admission checks", *_indented(checks, _CHECKS)] if checks else []
 
 
 def _waiting(waiting: Json) -> list[str]:

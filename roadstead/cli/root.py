@@ -17,6 +17,7 @@ from roadstead.errors import RoadsteadError
 # verb → (module of roadstead.cli, its click command, one line of help)
 VERBS: dict[str, tuple[str, str, str]] = {
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
+    "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
     "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon."),
     "demo": ("demo", "demo", "Start a fleet on this machine and run the guide's jobs on it."),
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),

@@ -130,6 +130,14 @@ DEFINITIONS: Final = (
         kueue_status.AdmissionCheckStatus,
         (column("Controller", ".spec.controllerName"), _condition("Active", "Active"), AGE),
     ),
+    Definition(
+        _KUEUE, "MultiKueueCluster", "multikueueclusters", _KUEUE_VERSIONS, "v1beta2", ("mkc",),
+        kueue_status.AdmissionCheckStatus, (_condition("Active", "Active"), AGE),
+    ),
+    Definition(
+        _KUEUE, "MultiKueueConfig", "multikueueconfigs", _KUEUE_VERSIONS, "v1beta2", ("mkconf",),
+        None, (AGE,),
+    ),
     _placement("ClusterResourcePlacement", "clusterresourceplacements", "crp"),
     _placement("ResourcePlacement", "resourceplacements", "rp"),
     Definition(

@@ -10,6 +10,7 @@ from shared.kinds import (
     core_v1,
     kueue_v1beta1 as old,
     kueue_v1beta2 as kueue,
+    multikueue,
     placement_rules as rules,
     placement_v1,
     placement_v1beta1,
@@ -45,6 +46,26 @@ _KINDS: Final = (
     Kind(
         kueue.GROUP, kueue.VERSION, "AdmissionCheck", False, kueue.AdmissionCheck,
         old.AdmissionCheck, convert=old.admission_check_to_internal,
+    ),
+    *(
+        Kind(
+            kueue.GROUP, version, "MultiKueueCluster", False, model, multikueue.EitherCluster,
+            convert=multikueue.cluster_to_internal,
+        )
+        for version, model in (
+            (old.VERSION, multikueue.OldCluster),
+            (kueue.VERSION, multikueue.Cluster),
+        )
+    ),
+    *(
+        Kind(
+            kueue.GROUP, version, "MultiKueueConfig", False, model, multikueue.Config,
+            multikueue.check_config,
+        )
+        for version, model in (
+            (old.VERSION, multikueue.OldConfig),
+            (kueue.VERSION, multikueue.Config),
+        )
     ),
     *(
         Kind(kueue.GROUP, version, kind, namespaced, model, model, check)

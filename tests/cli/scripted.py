@@ -65,6 +65,7 @@ def answering(*answers: Answer) -> Iterator[Scripted]:
             self.wfile.write(body)
 
         do_POST = do_GET  # noqa: N815 - the names are the library's
+        do_PUT = do_GET  # noqa: N815 - the names are the library's
 
         def log_message(self, *args: Any) -> None:
             """Say nothing."""

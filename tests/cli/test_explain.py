@@ -80,6 +80,19 @@ def test_candidates_are_named_and_the_spared_counted():
     assert lines[at + 2] == "  2 may not: reclaimWithinCohort of cq is Never"
 
 
+def test_open_checks_are_told_with_who_is_awaited():
+    """A reserved job shows its admission checks: state, controller, and what was said."""
+    check = {
+        "name": "budget",
+        "state": "Pending",
+        "controllerName": "example.com/b",
+        "message": "",
+    }
+    lines = explained(checks=[check])
+    at = lines.index("Admission checks")
+    assert lines[at + 2].split() == ["budget", "Pending", "example.com/b", "-"]
+
+
 def test_a_nomination_is_told():
     """Once victims were told to go, it says for which cluster."""
     lines = explained(nomination={"cluster": "c1", "victims": ["a", "b"]}, preemption=None)
