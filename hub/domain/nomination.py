@@ -6,6 +6,7 @@ from functools import partial as partial_of
 from typing import NamedTuple, Protocol
 
 from hub.domain import elastic, fair_preemption, making_room, partial, preemption
+from hub.domain.cohort import Node
 from hub.domain.fair_preemption import DEFAULT_STRATEGIES
 from hub.domain.flavors import Market
 from hub.domain.fungibility import CanHold, Mode, Outlook, Request, Search, Tried
