@@ -24,17 +24,17 @@ from shared.kinds.batch_v1 import max_runtime_s
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
-PENDING = "Pending"
 Identity = tuple[str, str, str]  # kind, namespace, name
+PENDING = "Pending"
 QUEUE_NOT_FOUND = "QueueNotFound"
 
 
-class NameTaken(Rejected):
 def noun(given: Draft) -> str:
     """What people call it."""
     return given.parsed.kind.lower()
 
 
+class NameTaken(Rejected):
     """409 AlreadyExists; `uid` is of the job that has the name."""
 
     def __init__(self, given: Draft, uid: str) -> None:
@@ -81,7 +81,6 @@ def submit_jobs(
     return answers
 
 
-def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[str, Queue]:
 def _taken(unit: Unit, drafts: Sequence[Draft]) -> dict[Identity, Row]:
     """Who has the names that drafts want."""
     names: dict[str, list[tuple[str, str]]] = {}
@@ -98,6 +97,7 @@ def _identity(given: Draft) -> Identity:
     return bare.kind_of(given), given.parsed.namespace, given.name
 
 
+def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[str, Queue]:
     """By uid of the draft: the queue label, else the annotation, else LocalQueue `default`.
 
     Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says.
@@ -251,8 +251,8 @@ def _row(unit: Unit, given: Draft, queue: Queue, named: str, priority: int) -> R
         "started_at": None,
         "finished_at": None,
         "deleted_at": None,
-    }
         **(bare.first_columns(given) if given.is_bare else {}),
+    }
 
 
 def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
