@@ -5,6 +5,7 @@ for a while after, so that the cluster can report what became free.
 """
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -38,6 +39,9 @@ class Claims:
 
     def __len__(self) -> int:
         return len(self._claims)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._claims)
 
     def read(self, row: Standing) -> None:
         """What the row of a waiting workload says."""

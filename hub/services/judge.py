@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from hub.domain import resize
 from hub.domain.workload import ON_CLUSTER, TERMINAL, State
 from hub.store.works import Standing
 from shared import labels as keys
@@ -232,6 +233,9 @@ def _why_held(entry: Observed, work: Standing, cluster: str) -> tuple[str, str]:
         return "WaitsInMemberQueue", text
     if job.reason:
         return plain(job.reason, REASON_CHARS), plain(f"{cluster}: {job.message}")
+    if b'"wanted"' in work.options_json:
+        options = work.options()
+        return resize.SMALLER, resize.smaller(options["parallelism"], options["wanted"])
     return "", ""
 
 

@@ -1,17 +1,18 @@
 """Applying a Job again: what may change becomes a new generation, what may not is refused.
 
-The rules are those of the API server for Jobs, and one of the hub's: on a cluster a job may not grow
-beyond what it was admitted with.
+The rules are those of the API server for Jobs. Where the size of an admitted job changes, what is
+charged follows by `hub.services.resize`.
 """
 
 from typing import Any, Final
 
 import orjson
 
-from hub.domain.workload import QUEUED, TERMINAL, State
+from hub.domain.workload import CHARGED, QUEUED, TERMINAL, State
 from hub.services.drafts import Draft
 from hub.services.intake import priority_class, resolve_priorities, resolve_queues, shape_columns
 from hub.services.limits import Intake
+from hub.services.resize import follow_size
 from hub.store import manifests, workloads, works
 from hub.store.unit import Unit
 from shared import labels as keys
@@ -71,6 +72,10 @@ def revise_job(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     )
     workloads.change(unit, [changed])
     works.follow_generation(unit, row["uid"], generation + 1)
+    if State(row["state"]) in CHARGED and job_pod_count(given.parsed.spec) != job_pod_count(
+        old.get("spec") or {}
+    ):
+        follow_size(unit, row, given.parsed.pod_sets[0])
     return True
 
 
@@ -82,13 +87,9 @@ def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
         if spec.get(name) != new.get(name)
     ]
     state = State(row["state"])
-    if state not in QUEUED and state not in TERMINAL:
-        if job_pod_count(new) > job_pod_count(spec):
-            rule = "can not grow while the Job is on a cluster: it was admitted with less"
-            wrong.append(FieldError("spec.parallelism", "Immutable", rule))
-        if _queue_of(old) != given.queue:
-            rule = "can not change while the Job is on a cluster"
-            wrong.append(FieldError(f"metadata.labels[{keys.QUEUE_NAME}]", "Immutable", rule))
+    if state not in QUEUED and state not in TERMINAL and _queue_of(old) != given.queue:
+        rule = "can not change while the Job is on a cluster"
+        wrong.append(FieldError(f"metadata.labels[{keys.QUEUE_NAME}]", "Immutable", rule))
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
         raise Rejected("Immutable", detail, wrong[0].field, tuple(wrong))

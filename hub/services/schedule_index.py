@@ -30,6 +30,7 @@ from hub.services.demands import Demands
 from hub.services.fleet_news import FleetNews
 from hub.services.pool_keys import PoolKeys
 from hub.services.reservations import Reservations
+from hub.services.resize import Wish, Wishes, contested
 from hub.services.routes import Route, Routes
 from hub.services.schedule_news import Affected, Known, News
 from hub.services.tellings import Tellings
@@ -76,6 +77,7 @@ class ScheduleIndex:
         self.members = self._charges.members
         self.claims = Claims(self._charges)
         self.reservations = Reservations(self.routes, self.members, self._place_in_line)
+        self.wishes = Wishes(self.routes, self._charges)
         self._backing_off = BackingOff()
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
         self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.needed_keys)
@@ -180,6 +182,7 @@ class ScheduleIndex:
 
     def _apply_workload(self, row: Standing) -> None:
         self.reservations.follow(row)
+        self.wishes.follow(row)
         if row.state == State.PENDING:
             self._charges.discharge(row.uid)
             self.consumption.end(row.uid)
@@ -336,6 +339,14 @@ class ScheduleIndex:
                 self._charges.place(placement, lane.demand, entry, now)
                 self.consumption.reserve(self._charges.holder(uid), now)
         self._charges.forget_plan()
+
+    def grow(self) -> list[Wish]:
+        """Jobs that run smaller than wanted and may grow from what the last cycle left over."""
+        if not self.wishes:
+            return []
+        self.refresh_room()
+        kept = contested(self.routes, self.waiting, self.claims, self.ledger)
+        return self.wishes.served(kept, self.ledger, self.members.room)
 
     def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
         """Park what a plan refused, and queue what rows should say; refusals to be stored anew, by key."""

@@ -22,6 +22,7 @@ from hub.services import (
     drains,
     pool_keys,
     preempt,
+    resize,
     schedule,
     schedule_news,
 )
@@ -30,6 +31,7 @@ from hub.services.hub import Hub
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule import Prepared
 from hub.services.schedule_index import ScheduleIndex
+from hub.store.workloads import TERMS
 
 _log = structlog.get_logger()
 
@@ -116,6 +118,9 @@ class Scheduler:
             if stale:
                 await self.follow({"workloads": frozenset(stale)})
         unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
+        if not unfinished and (wishes := self.index.grow()):
+            uids = frozenset(await self._hub.write(resize.grow, wishes, self._term()))
+            await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.tellings)
 
     async def _settle_reservations(self) -> None:

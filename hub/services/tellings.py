@@ -17,6 +17,7 @@ SAME_REASON_AGAIN: Final = dt.timedelta(seconds=5)
 # … and then only to the first of the class: the numbers of the others are those of when they were told.
 FIRST_OF_CLASS: Final = 100
 MESSAGE_CHARS: Final = 1000
+_NOTHING: Final = ("", "")
 
 
 class _Told(NamedTuple):
@@ -68,8 +69,8 @@ class Tellings:
             reason, message, uids = self._lanes[key]
             while uids and len(taken) < limit:
                 uid = uids.popleft()
-                if waits(uid):
-                    taken.setdefault(uid, (reason, message))
+                if waits(uid) and not taken.get(uid, _NOTHING)[0]:
+                    taken[uid] = (reason, message)  # a class was looked at after a row was cleared
             if not uids:
                 del self._lanes[key]
         return [

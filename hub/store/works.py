@@ -226,6 +226,7 @@ def _of_row(*names: str) -> Update:
 
 _RENEW = Bulk(_of_row(*_RENEWED))
 _OFFER = Bulk(_of_row("offered", "options", "hash"))
+_REOPTION = Bulk(_of_row("options", "hash"))
 _OBSERVE = Bulk(_of_row(*_OBSERVED))
 _ACT = Bulk(_of_row("action"))
 _REMOVE = Bulk(
@@ -320,6 +321,14 @@ def offer(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
     _OFFER.run(
         unit.conn, [{**_bound(row, ("options", "hash")), "b_offered": True} for row in rows]
     )
+    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+
+
+def reoption(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Change the options of an epoch: cluster, uid, options, hash ("" of what was never offered)."""
+    if not rows:
+        return
+    _REOPTION.run(unit.conn, [_bound(row, ("options", "hash")) for row in rows])
     unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
