@@ -195,9 +195,10 @@ class Contention(Rounds):
                 demand.key, demand.queue, attempt.reason, attempt.message, search.shortages,
                 retry_at=self._spared_until() if attempt.outcome is Outcome.NO_CANDIDATES else None,
             )  # fmt: skip
+        again = [none.retry_at, self._spared_until() if self.rules.for_room else None]
         return Refusal(
             demand.key, demand.queue, attempt.reason, attempt.message, search.shortages,
-            none.verdicts, none.nearest, "", none.retry_at,
+            none.verdicts, none.nearest, "", min((at for at in again if at), default=None),
         )  # fmt: skip
 
 
