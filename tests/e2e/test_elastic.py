@@ -1,0 +1,65 @@
+"""An autoscaled pool, told from outside: a job goes where nodes may come, waits for them, and runs."""
+
+import json
+
+import pytest
+
+from tests.e2e.running import a_job, a_pool, running_fleet, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+DECLARED = {
+    "apiVersion": "cluster.kubernetes-fleet.io/v1",
+    "kind": "MemberCluster",
+    "metadata": {"name": "grows"},
+    "spec": {
+        "pools": [
+            {
+                "name": "burst", "maxNodes": 2, "labels": {"pool": "burst"},
+                "allocatable": {"cpu": "32", "memory": "64Gi", "pods": "110"},
+            }
+        ]
+    },
+}  # fmt: skip
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "burst-1", "labels": {"pool": "burst"}},
+    "status": {
+        "allocatable": {"cpu": "32", "memory": "64Gi", "pods": "110"},
+        "capacity": {"cpu": "32", "memory": "64Gi", "pods": "110"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+
+
+def test_a_job_runs_once_the_nodes_came_that_it_was_placed_for(tmp_path):
+    """Too large for every node there is: placed on the pool that may grow; the node comes; it runs."""
+    members = [
+        {"name": "fixed", "pools": [a_pool(2, cpu="8")]},
+        {"name": "grows", "pools": [a_pool(1, cpu="8")]},
+    ]
+    with running_fleet(tmp_path, members) as fleet, fleet.client() as hub:
+        (applied,) = hub.apply(json.dumps(DECLARED).encode())["items"]
+        assert applied["result"] == "configured", applied
+        until(lambda: hub.cluster("grows")["growingPools"], 30, "the pool counts")
+        job = hub.submit(a_job("wide", run_s=0.5, cpu="24"))
+        placed = until(lambda: _on_a_cluster(hub, job["uid"]), 30, "it is placed")
+        assert placed["cluster"] == "grows"
+        chosen = hub.explain(job["uid"])["decision"]["clusters"][0]
+        assert "needs 1 new node of pool burst" in chosen["message"]
+        done = fleet.kubectl("apply", "-f", "-", cluster="grows", stdin=json.dumps(NODE))
+        assert done.returncode == 0, done.stderr
+        assert hub.wait(job["uid"], timeout_s=60)["state"] == "Succeeded"
+        (pool,) = until(lambda: _shrunk(hub), 30, "the node is counted")
+        assert pool["mayAdd"] == 1
+
+
+def _on_a_cluster(hub, uid: str):
+    job = hub.job(uid)
+    return job if job["cluster"] else None
+
+
+def _shrunk(hub):
+    pools = hub.cluster("grows")["growingPools"]
+    return pools if pools and pools[0]["mayAdd"] == 1 else None
