@@ -23,6 +23,7 @@ from hub.api import (
     objects,
     tokens,
     visibility,
+    workloads,
 )
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
@@ -32,7 +33,7 @@ from hub.services.hub import Hub
 from shared.errors import FieldError, Rejected
 
 # Routes are tried in this order: those that are asked most come first.
-HOT: Final = (jobs.router, batch.router)
+HOT: Final = (jobs.router, batch.router, workloads.router)
 ROUTERS: Final = (
     health.router,
     apply.router,

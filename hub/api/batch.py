@@ -15,11 +15,11 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, allow, hub_of, new_router
 from hub.api.reply import Json, idempotency_key, query
+from hub.services.bare_patch import parse_unit
 from hub.services.drafts import Draft, draft
 from hub.services.hub import Hub
 from hub.services.submissions import Submission, submit
 from shared.errors import Rejected
-from shared.kinds.registry import parse_job
 from shared.manifests import (
     JSON_TYPES,
     NDJSON_TYPES,
@@ -82,7 +82,7 @@ def _draft(value: Any, now: Any) -> Draft | Rejected:
     if isinstance(value, Rejected):
         return value
     try:
-        return draft(parse_job(value), now)
+        return draft(parse_unit(value), now)
     except Rejected as refusal:
         return refusal
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from hub.services.hub import Hub, Subscription
+from hub.services.hub import Change, Hub, Subscription
 from shared.errors import Rejected
 
 T = TypeVar("T")
@@ -40,6 +40,11 @@ async def counted(streams: Counter[str], who: str, events: AsyncIterator[T]) -> 
 
 async def hear(hub: Hub, feed: Subscription, timeout_s: float) -> bool:
     """Wait for the next change: was there one? Returns at once when the hub closes."""
+    return await heard(hub, feed, timeout_s) is not None
+
+
+async def heard(hub: Hub, feed: Subscription, timeout_s: float) -> Change | None:
+    """The next change; None if there was none in time, or the hub closes."""
     return await _first(hub, feed.get(), timeout_s)
 
 
@@ -48,15 +53,15 @@ async def rest(hub: Hub, seconds: float) -> None:
     await _first(hub, asyncio.Event().wait(), seconds)
 
 
-async def _first(hub: Hub, awaited: Awaitable[object], timeout_s: float) -> bool:
-    """Did `awaited` come within that time, before the hub closed?"""
+async def _first(hub: Hub, awaited: Awaitable[T], timeout_s: float) -> T | None:
+    """What `awaited` gave within that time, before the hub closed; else None."""
     wanted = asyncio.ensure_future(awaited)
     closing = asyncio.ensure_future(hub.closing.wait())
     try:
         done, _ = await asyncio.wait(
             {wanted, closing}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
         )
-        return wanted in done
+        return wanted.result() if wanted in done else None
     finally:
         wanted.cancel()
         closing.cancel()

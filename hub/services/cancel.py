@@ -43,6 +43,6 @@ def _note(unit: Unit, principal: str, verb: str, row: dict[str, Any]) -> None:
         unit,
         principal=principal,
         verb=verb,
-        object=f"Job {row['namespace']}/{row['name']} {row['uid']}",
+        object=f"{row['kind']} {row['namespace']}/{row['name']} {row['uid']}",
         outcome="ok",
     )

@@ -20,6 +20,7 @@ def job(row: Row) -> dict[str, Any]:
     """A job as lists show it: the fields that scripts rely on."""
     return {
         "uid": row["uid"],
+        "kind": row["kind"],
         "namespace": row["namespace"],
         "name": row["name"],
         "queue": row["queue"],
@@ -30,6 +31,22 @@ def job(row: Row) -> dict[str, Any]:
         "createdAt": stamp(row["created_at"]),
         "startedAt": stamp(row["started_at"]),
         "finishedAt": stamp(row["finished_at"]),
+    }
+
+
+def state(row: Row) -> dict[str, Any]:
+    """How a workload stands, as executors and watchers are told."""
+    return {
+        "uid": row["uid"],
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "queue": row["queue"],
+        "clusterQueue": row["cluster_queue"],
+        "state": row["state"],
+        "reason": row["reason"],
+        "cluster": row["cluster"],
+        "epoch": row["epoch"],
     }
 
 

@@ -1,13 +1,30 @@
 """Pages of whole workloads, of any kind: what Kueue-shaped lists are made of."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import literal, select, tuple_
 
 from hub.store.jobs import Position
+from hub.store.lookup import Lookup
 from hub.store.tables import workloads
 from hub.store.unit import Unit
+
+_STATED: Final = (
+    "uid",
+    "kind",
+    "namespace",
+    "name",
+    "queue",
+    "cluster_queue",
+    "state",
+    "reason",
+    "cluster",
+    "epoch",
+)
+_STATES: Final = Lookup(
+    lambda among: select(*(workloads.c[name] for name in _STATED)).where(among(workloads.c.uid))
+)
 
 
 def page(
@@ -37,6 +54,11 @@ def page(
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*bound))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
     return [dict(row) for row in unit.conn.execute(query).mappings()]
+
+
+def states(unit: Unit, uids: Collection[str]) -> list[dict[str, Any]]:
+    """How workloads of whatever state stand, by uid: the narrow columns; absent ones are left out."""
+    return [dict(zip(_STATED, row, strict=True)) for row in _STATES.rows(unit.conn, uids)]
 
 
 def named(unit: Unit, namespace: str, name: str) -> list[dict[str, Any]]:

@@ -91,7 +91,8 @@ _SETTINGS = settings(max_examples=150, suppress_health_check=list(HealthCheck), 
 def test_no_route_fails(hub, loop, data):
     """Random names, queries and bodies on every route."""
     app = hub.admin._transport.app
-    routes = [r for r in app.routes if isinstance(r, APIRoute) and r.path != "/v1/changes"]
+    streams = {"/v1/changes", "/v1/workloads:watch"}
+    routes = [r for r in app.routes if isinstance(r, APIRoute) and r.path not in streams]
     route = data.draw(st.sampled_from(sorted(routes, key=lambda r: (r.path, sorted(r.methods)))))
     path = route.path
     for name in route.param_convertors:

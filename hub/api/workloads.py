@@ -1,0 +1,159 @@
+"""`/v1/workloads`: bare Workloads, handed in and run by executors outside; reading is `visibility`'s.
+
+An executor follows `/v1/workloads:watch`, runs what is admitted, and says by a status patch that it has
+finished. Status patches share transactions, however many callers there are.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
+from hub.api.reply import Json, number_of, query, read_object
+from hub.api.streams import count_stream, counted, heard
+from hub.services import bare_patch, bare_status, queries, views, watching
+from hub.services.bare_read import read_status
+from hub.services.drafts import draft
+from hub.services.hub import Hub
+from hub.services.submissions import Reply, Submission, submit
+from shared.errors import Rejected
+from shared.manifests import read_document, read_json
+
+router = new_router()
+PAGE: Final = 200
+BEAT_S: Final = 5.0
+_ONE: Final = "/v1/workloads/{namespace}/{name}"
+_PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+_PATCHES: Final = frozenset({"application/merge-patch+json", "application/json"})
+
+
+@router.patch(_ONE + "/status")
+@allow(ADMINISTRATOR)
+async def patch_status(request: Request, namespace: str, name: str) -> Response:
+    """Say how far a Workload is, as a JSON merge patch: {"status": {…}}; its state as it is then.
+
+    `conditions`: Finished (status True; reason Failed means failed) ends it, PodsReady; `admissionChecks`
+    answers checks, of a Job's Workload too; `reclaimablePods` gives back quota of pods that are done.
+    With `epoch` (or metadata.uid) a report about another run is refused: PreconditionFailed.
+    """
+    epoch = number_of(query(request, "epoch"), "epoch")
+    patch = await _patch(request)
+    metadata = patch.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else ""
+    report = bare_status.Report(
+        namespace,
+        name,
+        read_status(patch.get("status")),
+        caller(request).name,
+        uid if isinstance(uid, str) else "",
+        epoch,
+    )
+    row: dict[str, Any] = await hub_of(request).write_shared(bare_status.take_reports, report)
+    return Json(views.state(row))
+
+
+@router.post("/v1/workloads", status_code=201)
+@allow(ADMINISTRATOR)
+async def submit_workload(request: Request) -> Response:
+    """Hand in one Workload that no Job owns, as JSON or YAML. Its queue must be there."""
+    query(request)
+    manifest = read_document(await request.body(), request.headers.get("content-type", ""))
+    hub = hub_of(request)
+    given = draft(bare_patch.parse_bare(manifest), hub.clock.now())
+    submission = Submission(drafts=(given,), intake=hub.limits.intake, single=True)
+    reply: Reply = await hub.write_shared(submit, submission)
+    return Json(reply.body, reply.status)
+
+
+@router.patch(_ONE)
+@allow(ADMINISTRATOR)
+async def patch_workload(request: Request, namespace: str, name: str) -> Response:
+    """Change a bare Workload by a JSON merge patch: {"spec": {"active": false}}, priority, and so on."""
+    query(request)
+    hub, patch = hub_of(request), await _patch(request)
+    intake, principal = hub.limits.intake, caller(request).name
+    return Json(
+        await hub.write(bare_patch.patch_workload, namespace, name, patch, intake, principal)
+    )
+
+
+@router.delete(_ONE)
+@allow(ADMINISTRATOR)
+async def delete_workload(request: Request, namespace: str, name: str) -> Response:
+    """Delete a bare Workload. Body (optional): {"preconditions": {"uid": …}}."""
+    body = await read_object(request, {"preconditions": dict})
+    expected = str(body.get("preconditions", {}).get("uid") or "")
+    principal = caller(request).name
+    hub = hub_of(request)
+    return Json(await hub.write(bare_patch.delete_workload, namespace, name, principal, expected))
+
+
+@router.get("/v1/workloads:watch")
+@allow(ADMINISTRATOR, VIEWER)
+async def watch(request: Request) -> Response:
+    """Events `{"revision", "items"}`: workloads touched after `revision` (by default: from now on).
+
+    Items are states as they are now: uid, kind, namespace, name, queue, clusterQueue, state, reason,
+    cluster, epoch. Filters: namespace, queue, kind, state; each may hold several values, with commas.
+    410 Expired if that revision is no longer kept: list again, then follow from the newest.
+    """
+    hub = hub_of(request)
+    given = query(request, "revision", *watching.FILTERS)
+    revision = number_of(given, "revision")
+    filters: dict[str, str] = {n: given[n] for n in watching.FILTERS if n in given}
+    if revision is None:
+        revision = await hub.read(queries.revision)
+    await hub.read(watching.news, revision, filters, 1)  # 410 while it can still be said
+    who = caller(request).id
+    streams = count_stream(request, who, hub.limits.api.streams_per_principal)
+    return StreamingResponse(
+        counted(streams, who, _events(request, hub, revision, filters)),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+async def _events(
+    request: Request, hub: Hub, revision: int, filters: dict[str, str]
+) -> AsyncIterator[bytes]:
+    feed = hub.subscribe("workloads")
+    try:
+        yield b": following\n\n"
+        more = True
+        while more:  # what is kept of the feed; from then on it tells by itself
+            revision, items, more = await hub.read(watching.news, revision, filters, PAGE)
+            if items:
+                yield _event(revision, items)
+        while not hub.closing.is_set():
+            change = await heard(hub, feed, BEAT_S)
+            await authorize(request, _PEOPLE)
+            if change is None:
+                yield b": beat\n\n"
+            elif items := await hub.read(watching.states, change.keys["workloads"], filters):
+                yield _event(change.revision, items)
+    except Rejected:
+        return  # the credential has ended, or the follower has fallen behind what is kept
+    finally:
+        feed.close()
+
+
+def _event(revision: int, items: list[dict[str, Any]]) -> bytes:
+    told = {"revision": revision, "items": items}
+    return b"id: %d\ndata: %b\n\n" % (revision, orjson.dumps(told))
+
+
+async def _patch(request: Request) -> dict[str, Any]:
+    """The body as a merge patch of an object. Raises Rejected."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in _PATCHES:
+        raise Rejected("UnsupportedMediaType", f"send {' or '.join(sorted(_PATCHES))}")
+    body = await request.body()
+    if not body.strip():
+        raise Rejected("EmptyBody", "the body is empty")
+    given = read_json(body)
+    if not isinstance(given, dict):
+        raise Rejected("ExpectedObject", "the body must be a JSON object")
+    return given

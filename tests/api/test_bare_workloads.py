@@ -1,0 +1,213 @@
+"""Bare Workloads through REST: handed in, followed, ended by whoever runs them."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from hub.services import watching
+from hub.store import workloads
+from hub.store.unit import Unit
+from tests.api.serving import Served, a_job, served
+from tests.scheduling.test_bare import a_workload
+from tests.scheduling.test_cohorts import in_cohort
+
+pytestmark = pytest.mark.anyio
+PATH = "/v1/workloads/team-a/w"
+MERGE = {"content-type": "application/merge-patch+json"}
+
+
+async def with_queue(hub: Served) -> None:
+    for manifest in in_cohort("a", "4"):
+        assert (await hub.admin.post("/v1/apply", json=manifest)).status_code == 200
+
+
+async def hand_in(hub: Served, **given: Any) -> str:
+    reply = await hub.admin.post("/v1/workloads", json=a_workload("w", **given))
+    assert reply.status_code == 201, reply.text
+    return str(reply.json()["uid"])
+
+
+async def admit(hub: Served, uid: str) -> None:
+    """As a scheduling cycle does."""
+
+    def run(unit: Unit) -> None:
+        row = workloads.get(unit, uid)
+        assert row is not None
+        admission = {
+            "podSets": [{"name": "main", "count": 1, "flavors": {}, "usage": {"cpu": 1000}}]
+        }
+        move = {"uid": uid, "epoch": row["epoch"], "cluster": "", "admission": admission}
+        assert workloads.transition(unit, "place", [move | {"cluster_queue": "a"}]) == [uid]
+
+    await hub.db.write(run)
+
+
+async def report(hub: Served, query: str = "", **status: Any) -> httpx.Response:
+    content = orjson.dumps({"status": status})
+    return await hub.admin.patch(f"{PATH}/status{query}", content=content, headers=MERGE)
+
+
+def finished(reason: str = "Succeeded", message: str = "") -> dict[str, str]:
+    return {"type": "Finished", "status": "True", "reason": reason, "message": message}
+
+
+async def test_it_is_handed_in_like_a_job(tmp_path):
+    """POST /v1/workloads, the batch and apply take it: it waits, a unit of admission of its own."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        uid = await hand_in(hub)
+        shown = (await hub.admin.get(f"/v1/jobs/{uid}")).json()
+        assert (shown["kind"], shown["state"], shown["queue"]) == ("Workload", "Pending", "a")
+        batch = await hub.admin.post("/v1/jobs:batch", json=[a_workload("x"), a_workload("w")])
+        assert [i.get("code") for i in batch.json()["items"]] == [None, "AlreadyExists"]
+        applied = await hub.admin.post("/v1/apply", json=a_workload("w"))
+        assert applied.json()["items"][0]["result"] == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"queueName": "nowhere"}, "QueueNotFound"),
+        ({"queueName": None}, "Required"),
+        ({"podSets": []}, "Required"),
+        ({"maximumExecutionTimeSeconds": 0}, "OutOfRange"),
+    ],
+)
+async def test_what_is_wrong_with_it_is_said(tmp_path, changes, code):
+    """A queue that is not there, none at all, no pod sets: 422 with the field."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        manifest = a_workload("w")
+        manifest["spec"] |= changes
+        manifest["spec"] = {k: v for k, v in manifest["spec"].items() if v is not None}
+        reply = await hub.admin.post("/v1/workloads", json=manifest)
+        assert (reply.status_code, reply.json()["code"]) == (422, code)
+
+
+async def test_an_executor_ends_it_by_its_status(tmp_path):
+    """Condition Finished ends it, reason Failed as failed; told again, or otherwise, it stays so."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        uid = await hand_in(hub)
+        await admit(hub, uid)
+        reply = await report(hub, conditions=[finished("Failed", "exit 3")])
+        assert (reply.status_code, reply.json()["state"]) == (200, "Failed")
+        shown = (await hub.admin.get(f"/v1/jobs/{uid}")).json()
+        assert (shown["reason"], shown["message"]) == ("Failed", "exit 3")
+        assert shown["finishedAt"]
+        assert (await report(hub, conditions=[finished()])).json()["state"] == "Failed"
+
+
+async def test_done_is_done(tmp_path):
+    """The end counts in whatever state the hub has it: eviction and end may cross."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        await hand_in(hub)
+        assert (await report(hub, conditions=[finished("ByTest")])).json()["state"] == "Succeeded"
+
+
+async def test_a_report_about_another_run_can_be_refused(tmp_path):
+    """With `epoch`, or metadata.uid, what is said of a run that was taken back ends nothing."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        uid = await hand_in(hub)
+        await admit(hub, uid)
+        reply = await report(hub, "?epoch=0", conditions=[finished()])
+        assert (reply.status_code, reply.json()["code"]) == (409, "PreconditionFailed")
+        content = orjson.dumps({"metadata": {"uid": "x"}, "status": {}})
+        reply = await hub.admin.patch(f"{PATH}/status", content=content, headers=MERGE)
+        assert (reply.status_code, reply.json()["code"]) == (409, "PreconditionFailed")
+        assert (await report(hub, "?epoch=1", conditions=[finished()])).json()["state"] == (
+            "Succeeded"
+        )
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        ({"admission": None}, "ForbiddenField"),
+        ({"conditions": {}}, "InvalidType"),
+        ({"conditions": [{"type": "Finished", "status": True}]}, "UnsupportedValue"),
+        ({"conditions": [finished() | {"reason": 3}]}, "InvalidType"),
+        ({"reclaimablePods": [{"name": "main", "count": -1}]}, "OutOfRange"),
+    ],
+)
+async def test_what_it_may_not_say_is_refused(tmp_path, status, code):
+    """Fields that are the hub's, and what can not be read, with the place named."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        await hand_in(hub)
+        reply = await report(hub, **status)
+        assert (reply.status_code, reply.json()["code"]) == (422, code)
+
+
+async def test_reports_that_arrive_together_stand_for_themselves(tmp_path):
+    """One about a Workload that is not there is a 404 and stops no other."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        await hand_in(hub)
+        content = orjson.dumps({"status": {"conditions": [finished()]}})
+        replies = await asyncio.gather(
+            *(
+                hub.admin.patch(
+                    f"/v1/workloads/team-a/{name}/status", content=content, headers=MERGE
+                )
+                for name in ("gone", "w", "w")
+            )
+        )
+        assert [r.status_code for r in replies] == [404, 200, 200]
+
+
+async def test_it_is_changed_and_deleted(tmp_path):
+    """A merge patch of its spec, active among it; deleted it gives its name back at once."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        uid = await hand_in(hub)
+        content = b'{"spec": {"active": false, "priority": 7}}'
+        reply = await hub.admin.patch(PATH, content=content, headers=MERGE)
+        assert (reply.status_code, reply.json()["spec"]["active"]) == (200, False)
+        shown = (await hub.admin.get(f"/v1/jobs/{uid}")).json()
+        assert (shown["state"], shown["reason"], shown["priority"]) == ("Held", "Deactivated", 7)
+        reply = await hub.admin.patch(PATH, content=b'{"spec": {"active": true}}', headers=MERGE)
+        assert (await hub.admin.get(f"/v1/jobs/{uid}")).json()["state"] == "Pending"
+        assert (await hub.admin.delete(PATH)).status_code == 200
+        assert (await hub.admin.get(PATH)).status_code == 404
+        await hand_in(hub)
+
+
+async def test_the_workload_of_a_job_follows_its_job(tmp_path):
+    """It is neither ended, nor changed, nor deleted by itself."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        await hub.admin.post("/v1/jobs", json=a_job("w", queue="a"))
+        (item,) = (await hub.admin.get("/v1/workloads")).json()["items"]
+        path = f"/v1/workloads/team-a/{item['metadata']['name']}"
+        content = orjson.dumps({"status": {"conditions": [finished()]}})
+        replies = [
+            await hub.admin.patch(f"{path}/status", content=content, headers=MERGE),
+            await hub.admin.patch(path, content=b'{"spec": {"priority": 7}}', headers=MERGE),
+            await hub.admin.delete(path),
+        ]
+        assert [r.json()["code"] for r in replies] == ["ForbiddenField"] * 3
+
+
+async def test_watchers_are_told_how_workloads_stand(tmp_path):
+    """What was touched since a revision, as it is now; filters hold; an old revision is 410."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        before = hub.db.revision
+        uid = await hand_in(hub)
+        await admit(hub, uid)
+        ask = watching.news
+        reached, items, more = await hub.hub.read(ask, before, {"kind": "Workload"}, 200)
+        (item,) = items
+        assert (reached, more) == (hub.db.revision, False)
+        assert (item["uid"], item["state"], item["reason"]) == (uid, "Placed", "Admitted")
+        assert (item["epoch"], item["cluster"]) == (1, "")
+        assert not (await hub.hub.read(ask, before, {"state": "Pending,Held"}, 200))[1]
+        assert not (await hub.hub.read(ask, reached, {}, 200))[1]
+        reply = await hub.viewer.get(f"/v1/workloads:watch?revision={reached + 9}")
+        assert (reply.status_code, reply.json()["code"]) == (410, "Expired")
