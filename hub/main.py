@@ -26,6 +26,7 @@ from hub.api.app import create_app
 from hub.api.measures import observe_turn
 from hub.config import limits_from
 from hub.controllers.expiry import Expiry
+from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import Heartbeats
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
@@ -125,6 +126,7 @@ async def _composed(
                 Lifetimes(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term).run,
                 Expiry(hub, lease.term, observe_turn).run,
+                FlavorReach(hub, lease.term, lambda: scheduling.scheduler.index, observe_turn).run,
                 *_bridge(hub, lease, arguments.hub_kubeconfig),
             ],
         )

@@ -8,7 +8,7 @@ from hub.api.errors import problem
 from hub.api.measures import exposition
 from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of, new_router
 from hub.api.reply import Json
-from hub.services import queries
+from hub.services import queries, queue_measures
 from hub.services.hub import StoreUnavailable
 from hub.services.overview import overview
 
@@ -39,6 +39,9 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Prometheus' text format."""
     hub = hub_of(request)
+    find = getattr(request.app.state, "schedule_index", None)
+    lines = queue_measures.waiting(None if find is None else find())
+    gauges = await hub.read(queue_measures.gauges, lines)
     return Response(
-        exposition(await hub.read(overview, hub.limits)), media_type=CONTENT_TYPE_LATEST
+        exposition(await hub.read(overview, hub.limits), gauges), media_type=CONTENT_TYPE_LATEST
     )

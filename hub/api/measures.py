@@ -1,11 +1,13 @@
 """What `/metrics` tells besides the process's own figures: requests, turns of the loops, the fleet."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from hub.services.queue_measures import Gauge
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REQUESTS: Final = Histogram(
@@ -27,10 +29,11 @@ def observe_turn(loop: str, seconds: float, fault: BaseException | None) -> None
         FAULTS.labels(loop).inc()
 
 
-def exposition(overview: Mapping[str, Any]) -> bytes:
-    """Prometheus' text of all figures; `overview` is the answer of `/v1/overview`."""
+def exposition(overview: Mapping[str, Any], gauges: Sequence[Gauge] = ()) -> bytes:
+    """Prometheus' text of all figures; `overview` is the answer of `/v1/overview`, `gauges` of queues."""
     fleet = CollectorRegistry()
     fleet.register(_Fleet(overview))
+    fleet.register(_Queues(gauges))
     return generate_latest(REGISTRY) + generate_latest(fleet)
 
 
@@ -51,3 +54,17 @@ class _Fleet(Collector):
         revision = GaugeMetricFamily("roadstead_revision", "Newest revision of the change feed")
         revision.add_metric((), self._overview["revision"])
         return (jobs, clusters, revision)
+
+
+class _Queues(Collector):
+    """What `hub.services.queue_measures` found."""
+
+    def __init__(self, gauges: Sequence[Gauge]) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterable[Metric]:
+        for gauge in self._gauges:
+            family = GaugeMetricFamily(gauge.name, gauge.help, labels=gauge.labels)
+            for labels, value in gauge.samples:
+                family.add_metric(labels, value)
+            yield family

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from hub.domain.requeue import back_off
 from hub.domain.workload import CHARGED, State
+from hub.services import queue_counters
 from hub.services.withdraw import withdraw_jobs
 from hub.store import workloads
 from hub.store.unit import Unit
@@ -149,6 +150,7 @@ def _say(unit: Unit, found: Mapping[str, Row], changed: Collection[Row]) -> None
         row, evicted = found[columns["uid"]], columns["evicted"]
         if row["state"] not in _HOLDING:
             continue
+        queue_counters.evicted(row["cluster_queue"], evicted["reason"], evicted.get("cause", ""))
         unit.event(
             uid=row["uid"], kind=row["kind"], namespace=row["namespace"], name=row["name"],
             reason=f"EvictedDueTo{evicted['reason']}{_due(evicted)}",

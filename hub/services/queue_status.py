@@ -2,14 +2,14 @@
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from hub.domain.checks import Check, queue_fault
 from hub.domain.queue_policy import read_policy
 from hub.services import quotas
 from hub.services.check_rules import read_check
 from hub.services.views import stamp
-from hub.store import objects
+from hub.store import objects, settings
 from hub.store.unit import Unit
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -26,6 +26,9 @@ QUEUE_KINDS = frozenset(
     }
 )
 
+# A setting that the leader keeps: flavors whose node labels no member has, name → the labels.
+UNREACHABLE: Final = "unreachable_flavors"
+
 
 def refresh(unit: Unit) -> None:
     """Bring the conditions of all ClusterQueues and LocalQueues up to date; unchanged ones rest."""
@@ -36,10 +39,14 @@ def refresh(unit: Unit) -> None:
     known_checks = {
         row["name"]: read_check(row) for row in objects.list_kind(unit, KUEUE, "AdmissionCheck")
     }
+    nowhere = settings.get(unit, UNREACHABLE) or {}
+    known: dict[str, Row] = {}
     for row in queues:
-        conditions = cluster_queue_conditions(row["spec"] or {}, flavors, cycles, known_checks)
+        conditions = cluster_queue_conditions(
+            row["spec"] or {}, flavors, cycles, known_checks, nowhere
+        )
+        known[row["name"]] = conditions[0]
         _put(changed, row, conditions, unit.now)
-    known = {row["name"] for row in queues}
     for row in objects.list_kind(unit, KUEUE, "LocalQueue"):
         _put(changed, row, local_queue_conditions(row["spec"] or {}, known), unit.now)
     objects.set_statuses(unit, changed)
@@ -50,20 +57,25 @@ def cluster_queue_conditions(
     flavors: Iterable[str],
     cycles: Mapping[str, tuple[str, ...]] | None = None,
     checks: Mapping[str, Check] | None = None,
+    nowhere: Mapping[str, str] | None = None,
 ) -> list[Row]:
-    """Active, and LimitsEnforced=False where the spec has rules that nothing obeys yet.
+    """Active; NodesFound=False where no member has the nodes of a flavor; LimitsEnforced=False where the
+    spec has rules that nothing obeys.
 
     `cycles`: cohort → the cycle of cohorts that it leads into. `checks`: AdmissionChecks by name.
+    `nowhere`: flavors whose node labels no member has, with these labels.
     """
-    known = set(flavors)
-    missing = sorted(
-        {
-            flavor["name"]
-            for group in spec.get("resourceGroups") or ()
-            for flavor in group.get("flavors") or ()
-        }
-        - known
+    used = dict.fromkeys(
+        flavor["name"]
+        for group in spec.get("resourceGroups") or ()
+        for flavor in group.get("flavors") or ()
     )
+    missing = sorted(used.keys() - set(flavors))
+    unfound = [
+        f"ResourceFlavor {name}: no member has nodes with {nowhere[name]}"
+        for name in used
+        if nowhere and name in nowhere
+    ]
     stopped = (spec.get("stopPolicy") or "None") != "None"
     cycle = (cycles or {}).get(spec.get("cohortName") or spec.get("cohort") or "")
     if cycle:
@@ -75,8 +87,10 @@ def cluster_queue_conditions(
     elif stopped:
         active = ("False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")
     else:
-        active = ("True", "Ready", "Can admit new workloads")
+        active = ("True", "Ready", "; ".join(["Can admit new workloads", *unfound]))
     conditions = [_condition("Active", *active)]
+    if unfound:
+        conditions.append(_condition("NodesFound", "False", "NoNodesMatch", "; ".join(unfound)))
     unenforced = not_enforced(spec)
     if unenforced:
         conditions.append(
@@ -95,14 +109,17 @@ def not_enforced(spec: Mapping[str, Any]) -> list[str]:
     return [name for name in ("concurrentAdmissionPolicy",) if spec.get(name)]
 
 
-def local_queue_conditions(spec: Mapping[str, Any], queues: Iterable[str]) -> list[Row]:
-    """Active: whether its ClusterQueue is there."""
+def local_queue_conditions(spec: Mapping[str, Any], queues: Mapping[str, Row]) -> list[Row]:
+    """Active: whether its ClusterQueue is there, and active. `queues`: their conditions Active."""
     name = spec.get("clusterQueue") or ""
-    if name not in set(queues):
+    if name not in queues:
         text = f"ClusterQueue {name} does not exist"
         return [_condition("Active", "False", "ClusterQueueDoesNotExist", text)]
     if (spec.get("stopPolicy") or "None") != "None":
         return [_condition("Active", "False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")]
+    if queues[name]["status"] != "True":
+        text = f"ClusterQueue {name} is not active: {queues[name]['message']}"
+        return [_condition("Active", "False", "ClusterQueueIsInactive", text)]
     return [_condition("Active", "True", "Ready", "Can submit new workloads to localQueue")]
 
 

@@ -22,6 +22,7 @@ from hub.services import (
     drains,
     pool_keys,
     preempt,
+    queue_measures,
     resize,
     schedule,
     schedule_news,
@@ -111,6 +112,7 @@ class Scheduler:
             term = self._term()
             placed = set(await self._hub.write(schedule.commit_plan, prepared, term, gate))
             self.placed_total += len(placed)
+            queue_measures.decided(plan, placed, self.index, now)
             self.index.placed(plan, placed, now)
             stale = {row["uid"] for row in prepared.moves} - placed
             stale |= {row["uid"] for row in prepared.reserves}
@@ -134,6 +136,7 @@ class Scheduler:
             gate, term = self.index.routes.gate(), self._term()
             placed = await self._hub.write(checks_settle.carry_out, settled, gate, term)
             self.placed_total += len(placed)
+            queue_measures.settled(settled, placed, self._hub.clock.now())
             await self.follow({"workloads": settled.uids})
 
     def _decide(self, snapshot: Snapshot, gate: Gate) -> tuple[Plan, Prepared]:
@@ -159,7 +162,9 @@ class Scheduler:
         """Bring what LocalQueues have consumed up to date, when it is time."""
         now = self._hub.clock.now()
         if self.index.consumption.due(now):
-            sample = await asyncio.to_thread(self.index.consumption.sample, self.index.holders, now)
+            sample = await asyncio.to_thread(
+                self.index.consumption.sample, self.index.holders, now
+            )
             await self._hub.write(consumption.store, sample, self._term())
             self.index.consumption.read(sample[0])
 

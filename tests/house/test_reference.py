@@ -11,7 +11,9 @@ from prometheus_client import REGISTRY
 import agent.config
 from agent.telemetry import Meters
 from hub.api import errors, measures
+from hub.domain.cohort import QuotaTree
 from hub.domain.workload import CHARGED, State
+from hub.services import queue_figures, queue_measures
 from shared import labels
 from tests.house import reference, sources
 
@@ -82,7 +84,9 @@ def test_every_state_is_on_the_page_of_states() -> None:
 def test_every_metric_is_on_the_page_of_metrics() -> None:
     """Hub's and agent's metrics are explained, and no others."""
     registered = {family.name for family in REGISTRY.collect()}
-    fleet = measures.exposition({"jobs": {}, "clusters": {}, "revision": 0}).decode()
+    nothing = queue_figures.Counted({}, {}, QuotaTree(()), {})
+    gauges = queue_measures.made_of([], nothing, {})
+    fleet = measures.exposition({"jobs": {}, "clusters": {}, "revision": 0}, gauges).decode()
     registered |= set(re.findall(r"^# TYPE (\S+)", fleet, re.MULTILINE))
     registered |= {family.name for family in Meters().registry.collect()}
     ours = {

@@ -1,0 +1,125 @@
+"""What queues say of themselves: Active with Kueue's reasons, and flavors that no node carries."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.domain.fleet import Cluster, cluster_from_rows
+from hub.domain.quota import Flavor
+from hub.services import flavor_reach
+from hub.services.queue_status import cluster_queue_conditions, local_queue_conditions
+from tests.scheduling.hubs import a_job, a_pool, a_queue
+from tests.status.desk import desk
+
+pytestmark = pytest.mark.anyio
+
+A100 = Flavor("a100", labels=(("gpu-type", "a100"),))
+
+
+def a_cluster(labels: dict[str, str] | None = None, revision: int = 1, **row: Any) -> Cluster:
+    """A member whose only node has these labels, as grouped by keys of `revision`."""
+    report = {"pools_revision": revision, "pools": [a_pool(cpu="8", labels=labels)]}
+    return cluster_from_rows({"name": "north", **row}, report, None, {"gpu-type": 1})
+
+
+def queue(*flavors: str, **spec: Any) -> dict[str, Any]:
+    listed = [{"name": name, "resources": []} for name in flavors]
+    return {"resourceGroups": [{"coveredResources": [], "flavors": listed}], **spec}
+
+
+def test_a_label_that_no_node_has_is_told():
+    """nodeLabels gpu-type=a100 where nodes have gpu-type=h100."""
+    found = flavor_reach.unreachable([A100], [a_cluster({"gpu-type": "h100"})], {"gpu-type": 1})
+    assert found == {"a100": "gpu-type=a100"}
+
+
+def test_one_node_of_the_fleet_is_enough():
+    """A flavor that any member carries is found."""
+    fleet = [a_cluster({"gpu-type": "h100"}), a_cluster({"gpu-type": "a100"})]
+    assert flavor_reach.unreachable([A100], fleet, {"gpu-type": 1}) == {}
+
+
+@pytest.mark.parametrize(
+    ("fleet", "since"),
+    [
+        ([], {"gpu-type": 1}),
+        ([Cluster("silent")], {"gpu-type": 1}),
+        ([a_cluster(revision=1)], {"gpu-type": 2}),
+        ([a_cluster()], {}),
+    ],
+    ids=[
+        "no members",
+        "none has reported",
+        "grouped by older keys",
+        "the key is not asked for yet",
+    ],
+)
+def test_what_is_not_known_is_not_told(fleet: list[Cluster], since: dict[str, int]):
+    """No alarm before members have reported what the flavor is about."""
+    assert flavor_reach.unreachable([A100], fleet, since) == {}
+
+
+def test_a_pool_that_may_grow_carries_a_flavor():
+    """Nodes that an autoscaled pool would add count."""
+    pool = {
+        "name": "gpu", "maxNodes": 3, "labels": {"gpu-type": "a100"}, "allocatable": {"cpu": "8"}
+    }  # fmt: skip
+    assert flavor_reach.unreachable([A100], [a_cluster(pools=[pool])], {"gpu-type": 1}) == {}
+
+
+def test_the_queue_says_which_label_is_missing():
+    """In a condition of its own and in the message of Active, which stays True."""
+    active, found = cluster_queue_conditions(
+        queue("spot", "a100"), ["spot", "a100"], nowhere={"a100": "gpu-type=a100"}
+    )
+    text = "ResourceFlavor a100: no member has nodes with gpu-type=a100"
+    assert (active["status"], active["reason"]) == ("True", "Ready")
+    assert active["message"] == f"Can admit new workloads; {text}"
+    assert (found["type"], found["status"], found["message"]) == ("NodesFound", "False", text)
+
+
+def test_a_queue_that_does_not_use_the_flavor_says_nothing():
+    """It concerns those who would wait for it."""
+    said = cluster_queue_conditions(queue("spot"), ["spot"], nowhere={"a100": "gpu-type=a100"})
+    assert [each["type"] for each in said] == ["Active"]
+
+
+@pytest.mark.parametrize(
+    ("queues", "spec", "reason"),
+    [
+        ({}, {}, "ClusterQueueDoesNotExist"),
+        ({"all": ("True", "")}, {}, "Ready"),
+        ({"all": ("True", "")}, {"stopPolicy": "Hold"}, "Stopped"),
+        ({"all": ("False", "stopPolicy is Hold")}, {}, "ClusterQueueIsInactive"),
+    ],
+)
+def test_a_local_queue_is_active_where_its_cluster_queue_is(
+    queues: dict[str, tuple[str, str]], spec: dict[str, str], reason: str
+):
+    """Kueue's reasons of a LocalQueue's condition Active."""
+    known = {name: {"status": s, "message": m} for name, (s, m) in queues.items()}
+    (said,) = local_queue_conditions({"clusterQueue": "all", **spec}, known)
+    assert said["reason"] == reason
+
+
+async def test_the_typo_is_told_by_queue_and_job(tmp_path: Path):
+    """The queueing article's case: the queue's condition and the job's reason name the label."""
+    text = "no member has nodes with gpu-type=a100"
+    async with desk(tmp_path) as it:
+        await it.hub.apply(*a_queue("gpu", flavor={"nodeLabels": {"gpu-type": "a100"}}))
+        north = a_pool(cpu="8", labels={"gpu-type": "h100"})
+        await it.hub.cluster("north", north, pools_revision=9)
+        (uid,) = await it.hub.apply(a_job("train", queue="gpu"))
+        await it.hub.settle()
+        index = it.hub.scheduler.index
+        found = flavor_reach.unreachable(
+            index.routes.flavors.values(), list(index.members.clusters.values()), index.keys.since
+        )
+        await it.hub.hub.write(flavor_reach.note, found, 1)
+        shown = await it.get("/v1/queues/gpu")
+        assert text in " ".join(c["message"] for c in shown["conditions"])
+        assert text in (await it.get(f"/v1/jobs/{uid}/explain"))["message"]
+        name = (await it.get("/v1/workloads"))["items"][0]["metadata"]["name"]
+        told = (await it.get(f"/v1/workloads/team-a/{name}"))["status"]["conditions"][0]
+        assert told["message"] == f"NoClusterFits: {text}"
