@@ -6,7 +6,7 @@ The records themselves are `hub.services.limits`: nothing below `hub.main` reads
 import datetime as dt
 import types
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hub.services.limits import Limits
@@ -26,16 +26,21 @@ def limits_from(environ: Mapping[str, str]) -> Limits:
 def _read(concern: str, defaults: Any, environ: Mapping[str, str]) -> Any:
     hints = get_type_hints(type(defaults))
     given: dict[str, Any] = {}
-    for each in fields(defaults):
+    for each in _settable(defaults):
         variable = f"ROADSTEAD_{concern}_{each.name}".upper()
         if variable in environ:
             given[each.name] = _value(variable, environ[variable], hints[each.name])
     return type(defaults)(
         **{
             each.name: given.get(each.name, getattr(defaults, each.name))
-            for each in fields(defaults)
+            for each in _settable(defaults)
         }
     )
+
+
+def _settable(record: Any) -> list[Field[Any]]:
+    """What is set by itself, not taken from another record."""
+    return [each for each in fields(record) if each.init]
 
 
 def _value(variable: str, text: str, hint: type | types.GenericAlias) -> Any:

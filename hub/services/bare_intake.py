@@ -13,7 +13,7 @@ from hub.domain.workload import QUEUED, TERMINAL, State
 from hub.services.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
 from hub.services.drafts import Draft, draft
 from hub.services.evict import evict
-from hub.services.intake import resolve_queues, shape_columns, submit_jobs
+from hub.services.intake import refuse_queue, resolve_queues, shape_columns, submit_jobs
 from hub.services.limits import Intake
 from hub.services.provided import local_queues
 from hub.store import manifests, objects, workloads
@@ -80,6 +80,8 @@ def revise_bare(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
         return False
     _refuse_immutable(orjson.loads(old_bytes), given, row)
     queue = resolve_queues(unit, [given], intake)[given.uid]
+    if refusal := refuse_queue(given, queue, strict=False):
+        raise refusal
     changed: Row = {
         "uid": row["uid"],
         "generation": generation + 1,

@@ -16,6 +16,7 @@ from hub.services.provided import (
     ensure_namespaces,
     local_queues,
 )
+from hub.services.suspension import NOT_SUSPENDABLE, misplaced
 from hub.store import manifests, objects, workloads
 from hub.store.unit import Unit
 from shared import labels as keys
@@ -118,7 +119,19 @@ def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[
         namespace: local_queues(unit, namespace)
         for namespace in {given.parsed.namespace for given in drafts}
     }
-    return {given.uid: _queue(given, present[given.parsed.namespace]) for given in drafts}
+    found = {given.uid: _queue(given, present[given.parsed.namespace]) for given in drafts}
+    for given in drafts:
+        if wrong := misplaced(unit, given, intake):
+            found[given.uid] = Queue(given.queue, NOT_SUSPENDABLE, wrong)
+    return found
+
+
+def refuse_queue(given: Draft, queue: Queue, *, strict: bool) -> Rejected | None:
+    """Why a draft is not taken into its queue, rather than left waiting with that reason."""
+    if not queue.reason or not (strict or queue.reason == NOT_SUSPENDABLE):
+        return None
+    field = "spec.queueName" if given.is_bare else f"metadata.labels[{keys.QUEUE_NAME}]"
+    return Rejected(queue.reason, queue.message, field)
 
 
 def resolve_priorities(unit: Unit, drafts: Sequence[Draft]) -> dict[str, int]:
@@ -182,9 +195,8 @@ def _judge(
     if holder is not None:
         return occupied(given, holder)
     queue = queues[given.uid]
-    if strict and queue.reason:
-        field = "spec.queueName" if given.is_bare else f"metadata.labels[{keys.QUEUE_NAME}]"
-        return Rejected(queue.reason, queue.message, field)
+    if refusal := refuse_queue(given, queue, strict=strict):
+        return refusal
     named = priority_class(given)
     if strict and named and named not in priorities:
         return Rejected(

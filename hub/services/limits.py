@@ -18,6 +18,9 @@ class Intake:
     """A Job without queue in a namespace without LocalQueue `default`: provide one, or refuse it."""
     missing_namespace_selector: Literal["Everything", "Nothing"] = "Everything"
     """Namespaces that a ClusterQueue without namespaceSelector admits (Kueue's is Nothing)."""
+    unsuspendable_labels: str = "notebook-name"
+    """Labels (key or key=value, by comma), also of pod templates, of what can not be suspended."""
+    protected_queues: str = field(default="", init=False)  # as in Queueing
     idempotency_kept: dt.timedelta = dt.timedelta(hours=24)
     """How long a reply can be replayed under its Idempotency-Key."""
 
@@ -146,3 +149,8 @@ class Limits:
     bridge: Bridge = field(default_factory=Bridge)
     retention: Retention = field(default_factory=Retention)
     api: Api = field(default_factory=Api)
+
+    def __post_init__(self) -> None:
+        """Intake must know which queues never preempt."""
+        declared = self.queueing.non_preemptible_queues
+        object.__setattr__(self.intake, "protected_queues", declared)

@@ -10,7 +10,13 @@ import orjson
 
 from hub.domain.workload import CHARGED, QUEUED, TERMINAL, State
 from hub.services.drafts import Draft
-from hub.services.intake import priority_class, resolve_priorities, resolve_queues, shape_columns
+from hub.services.intake import (
+    priority_class,
+    refuse_queue,
+    resolve_priorities,
+    resolve_queues,
+    shape_columns,
+)
 from hub.services.limits import Intake
 from hub.services.resize import follow_size
 from hub.store import manifests, workloads, works
@@ -47,6 +53,8 @@ def revise_job(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     old = orjson.loads(old_bytes)
     _refuse_immutable(old, given, row)
     queue = resolve_queues(unit, [given], intake)[given.uid]
+    if refusal := refuse_queue(given, queue, strict=False):
+        raise refusal
     changed: Row = {
         "uid": row["uid"],
         "generation": generation + 1,

@@ -69,6 +69,8 @@ def _settings() -> Iterator[tuple[str, str, str]]:
     for concern in dataclasses.fields(limits):
         record = getattr(limits, concern.name)
         for each in dataclasses.fields(record):
+            if not each.init:
+                continue
             kind = type(record).__name__
             meaning = meanings.get((kind, each.name)) or (
                 f"{_first_line(type(record).__doc__).rstrip('.')}: {each.name.replace('_', ' ')}"
