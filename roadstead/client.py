@@ -163,6 +163,18 @@ class Client:
         """One ClusterQueue, or a LocalQueue as `namespace/name`."""
         return self._object("GET", f"/v1/queues/{_path(name)}")
 
+    def pending(self, name: str, *, offset: int = 0, limit: int = 1000) -> list[Json]:
+        """Who waits in a ClusterQueue, or in a LocalQueue as `namespace/name`, in order.
+
+        Items as Kueue's visibility API has them, with positions from 0.
+        """
+        namespace, slash, short = name.rpartition("/")
+        queue = f"clusterqueues/{_part(name)}"
+        if slash:
+            queue = f"namespaces/{_part(namespace)}/localqueues/{_part(short)}"
+        path = f"/apis/visibility.kueue.x-k8s.io/v1beta2/{queue}/pendingworkloads"
+        return self._items("GET", path, query={"offset": offset, "limit": limit})
+
     def clusters(self) -> list[Json]:
         """Every member cluster with its capacity and heartbeat."""
         return self._items("GET", "/v1/clusters")
@@ -172,10 +184,18 @@ class Client:
         return self._object("GET", f"/v1/clusters/{_part(name)}")
 
     def add_cluster(
-        self, name: str, labels: dict[str, str] | None = None, taints: list[Json] | None = None
+        self,
+        name: str,
+        labels: dict[str, str] | None = None,
+        taints: list[Json] | None = None,
+        pools: list[Json] | None = None,
     ) -> Json:
-        """Declare a member; the answer holds its one-time join token."""
-        body, _ = _body({"name": name, "labels": labels or {}, "taints": taints or []})
+        """Declare a member; the answer holds its one-time join token.
+
+        `pools` are those that an autoscaler may add nodes to, as `spec.pools` of a MemberCluster.
+        """
+        given = {"name": name, "labels": labels or {}, "taints": taints or []}
+        body, _ = _body(given | ({"pools": pools} if pools else {}))
         return self._object("POST", "/v1/clusters", body=body)
 
     def join_token(self, name: str) -> Json:

@@ -6,6 +6,7 @@ import click
 
 from roadstead.cli.output import (
     Column,
+    age,
     answer_option,
     client,
     output_option,
@@ -46,12 +47,27 @@ COLUMNS = [
 ]
 
 
+def _whose(item: Json) -> str:
+    """The job of a Workload, or the Workload that has none."""
+    metadata = item["metadata"]
+    owners = metadata.get("ownerReferences") or [metadata]
+    return f"{metadata['namespace']}/{owners[0]['name']}"
+
+
+_PENDING = [
+    Column("POSITION", lambda w: w["positionInClusterQueue"] + 1),
+    Column("JOB", _whose, shrinks=True),
+    Column("PRIORITY", lambda w: w["priority"]),
+    Column("LOCALQUEUE", lambda w: w["localQueueName"], shrinks=True),
+    Column("IN LOCALQUEUE", lambda w: w["positionInLocalQueue"] + 1, wide=True),
+    Column("WORKLOAD", lambda w: w["metadata"]["name"], wide=True, shrinks=True),
+    Column("AGE", lambda w: age(w["metadata"]["creationTimestamp"])),
+]
+
+
 @click.group()
 def queues() -> None:
-    """Queues: quota, usage, how many wait.
-
-    The jobs that wait in one: roadstead jobs ls --state Pending --queue NAME.
-    """
+    """Queues: quota, usage, who waits."""
 
 
 @queues.command("ls")
@@ -67,6 +83,30 @@ def list_queues(ctx: click.Context, output: str, watch: bool) -> None:
             output,
             watch=watch,
             empty="No queues. Apply a ClusterQueue, or submit a job without one.",
+        )
+
+
+@queues.command("pending")
+@click.argument("name")
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out so many.")
+@click.option("--limit", type=click.IntRange(1, 4000), default=100, show_default=True)
+@output_option
+@watch_option
+@click.pass_context
+def pending(
+    ctx: click.Context, name: str, offset: int, limit: int, output: str, watch: bool
+) -> None:
+    """List who waits in a queue, in order.
+
+    NAME is that of a ClusterQueue, or namespace/name of a LocalQueue.
+    """
+    with client(ctx) as hub:
+        show_list(
+            lambda: hub.pending(name, offset=offset, limit=limit),
+            _PENDING,
+            output,
+            watch=watch,
+            empty=f"Nobody waits in {name}.",
         )
 
 
@@ -87,6 +127,7 @@ _QUOTA = [
     Column("RESOURCE", lambda q: q["resource"]),
     Column("FLAVOR", lambda q: q["flavor"], shrinks=True),
     Column("USED", lambda q: q["used"]),
+    Column("BORROWED", lambda q: q["borrowed"]),
     Column("NOMINAL", lambda q: q["nominal"]),
 ]
 _ENTRANCES = [
@@ -111,6 +152,11 @@ def _as_text(queue: Json) -> str:
         f"  pending   {queue['pending']}",
         f"  admitted  {queue['admitted']}",
     ]
+    waiting = queue.get("reserving", 0) - queue["admitted"]
+    if waiting > 0:
+        lines.append(f"  reserved  {waiting} more, whose admission checks are open")
+    if queue.get("weightedShare"):
+        lines.append(f"  share     {queue['weightedShare']} thousandths beyond its own quota")
     for c in queue["conditions"]:
         told = f"{c['type']}={c['status']}  {c.get('reason', '')}: {c.get('message', '')}"
         lines += wrapped(told.rstrip(": "), "  ")
