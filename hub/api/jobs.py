@@ -1,6 +1,5 @@
 """`/v1/jobs`: submit one, list, look at, hold, release, cancel, delete."""
 
-import contextlib
 import hashlib
 from collections.abc import Callable
 from typing import Any
@@ -19,9 +18,8 @@ from hub.api.reply import (
 )
 from hub.domain.selectors import parse_selector
 from hub.domain.workload import State
-from hub.services import cancel, holding, queries
+from hub.services import cancel, holding, outlook, queries
 from hub.services.drafts import draft
-from hub.services.explain import explain_job
 from hub.services.hub import Hub
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.submissions import Reply, Submission, submit
@@ -32,7 +30,6 @@ from shared.manifests import read_document
 router = new_router()
 _FILTERS = ("namespace", "queue", "state", "cluster", "name")
 _PRECONDITIONS = {"preconditions": dict}
-_LOOKS = 3
 FindIndex = Callable[[], ScheduleIndex | None]
 
 
@@ -113,15 +110,12 @@ async def job_events(request: Request, uid: str) -> Response:
 @router.get("/v1/jobs/{uid}/explain")
 @allow(ADMINISTRATOR, VIEWER)
 async def explain(request: Request, uid: str) -> Response:
-    """Where a job is and why: position, the rule that holds it in numbers, verdict per cluster."""
-    hub = hub_of(request)
+    """Where a job is and why: position, the rule that holds it in numbers, verdict per cluster.
+
+    While it waits also what would let it in, and when it is expected to start.
+    """
     find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-    for _ in range(_LOOKS):
-        # The index moves on in the loop while a reader's thread looks at it: if the line changed
-        # under its eyes, it looks again.
-        with contextlib.suppress(RuntimeError, IndexError):
-            return Json(await hub.read(explain_job, uid, find_index()))
-    return Json(await hub.read(explain_job, uid, None))
+    return Json(await outlook.explain(hub_of(request), uid, find_index))
 
 
 @router.post("/v1/jobs/{uid}/cancel")

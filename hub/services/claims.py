@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from hub.domain.snapshot import Nomination
+from hub.domain.standing import Holder
 from hub.services.charges import Charges
 from hub.store.schedule import Standing
 
@@ -63,12 +64,22 @@ class Claims:
         """It waits no longer; True if room was kept for it."""
         return self._claims.pop(uid, None) is not None
 
+    def present(self) -> dict[str, Nomination]:
+        """All claims by uid, as they are."""
+        return {
+            uid: replace(claim.nomination, leaving=self._leaving(claim))
+            for uid, claim in self._claims.items()
+        }
+
+    def _leaving(self, claim: _Claim) -> tuple[Holder, ...]:
+        there = (self._charges.holder(victim) for victim in sorted(claim.victims))
+        return tuple(holder for holder in there if holder is not None and holder.evicted)
+
     def standing(self, now: dt.datetime) -> dict[str, Nomination]:
         """Claims that stand, by uid; those whose time is up are forgotten."""
         found = {}
         for uid, claim in list(self._claims.items()):
-            there = (self._charges.holder(victim) for victim in sorted(claim.victims))
-            leaving = tuple(holder for holder in there if holder is not None and holder.evicted)
+            leaving = self._leaving(claim)
             if leaving:
                 claim.seen = now
             elif now - claim.seen > KEPT_AFTER:

@@ -33,6 +33,7 @@ class Hub:
         self.clock = clock
         self.limits = limits or Limits()
         self.page_key = page_key  # signs continue tokens
+        self.studying = asyncio.Semaphore(1)  # what-ifs cost CPU: one job at a time
         self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
         self.authenticator = Authenticator(db, clock, self.limits.api.token_cache_s)
 

@@ -1,0 +1,174 @@
+"""What would let a waiting workload in, where it is not that somebody else goes: more quota, a fleet
+that has more or keeps less from it, fewer pods. Each tried on a `Bench`, as `whatif` says.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from hub.domain import partial
+from hub.domain.bench import Bench, Change
+from hub.domain.demand import Constraints
+from hub.domain.fleet import Cluster, Pool
+from hub.domain.fungibility import Mode
+from hub.domain.layout import PODS, NodeAsk
+from hub.domain.nomination import Nominee
+from hub.domain.quota import FlavorResource, Quota
+from hub.domain.remedy import Kind, Remedy
+from shared.resources import PodSet
+
+_ROUNDS: Final = 6  # of raising quota until nothing of it is short
+_CORDONED: Final = 3  # cordoned clusters looked at
+_NEW_NODE: Final = "new"
+
+
+def quota(bench: Bench, found: Nominee) -> Iterator[Remedy]:
+    """How much more nominal quota its ClusterQueue would need."""
+
+    def raised(quota: Quota, more: int) -> Quota:
+        return replace(quota, nominal=quota.nominal + more)
+
+    yield from _more(bench, found, Kind.QUOTA, raised)
+
+
+def borrowing(bench: Bench, found: Nominee) -> Iterator[Remedy]:
+    """How much higher its borrowing limit would have to be."""
+
+    def raised(quota: Quota, more: int) -> Quota:
+        limit = quota.borrowing_limit
+        return quota if limit is None else replace(quota, borrowing_limit=limit + more)
+
+    short = {s.of for s in found.search.shortages}
+    quotas = bench.queue.quotas
+    if any(of in quotas and quotas[of].borrowing_limit is not None for of in short):
+        yield from _more(bench, found, Kind.BORROWING_LIMIT, raised)
+
+
+def _more(
+    bench: Bench, found: Nominee, kind: Kind, raised: Callable[[Quota, int], Quota]
+) -> Iterator[Remedy]:
+    """Raise what is short by what is missing until it fits, or only clusters are missing."""
+    added: dict[FlavorResource, int] = {}
+    queue = bench.queue
+    search = found.search
+    for _ in range(_ROUNDS):
+        short = [s for s in search.shortages if s.of in queue.quotas and s.missing > 0]
+        if not short or not bench.may_ask:
+            return
+        quotas = dict(queue.quotas)
+        for shortage in short:
+            quotas[shortage.of] = raised(quotas[shortage.of], shortage.missing)
+            added[shortage.of] = added.get(shortage.of, 0) + shortage.missing
+        if quotas == queue.quotas:
+            return
+        queue = replace(queue, quotas=quotas)
+        search = bench.ask(Change(queue=queue)).search
+        if search.mode is Mode.FIT or (search.mode is Mode.NO_FIT and search.asks is not None):
+            rest = "" if search.mode is Mode.FIT else search.message
+            yield Remedy(kind, tuple(sorted(added.items())), rest=rest)
+            return
+
+
+# --- the fleet is another -------------------------------------------------------------------------
+
+
+def fleet(bench: Bench, found: Nominee) -> Iterator[Remedy]:
+    """Nodes, cordons and constraints, where only clusters are missing."""
+    if found.search.asks is None or not bench.snapshot.clusters:
+        return
+    yield from _cordons(bench)
+    yield from _unconstrained(bench)
+    yield from _nodes(bench, found.search.asks)
+
+
+def _cordons(bench: Bench) -> Iterator[Remedy]:
+    cordoned = [c for _, c in sorted(bench.snapshot.clusters.items()) if c.cordoned]
+    for cluster in cordoned[:_CORDONED]:
+        if bench.may_ask and bench.fits(
+            Change(clusters={cluster.name: replace(cluster, cordoned=False)})
+        ):
+            yield Remedy(Kind.UNCORDON, cluster=cluster.name)
+
+
+def _unconstrained(bench: Bench) -> Iterator[Remedy]:
+    demand = bench.who.demand
+    assert demand is not None
+    given = demand.constraints
+    others: list[tuple[Kind, Constraints]] = []
+    if given.clusters is not None or given.selector is not None:
+        others.append((Kind.CONSTRAINTS, replace(given, clusters=None, selector=None)))
+    if given.set_aside:
+        others.append((Kind.SET_ASIDE, replace(given, set_aside=())))
+    for kind, constraints in others:
+        if bench.may_ask and bench.fits(Change(constraints=constraints)):
+            yield Remedy(kind, cluster=given.set_aside[0][0] if kind is Kind.SET_ASIDE else "")
+
+
+def _nodes(bench: Bench, asks: Sequence[NodeAsk]) -> Iterator[Remedy]:
+    """How many nodes, each with what one pod asks free, the nearest cluster would need."""
+    nearest = bench.none.nearest if bench.none else None
+    if nearest is None:
+        return
+    pairs = zip(bench.who.pod_sets, asks, strict=True)
+    pod_set, ask = next((p, a) for p, a in pairs if p.name == nearest.pod_set)
+    cluster = bench.snapshot.clusters[nearest.cluster]
+    labels = _labels_for(cluster, ask)
+    number = bench.least(
+        pod_set.count,
+        lambda n: bench.fits(
+            Change(clusters={cluster.name: _with_nodes(cluster, pod_set, labels, n)})
+        ),
+    )
+    if number is not None:
+        pod = tuple(sorted((r, a) for r, a in pod_set.requests.items() if a))
+        shown = tuple(sorted(ask.labels))
+        yield Remedy(
+            Kind.NODES,
+            number=number,
+            cluster=cluster.name,
+            labels=shown,
+            pod=pod,
+        )
+
+
+def _labels_for(cluster: Cluster, ask: NodeAsk) -> dict[str, str]:
+    """Labels of nodes that such pods may use: of a pool that has them, else what they select."""
+    for pool in cluster.pools:
+        if ask.admits(pool):
+            return dict(pool.labels)
+    return dict(ask.labels)
+
+
+def _with_nodes(
+    cluster: Cluster, pod_set: PodSet, labels: Mapping[str, str], number: int
+) -> Cluster:
+    amounts = {r: a for r, a in pod_set.requests.items() if a} | {PODS: 1}
+    resources = tuple(sorted(amounts))
+    free = np.array([[amounts[r] for r in resources]] * number, dtype=np.int64)
+    names = tuple(f"{_NEW_NODE}-{n}" for n in range(number))
+    pool = Pool(labels, (), resources, names, free.copy(), free)
+    more = {r: cluster.free.get(r, 0) + a * number for r, a in amounts.items()}
+    return replace(cluster, pools=(*cluster.pools, pool), free={**cluster.free, **more})
+
+
+# --- it asks for less -----------------------------------------------------------------------------
+
+
+def fewer_pods(bench: Bench) -> Iterator[Remedy]:
+    """The most pods of a single pod set that would be admitted at once."""
+    pod_sets = bench.who.pod_sets
+    if len(pod_sets) != 1 or pod_sets[0].count < 2:
+        return
+    (whole,) = pod_sets
+
+    def admissible(counts: tuple[int, ...]) -> int | None:
+        if not bench.may_ask:
+            return None
+        fewer = replace(whole, count=counts[0], min_count=None)
+        return counts[0] if bench.fits(Change(pod_sets=(fewer,))) else None
+
+    number = partial.largest((replace(whole, min_count=1),), admissible)
+    if number is not None and number < whole.count:
+        yield Remedy(Kind.FEWER_PODS, number=number)
