@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from roadstead.cli import ports
-from roadstead.cli.members import Member
+from roadstead.cli.members import Member, growing_pools
 from roadstead.cli.supervisor import Child, Supervisor
 from roadstead.client import Client
 from roadstead.errors import NotFound, RoadsteadError
@@ -173,7 +173,10 @@ class Fleet:
                     answer = hub.join_token(member.name)
                 except NotFound:
                     answer = hub.add_cluster(
-                        member.name, dict(member.labels), [dict(t) for t in member.taints]
+                        member.name,
+                        dict(member.labels),
+                        [dict(t) for t in member.taints],
+                        growing_pools(member),
                     )
                 _write_private(self._join_token(member.name), answer["joinToken"])
 

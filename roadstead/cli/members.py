@@ -1,7 +1,8 @@
 """The members of a local fleet: read from a file, or as many as asked for.
 
-A members file: `members: [{name, labels, taints, queueManager, pools: [{name, count, labels, taints,
-allocatable}]}]`.
+A members file: `members: [{name, labels, taints, queueManager, pools: [{name, count, maxNodes,
+addSeconds, labels, taints, allocatable}]}]`. A pool with `maxNodes` grows when pods wait for nodes, which
+take `addSeconds` to come.
 """
 
 import re
@@ -19,7 +20,7 @@ _NODE_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MOST_NODES = 10_000
 T = TypeVar("T")
 Json = dict[str, Any]
-_POOL_KEYS = {"name", "count", "labels", "taints", "allocatable"}
+_POOL_KEYS = {"name", "count", "maxNodes", "addSeconds", "labels", "taints", "allocatable"}
 
 # Three unlike clusters; `--members N` goes round them.
 _TEMPLATES: tuple[tuple[str, dict[str, str], list[dict[str, Any]]], ...] = (
@@ -85,6 +86,23 @@ def read_members(given: str) -> tuple[Member, ...]:
         raise click.UsageError(f"{given}: {wrong}") from None
 
 
+def growing_pools(member: Member) -> list[Json]:
+    """The pools of a member that may grow, as its MemberCluster declares them."""
+    from shared.labels import NODE_POOL
+
+    return [
+        {
+            "name": pool["name"],
+            "maxNodes": pool["maxNodes"],
+            "labels": {**(pool.get("labels") or {}), NODE_POOL: pool["name"]},
+            "taints": [dict(t) for t in pool.get("taints") or ()],
+            "allocatable": dict(pool["allocatable"]),
+        }
+        for pool in member.pools
+        if pool.get("maxNodes")
+    ]
+
+
 def default_members(count: int) -> tuple[Member, ...]:
     """`count` members; the first three are a CPU, a memory and a GPU cluster."""
     if not 1 <= count <= 1000:
@@ -139,9 +157,14 @@ def _check_pool(where: str, pool: object) -> None:
     _name(given, where)
     _labels(given, where)
     _taints(given, where, _NODE_EFFECTS)
-    count = given.get("count", 1)
-    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_NODES:
-        raise _Wrong(f"{where}.count", f"expected a number from 0 to {_MOST_NODES}, not {count!r}")
+    for key in ("count", "maxNodes"):
+        count = given.get(key, 1)
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_NODES:
+            rule = f"expected a number from 0 to {_MOST_NODES}"
+            raise _Wrong(f"{where}.{key}", f"{rule}, not {count!r}")
+    wait_s = given.get("addSeconds", 0)
+    if not isinstance(wait_s, int | float) or isinstance(wait_s, bool) or wait_s < 0:
+        raise _Wrong(f"{where}.addSeconds", f"expected seconds, 0 or more, not {wait_s!r}")
     rule = "resources such as {cpu: '32', memory: 64Gi}"
     resources = _typed(given.get("allocatable"), dict, f"{where}.allocatable", rule)
     for name, amount in resources.items():

@@ -14,6 +14,7 @@ import structlog
 
 from shared.clock import Clock
 from shared.kubesim.agenda import Agenda, WorkList
+from shared.kubesim.autoscaler import Autoscaler
 from shared.kubesim.binder import Binder
 from shared.kubesim.jobs import JOBS, Jobs
 from shared.kubesim.kueue_like import CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, QueueManager
@@ -107,6 +108,7 @@ class Behaviours:
             self._sees["nodes"].append(binder.see_node)
             self._sees["pods"].append(binder.see_pod)
             self._passes.append(binder)
+            self._passes.append(Autoscaler(clock, agenda, binder, self.nodes, options.pools))
 
     # --- life --------------------------------------------------------------------------------------
 

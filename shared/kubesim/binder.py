@@ -75,7 +75,7 @@ class Binder:
         if event.type == "DELETED":
             self._rooms.drop(node["metadata"]["name"])
             return
-        if self._rooms.put(_room(node)):
+        if self._rooms.put(node_room(node)):
             self._look_again()
 
     def see_pod(self, event: Event) -> None:
@@ -122,6 +122,14 @@ class Binder:
         for shape in list(self._set_aside):
             self._explain(shape, now)
         self._forget_empty_lines()
+
+    def stuck(self) -> dict[PodSet, int]:
+        """Shapes that fit on no node, with how many pods of each wait."""
+        waiting: dict[PodSet, int] = {}
+        for shape in self._waiting.values() if self._set_aside else ():
+            if shape in self._set_aside:
+                waiting[shape] = waiting.get(shape, 0) + 1
+        return waiting
 
     # --- inside ------------------------------------------------------------------------------------
 
@@ -239,7 +247,8 @@ def _shape_or_nothing(spec: Object) -> PodSet | None:
         return None
 
 
-def _room(node: Object) -> Room:
+def node_room(node: Object) -> Room:
+    """What a node has, empty."""
     status, spec = node.get("status") or {}, node.get("spec") or {}
     allocatable: dict[str, int] = {}
     for name, text in (status.get("allocatable") or {}).items():

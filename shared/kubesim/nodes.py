@@ -1,6 +1,7 @@
 """The nodes of a simulated cluster: made from pools, added, removed, cordoned, lost and found again.
 
-A pool is `{name, count, labels, taints, allocatable}`; its nodes are `<pool>-<i>`. Starting again on
+A pool is `{name, count, labels, taints, allocatable}`; its nodes are `<pool>-<i>`. With `maxNodes` it may
+grow (see `autoscaler`): nodes beyond `count` come when they are needed, and are kept. Starting again on
 kept objects is idempotent: a changed pool changes its nodes, a smaller one loses some; nodes that were
 added by hand are left alone, and so are labels that were set by hand while the pool stayed the same.
 """
@@ -17,6 +18,7 @@ from shared.kubesim import errors, metadata
 from shared.kubesim.agenda import Agenda, WorkList
 from shared.kubesim.objects import Event, ObjectStore
 from shared.kubesim.strategies import Object
+from shared.labels import NODE_POOL, NODE_POOL_MAX
 
 POOL = "sim.roadstead.dev/pool"
 _POOL_HASH = "sim.roadstead.dev/pool-hash"
@@ -53,11 +55,12 @@ class Nodes:
         """Bring the nodes of the pools to what the pools say now."""
         wanted: set[str] = set()
         for pool in self._pools:
-            digest = hashlib.blake2s(
-                json.dumps(pool, sort_keys=True, default=str).encode(), digest_size=8
-            ).hexdigest()
-            for number in range(int(pool.get("count", 1))):
+            digest = _digest(pool)
+            count = int(pool.get("count", 1))
+            for number in range(max(count, int(pool.get("maxNodes") or 0))):
                 name = f"{pool['name']}-{number}"
+                if number >= count and self._store.get(_NODE, "", name) is None:
+                    continue  # an autoscaler may add it
                 wanted.add(name)
                 self._ensure(name, pool, digest)
         for node in self._store.list(_NODE):
@@ -128,6 +131,35 @@ class Nodes:
         node["status"] = self._status(name, resources)
         made = self._store.create(_NODE, node)
         return self._write_status(made, resources) if "status" not in made else made
+
+    def count_of(self, pool: str) -> int:
+        """How many nodes of a pool there are."""
+        return sum(
+            (node["metadata"].get("annotations") or {}).get(POOL) == pool
+            for node in self._store.list(_NODE)
+        )
+
+    def template(self, pool: Mapping[str, Any]) -> Object:
+        """What a new node of a pool would be."""
+        name = f"{pool['name']}-new"
+        return {
+            "metadata": {"name": name, "labels": self._labels(name, _pool_labels(pool))},
+            "spec": {"taints": list(pool.get("taints") or ())},
+            "status": self._status(name, _resources(pool.get("allocatable") or {})),
+        }
+
+    def grow(self, pool: Mapping[str, Any]) -> Object:
+        """Add the next node of a pool."""
+        number = 0
+        while self._store.get(_NODE, "", f"{pool['name']}-{number}") is not None:
+            number += 1
+        return self.add(
+            f"{pool['name']}-{number}",
+            allocatable=pool.get("allocatable"),
+            labels=_pool_labels(pool),
+            taints=pool.get("taints") or (),
+            annotations={POOL: str(pool["name"]), _POOL_HASH: _digest(pool)},
+        )
 
     def remove(self, name: str) -> None:
         """Remove a node with all that runs there. Raises ApiError NotFound."""
@@ -206,7 +238,7 @@ class Nodes:
     def _ensure(self, name: str, pool: Mapping[str, Any], digest: str) -> None:
         annotations = {POOL: str(pool["name"]), _POOL_HASH: digest}
         resources = _resources(pool.get("allocatable") or {})
-        labels = self._labels(name, pool.get("labels") or {})
+        labels = self._labels(name, _pool_labels(pool))
         node = self._store.get(_NODE, "", name)
         if node is None:
             self.add(
@@ -285,6 +317,19 @@ class Nodes:
             }
             for kind, value, reason, message in rows
         ]
+
+
+def _digest(pool: Mapping[str, Any]) -> str:
+    text = json.dumps(pool, sort_keys=True, default=str)
+    return hashlib.blake2s(text.encode(), digest_size=8).hexdigest()
+
+
+def _pool_labels(pool: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of a pool's nodes; those of one that may grow say so."""
+    labels = dict(pool.get("labels") or {})
+    if pool.get("maxNodes"):
+        labels |= {NODE_POOL: str(pool["name"]), NODE_POOL_MAX: str(pool["maxNodes"])}
+    return labels
 
 
 def _resources(given: Mapping[str, Any]) -> dict[str, str]:

@@ -55,6 +55,23 @@ def test_a_job_runs_once_the_nodes_came_that_it_was_placed_for(tmp_path):
         assert pool["mayAdd"] == 1
 
 
+def test_a_pool_scaled_to_nothing_grows_for_a_gang(tmp_path):
+    """No node is there at all: the gang is placed, the simulated autoscaler adds two, the gang runs."""
+    pool = {**a_pool(0, name="burst", cpu="8"), "maxNodes": 3, "addSeconds": 1}
+    members = [
+        {"name": "fixed", "pools": [a_pool(1, cpu="2")]},
+        {"name": "grows", "pools": [pool]},
+    ]
+    with running_fleet(tmp_path, members) as fleet, fleet.client() as hub:
+        until(lambda: hub.cluster("grows")["growingPools"], 30, "the pool counts")
+        gang = a_job("gang", run_s=1, indexes=4, cpu="4")
+        job = hub.submit(gang)
+        assert hub.wait(job["uid"], timeout_s=60)["state"] == "Succeeded"
+        assert hub.job(job["uid"])["cluster"] == "grows"
+        nodes = hub.cluster("grows")["pools"]
+        assert sum(pool["nodes"] for pool in nodes) == 2
+
+
 def _on_a_cluster(hub, uid: str):
     job = hub.job(uid)
     return job if job["cluster"] else None
