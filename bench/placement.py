@@ -1,7 +1,9 @@
 """How fast the pure scheduling cycle places: a burst of equal jobs, and jobs of many shapes.
 
-    python bench/placement.py [--clusters 1000] [--nodes 1] [--jobs 20000] [--shapes 200] [--json]
+    python bench/placement.py [--clusters 1000] [--nodes 1] [--jobs 20000] [--shapes 200]
+                              [--growing 0] [--json]
 
+`--growing N`: every cluster has a pool that may add N nodes, which nobody needs while there is room.
 No store, no network: `hub.domain.cycle.schedule` on one snapshot. The last line is one JSON object.
 """
 
@@ -18,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from hub.domain.cycle import schedule
 from hub.domain.demand import Demand, queue_profile
 from hub.domain.flavors import Market
-from hub.domain.fleet import Cluster, pool
+from hub.domain.fleet import Cluster, GrowingPool, pool
 from hub.domain.ledger import Ledger
 from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, Quota, ResourceGroup
@@ -30,7 +32,7 @@ NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 GI = 1 << 30
 
 
-def a_fleet(clusters: int, nodes: int) -> dict[str, Cluster]:
+def a_fleet(clusters: int, nodes: int, growing: int = 0) -> dict[str, Cluster]:
     """Clusters of unlike size: 64 to 320 cores and four times as many GiB over their nodes."""
     fleet = {}
     for number in range(clusters):
@@ -43,10 +45,12 @@ def a_fleet(clusters: int, nodes: int) -> dict[str, Cluster]:
             {f"n{i}": (amounts, amounts) for i in range(nodes)},
         )
         name = f"cluster-{number:05}"
+        shape = dict(zip(reported.resources, amounts, strict=True))
         free = {"cpu": cores, "memory": memory, "pods": 250 * nodes}
         fleet[name] = Cluster(
-            name, heartbeat_at=NOW, pools=(reported,), free=free, allocatable=free
-        )
+            name, heartbeat_at=NOW, pools=(reported,), free=free, allocatable=free,
+            growing=(GrowingPool("burst", {}, (), shape, growing),) if growing else (),
+        )  # fmt: skip
     return fleet
 
 
@@ -89,9 +93,10 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=20_000)
     parser.add_argument("--shapes", type=int, default=200)
+    parser.add_argument("--growing", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="only the last line")
     options = parser.parse_args()
-    fleet = a_fleet(options.clusters, options.nodes)
+    fleet = a_fleet(options.clusters, options.nodes, options.growing)
     equal = rate(fleet, options.jobs, 1)
     shapes = rate(fleet, options.jobs, options.shapes)
     if not options.json:
@@ -105,6 +110,7 @@ def main() -> None:
                 "nodes": options.nodes,
                 "jobs": options.jobs,
                 "shapes": options.shapes,
+                "growing": options.growing,
                 "equal_placements_per_s": round(equal),
                 "shapes_placements_per_s": round(shapes),
                 "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
