@@ -199,6 +199,8 @@ def _clusters(row: Row) -> Json:
     """Where it was admitted to, or the clusters in question before."""
     if admitted(row):
         return {"clusterName": row["cluster"]} if row["cluster"] else {}
+    if row["state"] in _TERMINAL:
+        return {}
     nominated = [(row["nomination"] or {}).get("cluster"), row["cluster"]]
     named = list(dict.fromkeys(each for each in nominated if each))
     return {"nominatedClusterNames": named[:_NOMINATED]} if named else {}

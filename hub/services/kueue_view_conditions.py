@@ -66,7 +66,8 @@ _INACTIVE: Final = frozenset({str(State.HELD), str(State.DEACTIVATED)})
 
 def reserves(row: Row) -> bool:
     """Does it hold quota, or did it until it finished?"""
-    return row["state"] in _CHARGED or (row["state"] in _TERMINAL and row["admission"] is not None)
+    finished = row["state"] in _TERMINAL - _INACTIVE  # what is deactivated was evicted first
+    return row["state"] in _CHARGED or (finished and row["admission"] is not None)
 
 
 def admitted(row: Row) -> bool:

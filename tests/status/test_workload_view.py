@@ -226,6 +226,20 @@ def test_a_deactivated_workload_says_what_for():
     assert said(row)["QuotaReserved"] == "False Inadmissible"
 
 
+def test_what_is_deactivated_after_it_ran_holds_nothing_any_more():
+    """Its row keeps where it was; its Workload says that quota and cluster were given back."""
+    ran = an_admitted_row(
+        state="Deactivated", evicted=evicted("Deactivated", cause="MaximumExecutionTimeExceeded")
+    )
+    told = said(ran)
+    assert told["QuotaReserved"].startswith("False")
+    assert told["Evicted"].startswith("True")
+    status = view(ran)["status"]
+    assert "admission" not in status
+    assert "clusterName" not in status
+    assert "nominatedClusterNames" not in status
+
+
 def test_one_that_is_about_to_be_deactivated_says_so():
     """DeactivationTarget, while its pods are taken back."""
     row = an_admitted_row(
