@@ -60,8 +60,12 @@ def find_job(unit: Unit, uid: str) -> dict[str, Any]:
 
 
 def find_job_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any]:
-    """The workload that has this name now, else the newest that had it. Raises Rejected: NotFound."""
+    """The Job that has this name now, else the newest that had it, else a bare Workload's.
+
+    Raises Rejected: NotFound.
+    """
     row = workloads.newest_by_name(unit, namespace, name)
+    row = row or workloads.newest_by_name(unit, namespace, name, "Workload")
     if row is None:
         raise Rejected("NotFound", f"there is no job {namespace[:64]}/{name[:64]}")
     return row

@@ -211,3 +211,14 @@ async def test_watchers_are_told_how_workloads_stand(tmp_path):
         assert not (await hub.hub.read(ask, reached, {}, 200))[1]
         reply = await hub.viewer.get(f"/v1/workloads:watch?revision={reached + 9}")
         assert (reply.status_code, reply.json()["code"]) == (410, "Expired")
+
+
+async def test_it_is_found_where_jobs_are_by_its_name(tmp_path):
+    """What lists it also shows it: a Job of the same name comes first."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        uid = await hand_in(hub)
+        path = "/v1/namespaces/team-a/jobs/w"
+        assert (await hub.admin.get(path)).json()["uid"] == uid
+        job = await hub.admin.post("/v1/apply", json=a_job("w", namespace="team-a"))
+        assert (await hub.admin.get(path)).json()["uid"] != uid, job.text
