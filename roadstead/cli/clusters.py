@@ -174,6 +174,13 @@ _POOLS = [
     Column("TAINTS", lambda p: ", ".join(_tainted(t) for t in p.get("taints") or ()), wraps=True),
 ]
 
+_GROWING = [
+    Column("POOL", lambda p: p["name"]),
+    Column("MAY ADD", lambda p: p["mayAdd"]),
+    Column("OF", lambda p: _amounts(p["allocatable"]), wraps=True),
+    Column("LABELS", lambda p: _amounts(p["labels"]), wraps=True),
+]
+
 
 def _as_text(cluster: dict[str, Any]) -> str:
     heartbeat = age(cluster["heartbeatAt"])
@@ -187,7 +194,12 @@ def _as_text(cluster: dict[str, Any]) -> str:
     ]
     room = [{"resource": name, **each} for name, each in (cluster.get("resources") or {}).items()]
     width = max(40, terminal_width() - 2)
-    for rows, columns in ((room, _ROOM), (cluster.get("pools") or [], _POOLS)):
+    tables = (
+        (room, _ROOM),
+        (cluster.get("pools") or [], _POOLS),
+        (cluster.get("growingPools") or [], _GROWING),
+    )
+    for rows, columns in tables:
         if rows:
             lines += ["", *(f"  {line}" for line in table(rows, columns, width=width).split("\n"))]
     return "\n".join(lines)
