@@ -63,27 +63,32 @@ def end_overrun(unit: Unit, uids: Sequence[str], term: int) -> int:
     return ended
 
 
-def unready(unit: Unit, given: Queueing) -> tuple[list[str], list[str]]:
-    """Workloads whose pods were not all ready in time; those that have lost them for too long."""
-    late: list[str] = []
-    lost: list[str] = []
+def unready(unit: Unit, given: Queueing) -> dict[str, list[str]]:
+    """Workloads whose pods were not all ready in time, or are lost for too long, by what to say."""
+    found: dict[str, str] = {}
     if given.pods_ready_timeout_s > 0:
         span = dt.timedelta(seconds=given.pods_ready_timeout_s)
+        said = f"not all pods were ready within {given.pods_ready_timeout_s:g} s"
         late = lifetimes.never_ready(unit, unit.now - span)
+        found |= {uid: _and(said, words) for uid, words in late.items()}
     recovery_s = recovery_timeout_s(given)
     if recovery_s > 0:
+        said = f"pods were lost and not back within {recovery_s:g} s"
         lost = lifetimes.no_longer_ready(unit, unit.now - dt.timedelta(seconds=recovery_s))
-    return late, lost
+        found |= {uid: _and(said, words) for uid, words in lost.items()}
+    alike: dict[str, list[str]] = {}
+    for uid, message in found.items():
+        alike.setdefault(message, []).append(uid)
+    return alike
+
+
+def _and(said: str, words: str) -> str:
+    return f"{said}: {words}" if words else said
 
 
 def take_back_unready(unit: Unit, given: Queueing, term: int) -> int:
     """Evict what is not ready in time: it backs off and queues again; how many. Raises StaleTerm."""
     unit.require_term(term)
-    late, lost = unready(unit, given)
-    said = (
-        (late, f"not all pods were ready within {given.pods_ready_timeout_s:g} s"),
-        (lost, f"pods were lost and not back within {recovery_timeout_s(given):g} s"),
-    )
     return sum(
         len(
             evict(
@@ -93,8 +98,7 @@ def take_back_unready(unit: Unit, given: Queueing, term: int) -> int:
                 back_off=back_off_of(given),
             )
         )
-        for uids, message in said
-        if uids
+        for message, uids in unready(unit, given).items()
     )  # fmt: skip
 
 

@@ -26,19 +26,26 @@ def limited(unit: Unit) -> list[dict[str, Any]]:
     return [dict(row) for row in unit.conn.execute(query).mappings()]
 
 
-def never_ready(unit: Unit, admitted_before: dt.datetime) -> list[str]:
-    """Jobs on reachable clusters, admitted before then, whose pods have not all been ready yet."""
-    return _uids(unit, and_(_c.pods_ready_at.is_(None), _c.placed_at <= admitted_before))
+def never_ready(unit: Unit, admitted_before: dt.datetime) -> dict[str, str]:
+    """Jobs on reachable clusters, admitted before then, whose pods have not all been ready yet.
+
+    By uid: what their members said last.
+    """
+    return _found(unit, and_(_c.pods_ready_at.is_(None), _c.placed_at <= admitted_before))
 
 
-def no_longer_ready(unit: Unit, lost_before: dt.datetime) -> list[str]:
-    """Workloads whose pods were all ready once and, since before then, no longer are."""
-    return _uids(unit, _c.pods_lost_at <= lost_before)
+def no_longer_ready(unit: Unit, lost_before: dt.datetime) -> dict[str, str]:
+    """Workloads whose pods were all ready once and, since before then, no longer are; by uid as well."""
+    return _found(unit, _c.pods_lost_at <= lost_before)
 
 
-def _uids(unit: Unit, concerned: Any) -> list[str]:
+def _found(unit: Unit, concerned: Any) -> dict[str, str]:
     bare = and_(
         _c.kind == "Workload", _c.state == State.PLACED.value, _c.pods_lost_at.is_not(None)
     )
-    query = select(_c.uid).where(or_(_c.state.in_(_ON_MEMBER), bare), concerned).limit(MOST)
-    return list(unit.conn.execute(query).scalars())
+    query = (
+        select(_c.uid, _c.message)
+        .where(or_(_c.state.in_(_ON_MEMBER), bare), concerned)
+        .limit(MOST)
+    )
+    return {row.uid: row.message for row in unit.conn.execute(query)}

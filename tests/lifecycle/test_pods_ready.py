@@ -38,12 +38,13 @@ async def test_what_is_not_ready_in_time_is_evicted_and_backs_off(tmp_path):
     async with running(tmp_path, wait_for()) as hub:
         watch = watching(hub)
         uid = await _started(hub)
-        await reported(hub, uid, active=2, ready=1)
+        await reported(hub, uid, active=2, ready=1, reason="FailedScheduling", message="no node")
         await passed(hub, 29, watch)
         assert (await hub.job(uid))["state"] == "Running"
         await passed(hub, 1, watch)
         row = await hub.job(uid)
         assert (row["state"], row["reason"]) == ("Withdrawing", "PodsReadyTimeout")
+        assert row["message"] == "not all pods were ready within 30 s: c1: no node"
         assert row["requeues"] == 1
         assert row["requeue_at"] - hub.clock.now() == dt.timedelta(seconds=60)
         await gone(hub, uid)
