@@ -17,6 +17,7 @@ from hub.domain.quota import ClusterQueue
 
 RankOf = Callable[[Demand, Entry], float]  # the lower goes first, before priority
 
+_FOR_QUOTA = frozenset({Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_VICTIMS})
 _FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
 _COMPACT_AT = 1024
 
@@ -208,13 +209,20 @@ class Waiting:
     def wake_for_quota(self, queue: str, ledger: Ledger, *, any_shortage: bool = False) -> None:
         """Quota that `queue` may use was released: unpark those for whom what they lacked is there now.
 
-        With `any_shortage` all who lack quota: less may have to be preempted for them now.
+        With `any_shortage` all who lack quota: less may have to be preempted for them now. Those who
+        fitted, had others not come first in the same round, lack nothing in numbers: they try again.
         """
         for lane in self.lanes(queue):
             parked = lane.parked
-            if parked is not None and any(
-                any_shortage or s.asked <= ledger.available(queue, s.of) for s in parked.shortages
-            ):
+            if parked is None:
+                continue
+            if not parked.shortages:
+                enough = parked.reason in _FOR_QUOTA
+            else:
+                enough = any_shortage or any(
+                    s.asked <= ledger.available(queue, s.of) for s in parked.shortages
+                )
+            if enough:
                 lane.parked = None
 
     def wake_for_room(self, best_node: Mapping[str, int], left: Mapping[str, int]) -> None:

@@ -219,3 +219,19 @@ async def test_the_owner_of_a_workload_is_what_is_admitted(tmp_path: Path) -> No
         assert row["status"]["conditions"][0]["reason"] == "HasOwner"
         await hub.settle()
         assert not hub.scheduler.index.holders.get("a")
+
+
+async def test_who_came_second_to_a_preemptor_tries_again(tmp_path: Path) -> None:
+    """It fitted, but a preemptor took the quota first in that round: it is not forgotten."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "3", preemption=PREEMPTS), *in_cohort("b", "1"))
+        await hub.apply(a_workload("low", cpu=2))
+        await hub.settle()
+        high, second = await hub.apply(
+            a_workload("high", cpu=3, priority=10), a_workload("second", "b", cpu=2)
+        )
+        await hub.settle()
+        assert await states(hub, [high, second]) == ["Placed", "Pending"]
+        await hub.transition("conclude", high)
+        await hub.settle()
+        assert await states(hub, [second]) == ["Placed"]
