@@ -62,7 +62,7 @@ class Charges:
             Holder(
                 uid=row.uid, namespace=row.namespace, name="", queue=row.cluster_queue,
                 usage=usage, priority=row.priority, queued_at=instant(row.queued_at),
-                reserved_at=instant(row.placed_at or row.queued_at),
+                reserved_at=instant(row.reserved_at or row.placed_at or row.queued_at),
                 evicted=row.state == State.WITHDRAWING, local_queue=row.queue,
                 cluster=row.cluster,
                 started_at=None if row.placed_at is None else instant(row.placed_at), pods=pods,

@@ -28,7 +28,7 @@ def carry_out(unit: Unit, settled: Settlement, gate: Gate, term: int) -> list[st
     """Place, give back, evict and ask anew; the uids placed. Raises StaleTerm."""
     unit.require_term(term)
     for (reason, message), uids in settled.stopped.items():
-        evict(unit, uids, reason, message, also=_asked_anew(unit, uids))
+        evict(unit, uids, reason, message)
     _give_back(unit, settled.back)
     _ask(unit, settled.asked, gate)
     return _place(unit, settled.ready, term)
@@ -36,22 +36,22 @@ def carry_out(unit: Unit, settled: Settlement, gate: Gate, term: int) -> list[st
 
 def _give_back(unit: Unit, rows: Sequence[tuple[str, int, str, str]]) -> None:
     """Their clusters no longer do: quota is free, and checks are asked again for the next one."""
-    anew = _asked_anew(unit, [uid for uid, _, _, _ in rows])
+    at = unit.now.isoformat()
+    states = stored.states_of(unit, [uid for uid, _, _, _ in rows])
     workloads.transition(
         unit,
         "unreserve",
         [
-            {"uid": uid, "epoch": epoch, "reason": reason, "message": message}
-            | anew.get(uid, {"checks": None})
+            {
+                "uid": uid,
+                "epoch": epoch,
+                "reason": reason,
+                "message": message,
+                "checks": checks.closed(states.get(uid, {}), at) or None,
+            }
             for uid, epoch, reason, message in rows
         ],
     )
-
-
-def _asked_anew(unit: Unit, uids: Sequence[str]) -> dict[str, Row]:
-    at = unit.now.isoformat()
-    states = stored.states_of(unit, uids)
-    return {uid: {"checks": checks.closed(each, at)} for uid, each in states.items()}
 
 
 def _ask(unit: Unit, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> None:
@@ -81,7 +81,8 @@ def _place(unit: Unit, ready: Sequence[tuple[Standing, Options]], term: int) -> 
                 row, injected, states[row.uid], orjson.loads(documents[row.uid])
             )
         if conflicts:
-            _evict(unit, row, states[row.uid], conflicts)
+            message = f"admission checks can not be carried out: {'; '.join(conflicts)}"
+            evict(unit, [row.uid], checks.EVICTED, message, counted=True, later=True)
             continue
         prepared.moves.append({"uid": row.uid, "epoch": row.epoch, "cluster": row.cluster})
         prepared.options[row.uid] = options
@@ -96,10 +97,12 @@ def _updates(states: checks.States) -> bool:
 def _with_updates(
     row: Standing, options: Options, states: checks.States, manifest: Row
 ) -> tuple[Options, list[str]]:
-    """The options with what checks add to the Job's one pod set, and where they contradict."""
+    """The options with what checks add to a Job's one pod set, and where they contradict."""
     admitted = orjson.loads(row.admission) if row.admission else {}
-    name = next((p["name"] for p in admitted.get("podSets") or ()), "main")
+    name, *more = [p["name"] for p in admitted.get("podSets") or ()] or ["main"]
     added = checks.additions(states, name, options.get("node_selector") or {})
+    for other in more:  # of a bare Workload: who runs it reads them from its status
+        added.conflicts += checks.additions(states, other, {}).conflicts
     template = (manifest.get("spec") or {}).get("template") or {}
     metadata, pod = template.get("metadata") or {}, template.get("spec") or {}
     conflicts = added.conflicts + checks.template_conflicts(
@@ -116,12 +119,6 @@ def _with_updates(
         "tolerations": tolerations,
     }
     return {**options, **{key: value for key, value in found.items() if value}}, conflicts
-
-
-def _evict(unit: Unit, row: Standing, states: checks.States, conflicts: Sequence[str]) -> None:
-    message = f"admission checks can not be carried out: {'; '.join(conflicts)}"
-    also = {row.uid: {"checks": checks.closed(states, unit.now.isoformat())}}
-    evict(unit, [row.uid], checks.EVICTED, message, counted=True, later=True, also=also)
 
 
 def requeue_span(states: checks.States) -> dt.timedelta | None:

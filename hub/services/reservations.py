@@ -97,7 +97,12 @@ class Reservations:
             return found
         squeezed = self._look_at_clusters(filters, now)
         for uid in sorted(self._dirty):
-            self._judge(self._rows[uid], squeezed, filters, now, found)
+            row = self._rows[uid]
+            try:
+                self._judge(row, squeezed, filters, now, found)
+            except Exception as fault:  # noqa: BLE001 - one unusable workload must not stop the others
+                message = f"{type(fault).__name__}: {fault}"[:500]
+                found.back.append((uid, row.epoch, str(Reason.UNREADABLE), message))
         self._dirty.clear()
         return found
 

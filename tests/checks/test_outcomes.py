@@ -8,12 +8,13 @@ import orjson
 import pytest
 
 from hub.domain.quota import FlavorResource
-from hub.services import compose
+from hub.services import cancel, compose
 from hub.services.compose import Stamp
 from hub.store import clusters, manifests, works
 from shared.errors import Rejected
 from tests.checks.answers import a_check, a_checked_queue, activate, answer, checked
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
+from tests.scheduling.test_preemption import a_class
 
 pytestmark = pytest.mark.anyio
 CPU = FlavorResource("gold-flavor", "cpu")
@@ -181,6 +182,54 @@ async def test_a_stopped_queue_takes_reservations_back(tmp_path: Path) -> None:
         await hub.settle()
         job = await hub.job(uid)
         assert (job["state"], job["evicted"]["reason"]) == ("Pending", "ClusterQueueStopped")
+
+
+async def test_a_reservation_gives_way_to_higher_priority(tmp_path: Path) -> None:
+    """Nobody runs it: a preempted reservation is gone at once, and the preemptor is next."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="8", memory="8Gi"))
+        preemption = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+        await hub.apply(a_check("budget"), a_class("high", 100))
+        await activate(hub, "budget")
+        spec = checked("budget", **preemption)
+        await hub.apply(*a_queue("gold", spec=spec, quota={"cpu": "2"}))
+        (low,) = await hub.apply(a_job("low", queue="gold", requests={"cpu": "2"}))
+        await hub.settle()
+        labels = {"kueue.x-k8s.io/priority-class": "high"}
+        (high,) = await hub.apply(
+            a_job("high", queue="gold", requests={"cpu": "2"}, labels=labels)
+        )
+        await hub.settle()
+        assert (await hub.job(high))["state"] == "Reserved"
+        job = await hub.job(low)
+        assert (job["state"], job["evicted"]["reason"]) == ("Pending", "Preempted")
+
+
+async def test_a_cancelled_reservation_frees_its_quota(tmp_path: Path) -> None:
+    """Cancelled while checks are open: it ends at once, and nothing stays charged."""
+    async with running(tmp_path) as hub:
+        uid = await reserved(hub)
+        await hub.hub.write(cancel.cancel_job, uid, "somebody")
+        await hub.settle()
+        assert (await hub.job(uid))["state"] == "Cancelled"
+        assert hub.scheduler.index.ledger.used("gold", CPU) == 0
+        assert len(hub.scheduler.index.reservations) == 0
+
+
+async def test_an_unreadable_reservation_stops_no_other(tmp_path: Path) -> None:
+    """A reservation whose row can not be used is given back; the others go on."""
+    async with running(tmp_path) as hub:
+        bad = await reserved(hub)
+        (good,) = await hub.apply(a_job("two", queue="gold"))
+        await hub.settle()
+        await answer(hub, good, "budget", "Ready")
+        admission = (await hub.job(bad))["admission"]
+        del admission["podSets"][0]["flavors"]
+        await hub.change(bad, admission=admission)
+        await hub.settle()
+        assert (await hub.job(good))["state"] == "Placed"
+        told = await hub.explain(bad)
+        assert any("KeyError" in each["message"] for each in told["timeline"])
 
 
 async def test_checks_that_a_queue_drops_are_waited_for_no_longer(tmp_path: Path) -> None:

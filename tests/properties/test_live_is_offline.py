@@ -18,6 +18,7 @@ from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
 from hub.services.limits import Limits, Queueing
+from tests.checks.answers import a_check, activate, answer, checked
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
 from tests.scheduling.test_cohorts import a_cohort, in_cohort
 from tests.scheduling.test_preemption import a_class
@@ -53,7 +54,10 @@ submissions = st.tuples(
     st.just("submit"), st.sampled_from(DOORS), st.integers(1, 4), st.sampled_from(["", "high"])
 )
 reports = st.tuples(
-    st.sampled_from(["finish", "gone", "gone"]), st.just(""), st.integers(0, 9), st.just("")
+    st.sampled_from(["finish", "gone", "gone", "ready", "retry"]),
+    st.just(""),
+    st.integers(0, 9),
+    st.just(""),
 )
 turn = ("turn", "", 0, "")
 steps = st.lists(
@@ -66,16 +70,22 @@ steps = st.lists(
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-@given(queues, steps, st.booleans(), st.booleans())
+@given(queues, steps, st.booleans(), st.booleans(), st.sets(st.sampled_from(QUEUES)))
 def test_hub_and_simulator_decide_alike(
     declared: tuple[dict[str, Any], ...],
     history: list[tuple[str, str, int, str]],
     fair: bool,
     by_usage: bool,
+    checking: set[str],
 ) -> None:
-    """After any history, what a turn of the hub admits and preempts is what the simulator does."""
+    """After any history, what a turn of the hub admits and preempts is what the simulator does.
+
+    Queues in `checking` ask for an admission check: what they admit is reserved until it is Ready.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(_play(Path(folder), declared, history, fair=fair, by_usage=by_usage))
+        asyncio.run(
+            _play(Path(folder), declared, history, fair=fair, by_usage=by_usage, checking=checking)
+        )
 
 
 async def _play(
@@ -85,6 +95,7 @@ async def _play(
     *,
     fair: bool,
     by_usage: bool,
+    checking: set[str],
 ) -> None:
     limits = Limits(
         queueing=Queueing(
@@ -106,9 +117,13 @@ async def _play(
     for rule in rules:
         if rule["kind"] == "ClusterQueue" and by_usage:
             rule["spec"]["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+        if rule["kind"] == "ClusterQueue" and rule["metadata"]["name"] in checking:
+            rule["spec"] |= checked("budget")
+    rules.append(a_check("budget"))
     async with running(folder, limits) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="1000"))
         await hub.apply(*rules)
+        await activate(hub, "budget")
         uids: list[str] = []
         for what, queue, number, priority in [*history, ("turn", "", 0, "")]:
             if what == "submit":
@@ -128,8 +143,13 @@ async def _play(
 
 
 async def _move(hub: Running, what: str, uid: str) -> None:
-    """An agent's report: it finished, or nothing of a withdrawn one is left."""
+    """An agent's report: it finished, or nothing of a withdrawn one is left; or a check's answer."""
     state = State((await hub.job(uid))["state"])
+    if what in {"ready", "retry"}:
+        if state is State.RESERVED:
+            await answer(hub, uid, "budget", what.title())
+            hub.clock.advance(1)
+        return
     move = "succeed" if what == "finish" else "requeue"
     if state is State.WITHDRAWING or (what == "finish" and state in TRANSITIONS["succeed"][0]):
         await hub.transition(move, uid)
@@ -149,7 +169,7 @@ async def _compare(
     told = {
         uid
         for uid, row in after.items()
-        if row["state"] == "Placed" and before[uid]["epoch"] < row["epoch"]
+        if before[uid]["state"] == "Pending" and row["state"] in {"Placed", "Reserved"}
     }
     withdrawn = {
         uid
@@ -157,7 +177,9 @@ async def _compare(
         if row["reason"] == "Preempted" and before[uid]["reason"] != "Preempted"
     }
     assert (told | (admitted & withdrawn), withdrawn) == (admitted, victims), (before, after)
-    for uid in told - withdrawn:  # their agents are told, so that they go gracefully
+    for uid, row in after.items():  # their agents are told, so that they go gracefully
+        if row["state"] != "Placed":
+            continue
         for move in ("offer", "apply", "start"):
             await hub.transition(move, uid)
         hub.clock.advance(1)
@@ -223,8 +245,8 @@ def _workload(row: dict[str, Any]) -> dict[str, Any]:
         conditions = []
     status: dict[str, Any] = {"conditions": conditions}
     if holds:
-        since = row["placed_at"].isoformat()
-        for kind in ("QuotaReserved", "Admitted"):
+        since = (row["reserved_at"] or row["placed_at"]).isoformat()
+        for kind in ("QuotaReserved", "Admitted")[: 1 if row["state"] == "Reserved" else 2]:
             conditions.append({"type": kind, "status": "True", "lastTransitionTime": since})
         (assigned,) = row["admission"]["podSets"]
         status["admission"] = {
