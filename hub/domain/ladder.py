@@ -106,6 +106,16 @@ def scheduled(found: int, wanted: int | None, why: str = "") -> Rung:
     return Rung("Scheduled", "False", "SchedulingPolicyUnfulfilled", text)
 
 
+def placed_by_queue(found: int, jobs: Sequence[str]) -> Rung:
+    """The first rung where Jobs had their cluster before they were selected: no policy chose it."""
+    few = ", ".join(jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
+    text = (
+        f"found {found} cluster(s); Job(s) {few} went where their queue's profile put them, before "
+        "this placement selected them: its policy did not choose"
+    )
+    return Rung("Scheduled", "True", "PlacedByQueue", text)
+
+
 def unscheduled(reason: str, message: str) -> Rung:
     """The first rung of a placement that can not be carried out as it is written."""
     return Rung("Scheduled", "False", reason, message)

@@ -129,11 +129,20 @@ def _object_item(row: Row, work: Row | None, outcome: Outcome, cluster: str) -> 
         applied=applied,
         available=work["available"],
         reason=work["reason"] if applied is False else "",
-        message=work["message"],
+        message=_said(work),
         generation=_member_generation(work),
         drifts=work["drift"] or (),
         observed_at=work["observed_at"],
     )
+
+
+def _said(work: Row) -> str:
+    """The member's words, and what would help where that is plain."""
+    message = str(work["message"])
+    if work["reason"] == "NamespaceMissing":
+        hint = f"a ClusterResourcePlacement that selects Namespace {work['namespace']} brings it there"
+        return f"{message}; {hint}"
+    return message
 
 
 def _applied(work: Row) -> bool | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from hub.domain.fleet import Cluster
-from hub.domain.ladder import Rung, scheduled, unscheduled
+from hub.domain.ladder import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.policy import Policy, read_policy
 from hub.domain.workload import TERMINAL, State
@@ -288,11 +288,7 @@ def _job_binding(uid: str, job: Row, index: int) -> Row:
         "affinity_score": affinity,
         "topology_score": topology,
         "reason": "Scheduled",
-        "message": (
-            f'Successfully scheduled resources for placement in "{job["cluster"]}" '
-            f"(affinity score: {affinity}, topology spread score: {topology}): "
-            "picked by scheduling policy"
-        ),
+        "message": _why_there(job, chosen, affinity, topology),
         "policy_snapshot": FOR_A_JOB,
         "resource_snapshot": str(index),
     }
@@ -310,7 +306,26 @@ def _first_rung(outcome: Outcome) -> Rung:
         return scheduled(len(found), max(1, len(found) + 1), why)
     if not outcome.decisions.fulfilled:
         return scheduled(len(found), outcome.decisions.wanted, outcome.decisions.message)
-    return scheduled(len(found), None)
+    before = sorted(j["name"] for j in outcome.jobs if j["cluster"] and _by_its_queue(j))
+    return placed_by_queue(len(found), before) if before else scheduled(len(found), None)
+
+
+def _why_there(job: Row, chosen: Mapping[str, Any], affinity: int, topology: int) -> str:
+    """As the decision says it; of a Job that its queue had placed before, that it was so."""
+    whose = "picked by scheduling policy"
+    if _by_its_queue(job):
+        whose = "placed there by its queue before this placement selected it"
+    elif chosen.get("message"):
+        return str(chosen["message"])
+    return (
+        f'Successfully scheduled resources for placement in "{job["cluster"]}" '
+        f"(affinity score: {affinity}, topology spread score: {topology}): {whose}"
+    )
+
+
+def _by_its_queue(job: Row) -> bool:
+    """Did its queue's profile choose its cluster, before any placement selected it?"""
+    return (job["scores"] or {}).get("profile") == "queue"
 
 
 def _take_back(unit: Unit, uid: str, row: Row | None) -> None:

@@ -155,6 +155,19 @@ async def test_what_can_not_be_applied_is_a_failed_placement(tmp_path: Path):
         assert failed["condition"]["message"] == "owned by helm"
 
 
+async def test_a_missing_namespace_is_told_with_what_brings_it(tmp_path: Path):
+    """A ResourcePlacement places what is in a namespace, not the namespace itself."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+        await fleet.sync(phase="Failed", reason="NamespaceMissing", message="no namespace shop")
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        (failed,) = status["placementStatuses"][0]["failedPlacements"]
+        assert failed["condition"]["message"] == (
+            "no namespace shop; a ClusterResourcePlacement that selects Namespace shop brings it there"
+        )
+
+
 async def test_the_first_of_two_placements_keeps_the_object(tmp_path: Path):
     """The second reports failure, and takes over when the first goes."""
     async with running_hub(tmp_path) as hub:
@@ -198,6 +211,24 @@ async def test_a_job_by_name_needs_one_cluster(tmp_path: Path):
         }
         found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
         assert found[("shop", "one")]["placement"] == ""
+
+
+async def test_a_job_that_its_queue_placed_before_is_not_called_the_policys_choice(tmp_path: Path):
+    """Selected after it was dispatched: the conditions say whose choice the cluster was."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        job, placement = JOBS.split("---")
+        await fleet.apply(job)
+        found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
+        scores = {"profile": "queue", "clusters": [{"cluster": "m1", "score": 70}]}
+        await hub.place(found[("shop", "one")]["uid"], "m1", scores=scores)
+        await fleet.apply(placement + "  policy: {placementType: PickN, numberOfClusters: 1}\n")
+        status = await fleet.status("ResourcePlacement", "jobs", "shop")
+        told = status["conditions"][0]
+        assert (told["status"], told["reason"]) == ("True", "PlacedByQueue")
+        assert "its policy did not choose" in told["message"]
+        message = status["placementStatuses"][0]["conditions"][0]["message"]
+        assert message.endswith("placed there by its queue before this placement selected it")
 
 
 async def test_fixed_clusters_are_kept_and_said_to_be_not_yet_supported(tmp_path: Path):
