@@ -143,7 +143,8 @@ def _priority(bench: Bench, found: Nominee) -> Iterator[Remedy]:
     """The least priority with which it could preempt."""
     policy = bench.policy
     contested = {s.of for s in found.search.shortages}
-    if (policy.within, policy.reclaim) == (NEVER, NEVER) or not contested:
+    for_room = not contested and bench.profile.rules.for_room
+    if (policy.within, policy.reclaim) == (NEVER, NEVER) or not (contested or for_room):
         return
     root = bench.standing.node(bench.who.queue).root()
     names = [root.name] if root.is_queue else [n.name for n in root.queues()]
@@ -152,7 +153,7 @@ def _priority(bench: Bench, found: Nominee) -> Iterator[Remedy]:
             h.priority
             for name in names
             for h in bench.standing.holders(name)
-            if h.priority >= bench.who.priority and h.uses(contested)
+            if h.priority >= bench.who.priority and (h.uses(contested) or for_room)
         }
     )
     size = bench.least(len(steps), lambda n: _gets(bench.ask(Change(priority=steps[n - 1] + 1))))

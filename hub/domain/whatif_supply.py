@@ -2,7 +2,7 @@
 that has more or keeps less from it, fewer pods. Each tried on a `Bench`, as `whatif` says.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from hub.domain.remedy import Kind, Remedy
 from shared.resources import PodSet
 
 _ROUNDS: Final = 6  # of raising quota until nothing of it is short
+_FLAVORS: Final = 3  # flavors of which more is tried
 _CORDONED: Final = 3  # cordoned clusters looked at
 _NEW_NODE: Final = "new"
 
@@ -49,26 +50,45 @@ def borrowing(bench: Bench, found: Nominee) -> Iterator[Remedy]:
 def _more(
     bench: Bench, found: Nominee, kind: Kind, raised: Callable[[Quota, int], Quota]
 ) -> Iterator[Remedy]:
+    """More of one flavor, for each with which that will do; else of all that are short at once."""
+    flavors = dict.fromkeys(s.of.flavor for s in found.search.shortages)
+    alone = [r for f in [*flavors][:_FLAVORS] if (r := _raise(bench, found, kind, raised, {f}))]
+    if alone:
+        yield from alone
+    elif len(flavors) > 1 and (together := _raise(bench, found, kind, raised, flavors)):
+        yield together
+
+
+def _raise(
+    bench: Bench,
+    found: Nominee,
+    kind: Kind,
+    raised: Callable[[Quota, int], Quota],
+    flavors: Container[str],
+) -> Remedy | None:
     """Raise what is short by what is missing until it fits, or only clusters are missing."""
     added: dict[FlavorResource, int] = {}
-    queue = bench.queue
-    search = found.search
+    queue, search = bench.queue, found.search
     for _ in range(_ROUNDS):
-        short = [s for s in search.shortages if s.of in queue.quotas and s.missing > 0]
+        short = [
+            s
+            for s in search.shortages
+            if s.of in queue.quotas and s.missing > 0 and s.of.flavor in flavors
+        ]
         if not short or not bench.may_ask:
-            return
+            return None
         quotas = dict(queue.quotas)
         for shortage in short:
             quotas[shortage.of] = raised(quotas[shortage.of], shortage.missing)
             added[shortage.of] = added.get(shortage.of, 0) + shortage.missing
         if quotas == queue.quotas:
-            return
+            return None
         queue = replace(queue, quotas=quotas)
         search = bench.ask(Change(queue=queue)).search
         if search.mode is Mode.FIT or (search.mode is Mode.NO_FIT and search.asks is not None):
             rest = "" if search.mode is Mode.FIT else search.message
-            yield Remedy(kind, tuple(sorted(added.items())), rest=rest)
-            return
+            return Remedy(kind, tuple(sorted(added.items())), rest=rest)
+    return None
 
 
 # --- the fleet is another -------------------------------------------------------------------------

@@ -142,9 +142,9 @@ def _forecast(foreseen: Forecast, teller: Teller, case: Case, known: Runtimes) -
             f"no forecast: {foreseen.why} (of {len(held)} admitted the end of {sure} is known)"
         )
     else:
-        parts = [f"{len(foreseen.ends)} known ends" if foreseen.ends else "what is free now"]
+        parts = [_count(len(foreseen.ends), "known end") if foreseen.ends else "what is free now"]
         if foreseen.admitted:
-            parts.append(f"{foreseen.admitted} others admitted before it")
+            parts.append(f"{_count(foreseen.admitted, 'other')} admitted before it")
         if foreseen.preempted:
             parts.append(f"{len(foreseen.preempted)} preempted")
         message = f"rests on {', '.join(parts)}"
@@ -157,3 +157,7 @@ def _forecast(foreseen: Forecast, teller: Teller, case: Case, known: Runtimes) -
         "admittedBefore": foreseen.admitted,
         "preempted": len(foreseen.preempted),
     }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

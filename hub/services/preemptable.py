@@ -1,6 +1,5 @@
 """What preemption could do for a waiting workload: who might go for it, and why others may not."""
 
-from collections import Counter
 from typing import Any, Final
 
 from hub.domain.queue_policy import NEVER
@@ -13,6 +12,7 @@ from hub.store import workloads
 from hub.store.unit import Unit
 
 MOST: Final = 10  # candidates named
+EXAMPLES: Final = 3  # named of those that one rule spares
 Row = dict[str, Any]
 
 
@@ -24,7 +24,7 @@ def quota_of(index: ScheduleIndex, lane: WaitingLane) -> list[Row]:
 
 
 def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
-    """Candidates for the head of a lane that lacks quota, and how many others are spared for which reason.
+    """Candidates for the head of a lane that lacks quota, and how many others are spared by which rule.
 
     None where quota is not what it lacks.
     """
@@ -32,9 +32,11 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     queue = lane.demand.queue
     if refusal is None or not refusal.shortages or queue not in index.ledger.tree.queues:
         return None
+    ranks = index.consumption.ranks()
     standing = Standing(
-        index.ledger.tree, index.routes.queues, index.routes.queue_policies, held=index.holders
-    )
+        index.ledger.tree, index.routes.queues, index.routes.queue_policies,
+        ranks=ranks.values if ranks else None, held=index.holders,
+    )  # fmt: skip
     entry = lane.first(1)[0]
     who = Contender(
         entry.uid, entry.namespace, "", queue, lane.demand.pod_sets,
@@ -43,7 +45,7 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     contested = frozenset(s.of for s in refusal.shortages)
     contest = Contest(standing, who, {}, contested, index.limits)
     root = contest.node.root()
-    spared: Counter[str] = Counter()
+    spared: dict[str, list[Holder]] = {}
     candidates: list[Holder] = []
     for node in [root] if root.is_queue else list(root.queues()):
         for holder in standing.holders(node.name):
@@ -51,29 +53,39 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
                 continue
             why = _spared(contest, holder)
             if why:
-                spared[why] += 1
+                spared.setdefault(why, []).append(holder)
             else:
                 candidates.append(holder)
     named = contest.sorted(candidates)[:MOST]
-    rows = workloads.get_many(unit, [h.uid for h in named])
+    examples = {why: those[:EXAMPLES] for why, those in sorted(spared.items())}
+    shown = [h.uid for h in (*named, *(h for those in examples.values() for h in those))]
+    names = {uid: row["name"] for uid, row in workloads.get_many(unit, shown).items()}
     return {
-        "candidates": [
-            {
-                "namespace": h.namespace,
-                "name": rows[h.uid]["name"] if h.uid in rows else h.uid,
-                "clusterQueue": h.queue,
-                "priority": h.priority,
-                "cluster": h.cluster,
-            }
-            for h in named
-        ],
+        "candidates": [_view(holder, names) for holder in named],
         "candidatesTotal": len(candidates),
-        "spared": [{"reason": why, "count": count} for why, count in sorted(spared.items())],
+        "spared": [
+            {
+                "reason": why,
+                "count": len(spared[why]),
+                "examples": [_view(holder, names) for holder in those],
+            }
+            for why, those in examples.items()
+        ],
+    }
+
+
+def _view(holder: Holder, names: dict[str, str]) -> Row:
+    return {
+        "namespace": holder.namespace,
+        "name": names.get(holder.uid, holder.uid),
+        "clusterQueue": holder.queue,
+        "priority": holder.priority,
+        "cluster": holder.cluster,
     }
 
 
 def _spared(contest: Contest, holder: Holder) -> str:
-    """Why a holder is no candidate; "" where it is one."""
+    """The rule by which a holder is no candidate; "" where it is one."""
     own = holder.queue == contest.who.queue
     field = "withinClusterQueue" if own else "reclaimWithinCohort"
     policy = contest.policy.within if own else contest.policy.reclaim
@@ -83,8 +95,11 @@ def _spared(contest: Contest, holder: Holder) -> str:
         contest.standing.node(holder.queue), contest.contested
     ):
         return f"ClusterQueue {holder.queue} uses no more than its own quota"
+    if contest.may_take(holder, policy):
+        return ""
     if contest.may_take(holder, "Any"):
-        if contest.may_take(holder, policy):
-            return ""
         return f"{field} is {policy}: its priority is not below {contest.who.priority}"
-    return "its queue is never preempted, or it has not run for the minimum time"
+    if holder.queue in contest.limits.protected:
+        return f"ClusterQueue {holder.queue} is never preempted"
+    least = contest.limits.minimum_runtime / 1e6
+    return f"it has not run for the minimum time of {least:g} s"

@@ -41,6 +41,18 @@ _QUOTAS = [
     Column("BORROWED", lambda q: q["borrowed"]),
     Column("AVAILABLE", lambda q: q["available"] or "unlimited"),
 ]
+_ENDS = 5  # ends that a forecast rests on, shown
+_FLAVORS = [
+    Column("FLAVOR", lambda f: f["flavor"]),
+    Column("OUTCOME", lambda f: f["outcome"]),
+    Column("PREEMPTS", lambda f: f["preempts"] or ""),
+    Column("BECAUSE", lambda f: f["message"], wraps=True),
+]
+_FLEET = [
+    Column("CLUSTER", lambda c: c["cluster"]),
+    Column("ROOM NOW", lambda c: "yes" if c["fits"] else "no"),
+    Column("BECAUSE", lambda c: c["message"], wraps=True),
+]
 
 
 @click.command()
@@ -65,6 +77,7 @@ def as_text(told: Json) -> str:
     lines += _waiting(told.get("waiting") or {})
     lines += _queue(told.get("quota") or [])
     lines += _preemption(told.get("preemption") or {})
+    lines += _otherwise(told)
     lines += _checks(told.get("checks") or [])
     if nomination := told.get("nomination"):
         text = f"{len(nomination['victims'])} jobs were told to make room for it on"
@@ -135,7 +148,38 @@ def _preemption(outlook: Json) -> list[str]:
         named += f" and {more} more"
     lines = ["", "Preemption", *wrapped(f"could go for it: {named or 'nobody'}", "  ")]
     for spared in outlook["spared"]:
-        lines += wrapped(f"{spared['count']} may not: {spared['reason']}", "  ")
+        text = f"{spared['count']} may not: {spared['reason']}"
+        if some := [f"{e['namespace']}/{e['name']}" for e in spared.get("examples") or []]:
+            more = spared["count"] - len(some)
+            text += f" ({', '.join(some)}{f' and {more} more' if more else ''})"
+        lines += wrapped(text, "  ")
+    return lines
+
+
+def _otherwise(told: Json) -> list[str]:
+    """What it could get where, what would change it, and when it is expected to start."""
+    lines: list[str] = []
+    if len(told.get("flavors") or []) > 1:
+        lines += ["", "Flavor by flavor", *_indented(told["flavors"], _FLAVORS)]
+    listed = (told.get("waiting") or {}).get("clusters")
+    if told.get("fleet") and not listed:
+        lines += ["", "Clusters, quota aside", *_indented(told["fleet"], _FLEET)]
+    if told.get("remedies"):
+        lines += ["", "What would change it"]
+        for remedy in told["remedies"]:
+            first, *others = wrapped(remedy["message"], "    ")
+            lines += [f"  - {first.strip()}", *others]
+    if forecast := told.get("forecast"):
+        if forecast["at"]:
+            text = f"expected to start at {moment(forecast['at'])}: {forecast['message']}"
+        else:
+            text = forecast["message"]
+        lines += ["", "Expected start", *wrapped(text, "  ")]
+        lines += [
+            f"    {job['namespace']}/{job['name']} ends at {moment(job['endsAt'])}"
+            for job in forecast["restsOn"][-_ENDS:]
+            if job["endsAt"] and forecast["at"]
+        ]
     return lines
 
 

@@ -44,7 +44,13 @@ TOLD = {
             }
         ],
         "candidatesTotal": 3,
-        "spared": [{"reason": "reclaimWithinCohort of cq is Never", "count": 2}],
+        "spared": [
+            {
+                "reason": "reclaimWithinCohort of cq is Never",
+                "count": 2,
+                "examples": [{"namespace": "team-b", "name": "other"}],
+            }
+        ],
     },
 }
 
@@ -77,7 +83,51 @@ def test_candidates_are_named_and_the_spared_counted():
     lines = explained()
     at = lines.index("Preemption")
     assert lines[at + 1] == "  could go for it: team-b/small (priority 1) and 2 more"
-    assert lines[at + 2] == "  2 may not: reclaimWithinCohort of cq is Never"
+    assert lines[at + 2] == (
+        "  2 may not: reclaimWithinCohort of cq is Never (team-b/other and 1 more)"
+    )
+
+
+def test_what_would_change_it_is_a_list():
+    """One line for each remedy, in the hub's own words."""
+    remedies = [
+        {"kind": "Priority", "message": "with a priority above 7 it would be admitted now"}
+    ]
+    lines = explained(remedies=remedies)
+    at = lines.index("What would change it")
+    assert lines[at + 1] == "  - with a priority above 7 it would be admitted now"
+
+
+def test_the_expected_start_names_what_it_rests_on():
+    """The instant, and the last ends before it."""
+    ends = {"namespace": "team-b", "name": "small", "endsAt": "2026-01-01T10:00:00Z"}
+    forecast = {
+        "at": "2026-01-01T10:00:00Z",
+        "message": "rests on 1 known ends",
+        "restsOn": [ends],
+    }
+    lines = explained(forecast=forecast)
+    at = lines.index("Expected start")
+    assert lines[at + 1].startswith("  expected to start at 2026-01-01")
+    assert lines[at + 2].startswith("    team-b/small ends at 2026-01-01")
+
+
+def test_without_a_forecast_it_says_why():
+    """No instant is guessed."""
+    forecast = {"at": None, "message": "no forecast: nothing is known to end", "restsOn": []}
+    lines = explained(forecast=forecast)
+    assert lines[lines.index("Expected start") + 1] == "  no forecast: nothing is known to end"
+
+
+def test_several_flavors_are_told_one_by_one():
+    """What it could get of each alone."""
+    flavors = [
+        {"flavor": "gold", "outcome": "WaitingForQuota", "message": "", "preempts": 0},
+        {"flavor": "iron", "outcome": "Preempts", "message": "", "preempts": 2},
+    ]
+    lines = explained(flavors=flavors)
+    at = lines.index("Flavor by flavor")
+    assert lines[at + 3].split()[:3] == ["iron", "Preempts", "2"]
 
 
 def test_open_checks_are_told_with_who_is_awaited():

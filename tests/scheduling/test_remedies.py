@@ -97,6 +97,25 @@ async def test_it_says_how_much_more_quota_would_do(tmp_path: Path) -> None:
         assert await states(hub, [waits]) == ["Placed"]
 
 
+async def test_more_of_one_flavor_is_enough(tmp_path: Path) -> None:
+    """Flavors are alternatives: each is told alone, not all of them together."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="16"))
+        flavor, queue, door = in_cohort("a", "2", cohort="")
+        (group,) = queue["spec"]["resourceGroups"]
+        other = {"name": "spot", "resources": [{"name": "cpu", "nominalQuota": "1"}]}
+        group["flavors"].append(other)
+        await hub.apply(flavor, {**flavor, "metadata": {"name": "spot"}}, queue, door)
+        (waits,) = await submit(hub, "a", "4", "wide")
+        await hub.settle()
+        found = (await told(hub, waits))["remedies"]
+        amounts = [r["amounts"] for r in found if r["kind"] == "Quota"]
+        assert amounts == [
+            [{"flavor": "any", "resource": "cpu", "amount": "2"}],
+            [{"flavor": "spot", "resource": "cpu", "amount": "3"}],
+        ]
+
+
 async def test_it_says_which_policy_would_let_it_preempt(tmp_path: Path) -> None:
     """A queue that reclaims nothing could: the mildest policy, and who would go."""
     async with running(tmp_path) as hub:
