@@ -96,7 +96,8 @@ def conditions(row: Row, now: dt.datetime) -> list[Condition]:
     if row["state"] == State.WITHDRAWING and row["withdraw_to"] == State.DEACTIVATED:
         cause = (evicted or {}).get("cause") or row["reason"] or "Deactivated"
         made.append(_one("DeactivationTarget", True, cause, row["message"], _at(evicted, row)))
-    return made
+    at = rfc3339(row["queued_at"])  # of a step whose time is not known
+    return [{"lastTransitionTime": at, **each} for each in made]
 
 
 def _quota_reserved(row: Row) -> Condition:

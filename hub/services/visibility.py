@@ -1,6 +1,7 @@
 """Who waits in a queue, in order: Kueue's visibility API, answered from the index of every replica.
 
-The order is that of the lanes, which is what a cycle follows: priority, queue-order timestamp, uid.
+The order is that of the lanes, which is what a cycle follows: usage of the LocalQueue where that
+counts, priority, queue-order timestamp, uid.
 Workloads that can not be considered at all (a stopped queue, a placement to wait for) come last. The
 lanes of one queue are merged only as far as is asked for.
 """
@@ -76,13 +77,15 @@ def places(unit: Unit, index: ScheduleIndex, queue: str, most: int | None) -> It
 
 def _in_line(index: ScheduleIndex, queue: str, most: int | None) -> Iterator[tuple[str, Door]]:
     """Those in line. Lanes are copied as far as needed: the loop moves on meanwhile."""
+    rank_of = index.waiting.rank_of
 
-    def keyed(lane: WaitingLane) -> Iterator[tuple[int, Entry]]:
-        first = -lane.demand.priority
-        return ((first, entry) for entry in lane.first(len(lane) if most is None else most))
+    def keyed(lane: WaitingLane) -> Iterator[tuple[float, int, Entry]]:
+        entries = lane.first(len(lane) if most is None else most)
+        rank = rank_of(lane.demand, entries[0]) if rank_of is not None and entries else 0.0
+        return ((rank, -lane.demand.priority, entry) for entry in entries)
 
     lanes = [keyed(lane) for lane in list(index.waiting.lanes(queue))]
-    for _, entry in heapq.merge(*lanes):
+    for _, _, entry in heapq.merge(*lanes):
         yield entry.uid, (entry.namespace, entry.local_queue)
 
 

@@ -12,6 +12,7 @@ from hub.bridge.bridge import Bridge
 from hub.controllers.loop import Loop
 from hub.controllers.placements import Placements
 from hub.services import leadership
+from hub.services.limits import Limits
 from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -71,7 +72,9 @@ async def until(question: Callable[[], Awaitable[Any]], seconds: float = 15) -> 
 
 
 @contextlib.asynccontextmanager
-async def world(directory: Path, cluster: SimCluster | None = None) -> AsyncIterator[World]:
+async def world(
+    directory: Path, cluster: SimCluster | None = None, limits: Limits | None = None
+) -> AsyncIterator[World]:
     """Everything running; `cluster` goes on where it was."""
     clock = SystemClock()
     own = cluster is None
@@ -81,7 +84,7 @@ async def world(directory: Path, cluster: SimCluster | None = None) -> AsyncIter
     kubeconfig = directory / "hub.kubeconfig"
     kubeconfig.write_text(cluster.kubeconfig_text())
     async with (
-        running_hub(directory, clock) as hub,  # type: ignore[arg-type]
+        running_hub(directory, clock, limits) as hub,  # type: ignore[arg-type]
         await KubeClient.connect(kubeconfig) as kube,
     ):
         term = await hub.write(leadership.seize, "test")

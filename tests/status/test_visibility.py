@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.scheduling.hubs import a_job, a_pool, a_queue
+from tests.scheduling.test_consumption import by_usage, consumed, shared, submit
 from tests.status.desk import Desk, desk
 
 pytestmark = pytest.mark.anyio
@@ -174,3 +175,19 @@ async def test_a_condition_that_does_not_exist_is_refused(tmp_path: Path):
         reply = await it.http.get("/v1/workloads", params={"condition": "Happy"})
         assert (reply.status_code, reply.json()["code"]) == (422, "InvalidCondition")
         assert "Admitted" in reply.json()["detail"]
+
+
+async def test_where_usage_decides_it_decides_positions(tmp_path: Path):
+    """The LocalQueue that used less stands first, whatever the priority."""
+    async with desk(tmp_path, by_usage()) as it:
+        await it.hub.apply(*shared("1", {"lq-a": "1", "lq-b": "1"}))
+        await consumed(it.hub, {"lq-a": 10.0, "lq-b": 1.0})
+        await submit(it.hub, "lq-a", "wa", priority="high")
+        await submit(it.hub, "lq-b", "wb")
+        await it.hub.settle()
+        got = await it.get(f"{VISIBILITY}/clusterqueues/q/pendingworkloads")
+        assert names(got["items"]) == ["wb", "wa"]
+        for place, name in enumerate(("wb", "wa"), start=1):
+            uid = got["items"][place - 1]["metadata"]["ownerReferences"][0]["uid"]
+            told = await it.get(f"/v1/jobs/{uid}/explain")
+            assert (name, told["position"]["inQueue"]) == (name, place)

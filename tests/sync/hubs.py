@@ -233,11 +233,13 @@ def ran(uid: str, epoch: int = 1, **job: Any) -> Observed:
 
 
 @contextlib.asynccontextmanager
-async def running_hub(directory: Path, clock: ManualClock | None = None) -> AsyncIterator[Running]:
+async def running_hub(
+    directory: Path, clock: ManualClock | None = None, limits: Limits | None = None
+) -> AsyncIterator[Running]:
     """A hub on a database file in `directory`; the same directory goes on where it stopped."""
     now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
     db = Database.open(f"sqlite:///{directory}/hub.db", now)
-    hub = Hub(db, now, Limits())
+    hub = Hub(db, now, limits)
     sync = AgentSync(db, now, hub_id="hub-1", incarnation="inc-1", term=lambda: 1)
     app = FastAPI()
     app.include_router(agents.router)
