@@ -70,6 +70,9 @@ class Charges:
             )
         )  # fmt: skip
         promised = self.members.promised(row.uid)
+        if promised is not None and promised.pod_sets != pods:  # another size
+            self.members.release(row.uid)
+            promised = None
         if not row.cluster:
             self.members.release(row.uid)
         elif (
