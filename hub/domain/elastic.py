@@ -43,6 +43,11 @@ def _wider(found: Search) -> Search:
     return replace(found, assignment=assignment, asks=asks)
 
 
+def there(asks: Iterable[NodeAsk]) -> tuple[NodeAsk, ...]:
+    """The nodes there are alone."""
+    return tuple(ask._replace(growing=False) for ask in asks)
+
+
 def growing(asks: Iterable[NodeAsk]) -> tuple[NodeAsk, ...]:
     """The same nodes, and those of their kind that pools may still add."""
     return tuple(ask._replace(growing=True) for ask in asks)

@@ -9,9 +9,10 @@ again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hub.domain import elastic
 from hub.domain.demand import Demand
 from hub.domain.fleet import IntArray
-from hub.domain.placement.desk import Choice, Desk, NoChoice
+from hub.domain.placement.desk import Choice, Desk, NoChoice, in_new_nodes
 from hub.domain.plan import Assignment, Reason
 from hub.domain.room import Need, NodeAsk, Room
 from hub.domain.snapshot import Nomination
@@ -42,6 +43,7 @@ class LiveGround:
         self._desk = desk
         self._taken: list[_Taken] = []
         self._claims: dict[str, int] = {}  # uid → cluster
+        self._opened: Mapping[str, int] = {}  # nodes that the last look would have added, by pool
         self.choices: dict[str, Choice] = {}
         self.refusals: dict[str, NoChoice] = {}
         for uid, nomination in sorted(nominations.items()):
@@ -87,7 +89,7 @@ class LiveGround:
             if not self._desk.allowed(demand)[at] or not self._fits(who.uid, at, needs, ()):
                 return None
             name, (_, score) = self._room.layout.names[at], self._desk.standing(demand, at)
-            choice = Choice(name, (score,), (), 0)
+            choice = Choice(name, (in_new_nodes(score, self._opened),), (), 0)
             del self._claims[who.uid]  # the room stays taken
         self.choices[who.uid] = choice
         return choice.cluster
@@ -99,17 +101,26 @@ class LiveGround:
         pod_sets = sized(who, assignment)
         demand = _demand(who, pod_sets)
         needs = self._needs(pod_sets, assignment.asks)
-        allowed = self._desk.allowed(demand)
-        touched = self._open(who.uid, gone)
-        every = range(len(self._room.layout.names))
-        fitting = [
-            at for at in touched if allowed[at] and self._fits(who.uid, at, needs, gone)
-        ] or [at for at in every if allowed[at] and self._fits(who.uid, at, needs, ())]
+        fitting = self._fitting(who.uid, demand, needs, gone)
+        if self.grows and any(ask.growing for ask in assignment.asks):  # real room goes first
+            there = self._needs(pod_sets, elastic.there(assignment.asks))
+            fitting = self._fitting(who.uid, demand, there, gone) or fitting
         if not fitting:
             return None
         best = max(fitting, key=lambda at: (self._desk.standing(demand, at)[0], -at))
         self._claim(who.uid, best, needs, gone)
         return self._room.layout.names[best]
+
+    def _fitting(
+        self, uid: str, demand: Demand, needs: _Needs, gone: Sequence[Holder]
+    ) -> list[int]:
+        """The clusters that can hold it once `gone` are: those of `gone`, else any."""
+        allowed = self._desk.allowed(demand)
+        touched = self._open(uid, gone)
+        every = range(len(self._room.layout.names))
+        return [at for at in touched if allowed[at] and self._fits(uid, at, needs, gone)] or [
+            at for at in every if allowed[at] and self._fits(uid, at, needs, ())
+        ]
 
     def explain(
         self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
@@ -160,7 +171,12 @@ class LiveGround:
         with room.trial(at):
             if leaving or uid in self._claims:
                 self._lay_out_anew(uid, leaving, at)
-            return room.take_all(needs, at)
+            if room.growth is None:
+                return room.take_all(needs, at)
+            room.growth.opened.clear()
+            fits = room.take_all(needs, at)
+            self._opened = room.growth.opened
+            return fits
 
     def _lay_out_anew(self, uid: str, leaving: Sequence[Holder], at: int) -> None:
         """Make cluster `at` what it were without the claim of `uid` and without those who leave."""

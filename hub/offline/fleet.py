@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain import fleet, selectors
+from hub.domain import elastic, fleet, selectors
 from hub.domain.demand import Demand, explanation_key, queue_profile, read_constraints
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster
@@ -181,8 +181,11 @@ class Grounds:
         self, who: Contender, assignment: Assignment, gone: Sequence[Holder]
     ) -> str | None:
         demand = self._demand(who, sized(who, assignment))
-        choice = self._desk(gone, copied=True).bid(demand, assignment.asks).place()
-        return choice.cluster if choice else None
+        for asks in dict.fromkeys((elastic.there(assignment.asks), assignment.asks)):
+            choice = self._desk(gone, copied=True).bid(demand, asks).place()
+            if choice is not None:
+                return choice.cluster
+        return None
 
     def _put_on(self, who: Contender, assignment: Assignment, cluster: str) -> None:
         put = list(zip(sized(who, assignment), assignment.asks, strict=True))

@@ -74,11 +74,13 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> Prepared:
             "nomination": None,
             "checks": gate.required(placement.queue, placement.assignment) or None,
         }
+        growth = placement.scores[0].new_nodes if placement.scores else ()
+        if growth:
+            row["new_nodes"] = sum(count for _, count in growth)
         if row["checks"] and gate.waits(row["checks"]):
             prepared.reserves.append(row)
             continue
-        if placement.scores and (growth := placement.scores[0].new_nodes):
-            row["new_nodes"] = sum(count for _, count in growth)
+        if growth:
             row["message"] = f"placed on {placement.cluster}; needs {told_growth(growth)}"
         prepared.moves.append(row)
         prepared.options[placement.uid] = writer.options(placement.assignment)

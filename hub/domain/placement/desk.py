@@ -83,10 +83,18 @@ class Bid:
         others = fitting.count - 1 - len(shown)
         scores = (chosen, *shown)
         if self._growth is not None:
-            scores = tuple([s._replace(score=s.score - BELOW_REAL_ROOM) for s in scores])
-            opened = tuple(sorted(self._growth.opened.items()))
-            scores = (scores[0]._replace(new_nodes=opened), *scores[1:])
+            few = [s._replace(score=s.score - BELOW_REAL_ROOM) for s in shown]
+            scores = (in_new_nodes(chosen, self._growth.opened), *few)
         return Choice(self._names[at], scores, self._rejected, others)
+
+
+def in_new_nodes(score: Score, opened: Mapping[str, int]) -> Score:
+    """How a cluster stands where pools must add nodes first: below real room."""
+    if not opened:
+        return score
+    return score._replace(
+        score=score.score - BELOW_REAL_ROOM, new_nodes=tuple(sorted(opened.items()))
+    )
 
 
 class NoChoice(NamedTuple):
