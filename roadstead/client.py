@@ -135,6 +135,14 @@ class Client:
         body, _ = _body(given)
         return self._object("PUT", f"{self._by_uid(name)}/checks/{_part(check)}", body=body)
 
+    def serve_check(self, check: str, *, on: bool = True, message: str = "") -> Json:
+        """Say, as its controller, that an AdmissionCheck is served (or no longer): condition Active."""
+        status, reason = ("True", "Active") if on else ("False", "Inactive")
+        condition = {"type": "Active", "status": status, "reason": reason, "message": message}
+        body, _ = _body({"conditions": [condition]})
+        path = f"/v1/objects/kueue.x-k8s.io/AdmissionCheck/{_part(check)}/status"
+        return self._object("PUT", path, body=body)
+
     # -- objects ------------------------------------------------------------------------------
 
     def apply(

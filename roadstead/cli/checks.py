@@ -61,6 +61,21 @@ def list_checks(
         )
 
 
+@checks.command("serve")
+@click.argument("check")
+@click.option("--off", is_flag=True, help="It is no longer served: its queues admit nothing.")
+@click.option("-m", "--message", default="", metavar="TEXT", help="Shown with the condition.")
+@click.pass_context
+def serve_check(ctx: click.Context, check: str, off: bool, message: str) -> None:
+    """Say that CHECK is served (condition Active), as its controller does at its start.
+
+    Queues that ask for a check admit nothing until it is.
+    """
+    with client(ctx) as hub:
+        hub.serve_check(check, on=not off, message=message)
+    click.echo(f"check {check} is {'no longer ' if off else ''}served")
+
+
 @checks.command("set")
 @click.argument("job")
 @click.argument("check")

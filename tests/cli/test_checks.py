@@ -1,5 +1,7 @@
 """`roadstead checks`: who waits for an answer, and answering by hand."""
 
+import json
+
 from tests.cli.commands import run
 from tests.cli.scripted import Answer, answering, items
 
@@ -75,3 +77,21 @@ def test_a_check_is_answered():
 def test_an_unknown_state_is_wrong_usage(hub):
     """States are the four that Kueue knows."""
     assert hub.run("checks", "set", "u1", "budget", "Maybe").code == 2
+
+
+def test_a_check_is_served_until_it_is_not(hub):
+    """`serve` sets condition Active; a check that is not there is named."""
+    check = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "budget"},
+        "spec": {"controllerName": "example.com/budget"},
+    }
+    with hub.client() as client:
+        client.apply(json.dumps(check).encode())
+        assert hub.run("checks", "serve", "budget").lines == ["check budget is served"]
+        path = "/v1/objects/kueue.x-k8s.io/AdmissionCheck/budget"
+        (active,) = client._object("GET", path)["status"]["conditions"]
+        assert (active["type"], active["status"]) == ("Active", "True")
+        assert hub.run("checks", "serve", "budget", "--off").code == 0
+    assert hub.run("checks", "serve", "nobody").code == 3
