@@ -35,6 +35,22 @@ async def test_a_bad_declaration_is_refused(tmp_path, body):
         assert (await hub.admin.post("/v1/clusters", json=body)).status_code == 422
 
 
+async def test_pools_that_may_grow_are_declared_with_the_cluster(tmp_path):
+    """They are `spec.pools` of its MemberCluster; none counts before the cluster has reported."""
+    async with served(tmp_path) as hub:
+        pool = {"name": "burst", "maxNodes": 3, "allocatable": {"cpu": "4"}}
+        made = await hub.admin.post("/v1/clusters", json={"name": "east", "pools": [pool]})
+        assert (made.status_code, made.json()["growingPools"]) == (201, [])
+        path = "/v1/objects/cluster.kubernetes-fleet.io/MemberCluster/east"
+        assert (await hub.admin.get(path)).json()["spec"]["pools"] == [pool]
+        wrong = {"name": "west", "pools": [{**pool, "maxNodes": -1}]}
+        refused = await hub.admin.post("/v1/clusters", json=wrong)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (
+            422,
+            "spec.pools[0].maxNodes",
+        )
+
+
 async def test_a_member_cluster_object_declares_as_well(tmp_path):
     """Apply and POST are two ways to one cluster."""
     manifest = {

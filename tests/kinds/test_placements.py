@@ -156,3 +156,34 @@ def test_faults_of_a_member_cluster_are_found():
         "spec.heartbeatPeriodSeconds": "OutOfRange",
         "spec.taints[0].effect": "UnsupportedValue",
     }
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1"])
+def test_pools_that_may_grow_are_declared_on_a_member(version):
+    """Roadstead's own field: how many nodes there may be, by which labels they are known, what one holds."""
+    pool = {
+        "name": "burst", "maxNodes": 10, "labels": {"pool": "burst"},
+        "taints": [{"key": "gpu", "effect": "NoExecute"}], "allocatable": {"cpu": 24},
+    }  # fmt: skip
+    cluster = an_object(
+        f"cluster.kubernetes-fleet.io/{version}", "MemberCluster", "east", pools=[pool]
+    )
+    assert spec_of(cluster)["pools"] == [{**pool, "allocatable": {"cpu": "24"}}]
+
+
+def test_faults_of_a_declared_pool_are_found():
+    """Amounts are quantities of resources, labels labels, and nodes are not fewer than none."""
+    pool = {
+        "name": "", "maxNodes": -1, "labels": {"a b": "c"},
+        "taints": [{"key": "k", "effect": "Never"}], "allocatable": {"cpu": "-1", "a b": "1"},
+    }  # fmt: skip
+    cluster = an_object("cluster.kubernetes-fleet.io/v1", "MemberCluster", "east", pools=[pool])
+    assert set(refused(cluster)) == {
+        "spec.pools[0].name",
+        "spec.pools[0].maxNodes",
+        "spec.pools[0].taints[0].effect",
+        "spec.pools[0].allocatable.cpu",
+    }
+    other = {**pool, "name": "x", "maxNodes": 1, "taints": [], "allocatable": {"a b": "1"}}
+    again = an_object("cluster.kubernetes-fleet.io/v1", "MemberCluster", "east", pools=[other])
+    assert set(refused(again)) == {"spec.pools[0].labels", "spec.pools[0].allocatable"}

@@ -10,10 +10,14 @@ from hub.services import liveness
 from hub.services.clusters import get_cluster
 from hub.store import clusters
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
+from tests.scheduling.test_cohorts import in_cohort
+from tests.scheduling.test_preemption import WITHIN, start, urgent
 
 pytestmark = pytest.mark.anyio
 
 GROUP = {"group": "burst"}
+EAST = {"roadstead.dev/clusters": "east"}
+WEST = {"roadstead.dev/clusters": "west"}
 
 
 def declared(name: str, most: int, labels: dict[str, str] | None = None) -> dict[str, Any]:
@@ -171,3 +175,21 @@ async def test_a_declaration_that_changes_wakes_who_waits(tmp_path: Path) -> Non
         await hub.apply(declared("east", 1))
         await hub.settle()
         assert (await hub.job(uid))["state"] == "Placed"
+
+
+async def test_who_preempts_for_quota_may_stand_on_nodes_to_come(tmp_path: Path) -> None:
+    """The victim gives quota, the pool gives room: nominated for the pool's cluster, then placed there."""
+    async with running(tmp_path) as hub:
+        await a_member(hub, "east", 1)
+        await hub.cluster("west", a_pool(1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))
+        (low,) = await hub.apply(a_job("low", queue="a", requests={"cpu": "4"}, annotations=WEST))
+        await hub.settle()
+        await start(hub, low)
+        high = await urgent(hub, "high", "a", "4", annotations=EAST)
+        await hub.settle()
+        assert (await hub.job(high))["nomination"]["cluster"] == "east"
+        await hub.transition("requeue", low, reason="Preempted")
+        await hub.settle()
+        row = await hub.job(high)
+        assert (row["state"], row["cluster"], row["new_nodes"]) == ("Placed", "east", 1)

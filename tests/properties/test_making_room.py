@@ -1,0 +1,144 @@
+"""Preemption for room in the live cycle: whom it takes, from where, and that it leads where it said."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings, strategies as st
+
+from hub.domain.ledger import Ledger
+from hub.domain.nomination import Rules
+from hub.domain.plan import Nominated, Plan
+from hub.domain.queue_policy import QueuePolicy
+from hub.domain.quota import FlavorResource
+from hub.domain.room import NodeAsk
+from hub.domain.snapshot import Profile, Snapshot
+from hub.domain.standing import Holder
+from shared.resources import Resources
+from tests.domain.build import (
+    a_cluster,
+    a_demand,
+    a_lane,
+    a_pod_set,
+    a_pool,
+    a_queue,
+    a_snapshot,
+    amounts,
+    decide,
+    where,
+)
+
+CPU = FlavorResource("any", "cpu")
+PROFILE = Profile(rules=Rules(for_room=True))
+Held = tuple[int, int, int]  # cluster, cpu, priority
+
+fleets = st.lists(st.integers(2, 8), min_size=1, max_size=3)  # cpu of the one node of each cluster
+held = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(0, 6)), max_size=9)
+heads = st.lists(st.tuples(st.integers(2, 8), st.integers(1, 5)), min_size=1, max_size=3)
+
+
+def standing(sizes: list[int], holders: list[Held]) -> dict[str, Held]:
+    """Those that fit where they are said to run, by uid."""
+    left = list(sizes)
+    found = {}
+    for number, (cluster, cpu, priority) in enumerate(holders):
+        if cluster < len(sizes) and cpu <= left[cluster]:
+            left[cluster] -= cpu
+            found[f"h{number}"] = (cluster, cpu, priority)
+    return found
+
+
+def a_scene(
+    sizes: list[int], holders: dict[str, Held], waiting: dict[str, tuple[int, int]]
+) -> Snapshot:
+    """One queue with quota for everything, whose workloads may preempt lower priorities in it."""
+    used = [sum(cpu for at, cpu, _ in holders.values() if at == n) for n in range(len(sizes))]
+    clusters = [
+        a_cluster(a_pool(cpu=size, used={"cpu": used[n]}), name=f"c{n}")
+        for n, size in enumerate(sizes)
+    ]
+    lanes = []
+    for number, (uid, (cpu, priority)) in enumerate(waiting.items()):
+        demand = a_demand(a_pod_set(requests={"cpu": cpu}), priority=priority)
+        lanes.append(a_lane(replace(demand, key=f"{demand.key}#{uid}"), uid, since=number))
+    listed = {
+        uid: Holder(
+            uid, "ns", uid, "q", {CPU: cpu * 1000}, priority=priority, cluster=f"c{at}",
+            started_at=1, pods=((Resources(amounts({"cpu": cpu})), NodeAsk(), 1),),
+        )
+        for uid, (at, cpu, priority) in holders.items()
+    }  # fmt: skip
+    queue = a_queue(cpu=1000)
+    snapshot = a_snapshot(lanes, clusters, queue)
+    charged = {"q": {CPU: sum(cpu for _, cpu, _ in holders.values()) * 1000}}
+    return replace(
+        snapshot,
+        ledger=Ledger([queue], charged),
+        policies={"q": QueuePolicy(within="LowerPriority")},
+        holders={"q": listed},
+    )
+
+
+def victims_of(plan: Plan, nominated: Nominated) -> set[str]:
+    return {e.uid for e in plan.evictions if e.by == nominated.uid}
+
+
+@settings(deadline=None)
+@given(fleets, held, heads)
+def test_everybody_who_goes_has_a_lower_priority_and_stands_where_it_is_needed(
+    sizes: list[int], holders: list[Held], waiting: list[tuple[int, int]]
+) -> None:
+    """All victims of one preemptor are on the cluster that it is nominated for, and below it."""
+    there = standing(sizes, holders)
+    ask = {f"w{n}": each for n, each in enumerate(waiting)}
+    plan = decide(a_scene(sizes, there, ask), PROFILE)
+    for nominated in plan.nominated:
+        victims = victims_of(plan, nominated)
+        assert victims
+        assert {f"c{there[uid][0]}" for uid in victims} == {nominated.cluster}
+        assert all(there[uid][2] < ask[nominated.uid][1] for uid in victims)
+
+
+@settings(deadline=None)
+@given(fleets, held, heads)
+def test_a_preemption_leads_to_the_placement_it_was_made_for(
+    sizes: list[int], holders: list[Held], waiting: list[tuple[int, int]]
+) -> None:
+    """Once the victims are gone, and what else the plan placed stands, the nominees fit where they were
+    nominated; without any one victim somebody would not.
+    """
+    there = standing(sizes, holders)
+    ask = {f"w{n}": each for n, each in enumerate(waiting)}
+    plan = decide(a_scene(sizes, there, ask), PROFILE)
+    gone = {e.uid for e in plan.evictions}
+    after = {uid: each for uid, each in there.items() if uid not in gone}
+    for placement in plan.placements:
+        cpu, priority = ask[placement.uid]
+        after[placement.uid] = (int(placement.cluster[1:]), cpu, priority)
+    used = [sum(cpu for at, cpu, _ in after.values() if at == n) for n in range(len(sizes))]
+    for nominated in plan.nominated:
+        used[int(nominated.cluster[1:])] += ask[nominated.uid][0]
+    assert all(amount <= size for amount, size in zip(used, sizes, strict=True))
+    for uid in gone:
+        at, cpu, _ = there[uid]
+        assert used[at] + cpu > sizes[at]
+
+
+@settings(deadline=None)
+@given(fleets, held, heads)
+def test_nobody_goes_who_could_come_back_in_turn(
+    sizes: list[int], holders: list[Held], waiting: list[tuple[int, int]]
+) -> None:
+    """Victims that wait again displace none of those that they went for."""
+    there = standing(sizes, holders)
+    ask = {f"w{n}": each for n, each in enumerate(waiting)}
+    plan = decide(a_scene(sizes, there, ask), PROFILE)
+    gone = {e.uid for e in plan.evictions}
+    after = {uid: each for uid, each in there.items() if uid not in gone}
+    placed = where(plan) | {n.uid: n.cluster for n in plan.nominated}
+    for uid, cluster in placed.items():
+        after[uid] = (int(cluster[1:]), *ask[uid])
+    again = {uid: there[uid][1:] for uid in gone}
+    second = decide(a_scene(sizes, after, again), PROFILE)
+    went_for = {e.uid: e.by for e in plan.evictions}
+    for eviction in second.evictions:
+        assert eviction.uid != went_for[eviction.by]
+        assert after[eviction.uid][2] < again[eviction.by][1]
