@@ -23,7 +23,8 @@ from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 
-QUEUES_S: Final = 1.0  # how often counts of queues are looked at
+QUEUES_S: Final = 1.0  # how often counts of queues are looked at …
+QUEUES_PART: Final = 20  # … and at most this part of the time goes into it
 MEMBERS_S: Final = 30.0  # how often times in a member's status are renewed
 _WRITES: Final = 16  # at a time
 _TOGETHER: Final = 1000  # Jobs looked up in one question
@@ -46,6 +47,7 @@ class Writeback:
         self._pending: set[str] = set()  # uids whose status may differ
         self._queues_due = True
         self._queues_at = -QUEUES_S
+        self._queues_every_s = QUEUES_S
         self._members_due = True
         self._members_at = -MEMBERS_S
         self._gate = asyncio.Semaphore(_WRITES)
@@ -147,7 +149,7 @@ class Writeback:
 
     async def _queues(self, now: dt.datetime) -> list[Write]:
         at = self._hub.clock.monotonic()
-        if not self._queues_due or at - self._queues_at < QUEUES_S:
+        if not self._queues_due or at - self._queues_at < self._queues_every_s:
             return []
         self._queues_due, self._queues_at = False, at
         places = [place for kind in _QUEUES for place in self._sources.all_of(KUEUE, kind)]
@@ -159,6 +161,8 @@ class Writeback:
             if (found := self._sources.get(place))
         }
         rows = await self._hub.read(mirrored.queue_statuses, list(uids.values()))
+        took = self._hub.clock.monotonic() - at  # a long queue takes long to count
+        self._queues_every_s = max(QUEUES_S, QUEUES_PART * took)
         writes: list[Write] = []
         for place, uid in uids.items():
             found, row = self._sources.get(place), rows.get(uid)

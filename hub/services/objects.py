@@ -126,7 +126,7 @@ def _refuse_if_used(unit: Unit, row: Row) -> None:
                     f"cluster {name} may still run {held} jobs: cordon it and let them end",
                 )
         case (group, "ClusterQueue") if group == KUEUE:
-            charged = sum(1 for queue, _ in jobs.admissions(unit) if queue == name)
+            charged = sum(c.number for c in jobs.charges(unit) if c.cluster_queue == name)
             if charged:
                 raise Rejected("InUse", f"{charged} jobs are charged to ClusterQueue {name}")
         case _:

@@ -83,11 +83,10 @@ def count(unit: Unit) -> Counted:
         (row["namespace"], row["name"]): str((row["spec"] or {}).get("clusterQueue") or "")
         for row in objects.list_kind(unit, KUEUE, "LocalQueue")
     }
-    for namespace, name, state, number in jobs.count_by_queue(unit):
-        if state == State.PENDING:
-            door = (namespace, name or "default")
-            doors[door].pending += number
-            queues[leads_to.get(door, "")].pending += number
+    for namespace, name, number in jobs.count_pending(unit):
+        door = (namespace, name or "default")
+        doors[door].pending += number
+        queues[leads_to.get(door, "")].pending += number
     for charge in jobs.charges(unit):
         admitted = charge.state != State.RESERVED
         charged = read_usage(charge.admission)

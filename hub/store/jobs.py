@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
 
-from hub.domain.workload import CHARGED
+from hub.domain.workload import CHARGED, State
 from hub.store import manifests
 from hub.store.tables import workloads
 from hub.store.unit import Unit
@@ -58,17 +58,6 @@ def count_by_state(unit: Unit) -> dict[str, int]:
     return {state: int(count) for state, count in rows}
 
 
-def count_by_queue(unit: Unit) -> list[tuple[str, str, str, int]]:
-    """(namespace, queue, state, how many) of jobs that have not ended."""
-    c = workloads.c
-    rows = unit.conn.execute(
-        select(c.namespace, c.queue, c.state, func.count())
-        .where(c.state.in_(_UNFINISHED))
-        .group_by(c.namespace, c.queue, c.state)
-    )
-    return [(namespace, queue, state, int(count)) for namespace, queue, state, count in rows]
-
-
 def count_by_cluster(unit: Unit) -> dict[str, int]:
     """How many jobs each cluster may hold pods of."""
     c = workloads.c
@@ -78,6 +67,17 @@ def count_by_cluster(unit: Unit) -> dict[str, int]:
         .group_by(c.cluster)
     )
     return {cluster: int(count) for cluster, count in rows}
+
+
+def count_pending(unit: Unit) -> list[tuple[str, str, int]]:
+    """(namespace, queue, how many) of workloads that wait."""
+    c = workloads.c
+    rows = unit.conn.execute(
+        select(c.namespace, c.queue, func.count())
+        .where(c.state == State.PENDING.value)
+        .group_by(c.namespace, c.queue)
+    )
+    return [(namespace, queue, int(count)) for namespace, queue, count in rows]
 
 
 class Charge(NamedTuple):
@@ -99,13 +99,6 @@ def charges(unit: Unit) -> list[Charge]:
         select(*columns, func.count()).where(c.state.in_(_CHARGED)).group_by(*columns)
     )
     return [Charge(*row) for row in rows]
-
-
-def admissions(unit: Unit) -> list[tuple[str, Any]]:
-    """(cluster queue, admission) of every workload that is charged."""
-    c = workloads.c
-    rows = unit.conn.execute(select(c.cluster_queue, c.admission).where(c.state.in_(_CHARGED)))
-    return [(queue, admission) for queue, admission in rows]
 
 
 def reserved_by_cluster(unit: Unit) -> dict[str, dict[str, int]]:
@@ -135,7 +128,6 @@ def count_in_namespace(unit: Unit, namespace: str) -> int:
 
 
 _CHARGED = sorted(state.value for state in CHARGED)
-_UNFINISHED = sorted({"Pending", "Held", *_CHARGED})
 
 
 def _shown() -> ColumnElement[bool]:

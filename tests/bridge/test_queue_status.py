@@ -30,7 +30,8 @@ async def test_queues_show_their_figures(tmp_path: Path):
     """What runs is reserved and used, in the ClusterQueue and in the LocalQueue."""
     async with world(tmp_path) as it:
         row = await running(it)
-        usage = {"name": "main", "count": 3, "flavors": {"cpu": "default"}, "usage": {"cpu": 3000}}
+        flavors = {"cpu": "default-flavor"}
+        usage = {"name": "main", "count": 3, "flavors": flavors, "usage": {"cpu": 3000}}
         charge = {"cluster_queue": "cluster-queue", "admission": {"podSets": [usage]}}
         await it.hub.write(lambda unit: workloads.change(unit, [{"uid": row["uid"], **charge}]))
 
@@ -41,7 +42,9 @@ async def test_queues_show_their_figures(tmp_path: Path):
         got = await until(counted)
         assert got["reservingWorkloads"] == 1
         assert got["fairSharing"] == {"weightedShare": 0}
-        assert got["flavorsUsage"] == got["flavorsReservation"]
+        (flavor,) = got["flavorsUsage"]
+        cpu = {"name": "cpu", "total": "3", "borrowed": "0"}
+        assert (flavor["name"], flavor["resources"][0]) == ("default-flavor", cpu)
 
         async def entrance() -> bool:
             door = await status(it, "LocalQueue", "local-queue", NAMESPACE)
