@@ -7,7 +7,7 @@ the play, leaves at once and does not come back.
 
 import datetime as dt
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from hub.domain.snapshot import Profile, Snapshot
 from hub.domain.standing import Holder, Pods
 
 STEPS: Final = 500  # instants looked at
+TOO_MUCH: Final = "too much goes before it to be played to its end"
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
@@ -55,19 +56,24 @@ def forecast(
     now: dt.datetime,
     profile: Profile,
     may_go_on: Callable[[], bool] = lambda: True,
+    short: Collection[str] = (),
 ) -> Forecast:
-    """When `uid` is admitted. `snapshot` holds its tree's queues with all who wait in them."""
+    """When `uid` is admitted. `snapshot` holds its tree's queues with those who wait in them; `short`
+    names demands of which not all are there: once those that are have gone, nothing more is known.
+    """
     play = _Play(snapshot, runtimes, now, profile)
     for _ in range(STEPS):
         if not may_go_on():
-            return play.told(None, "too much goes before it to be played to its end")
+            break
         if uid in play.admit():
             return play.told(play.now, "")
+        if play.used_up(short):
+            break
         if not play.settled:
             continue
         if not play.go_on():
             return play.told(None, "nothing more is known to end that would let it in")
-    return play.told(None, "too much goes before it to be played to its end")
+    return play.told(None, TOO_MUCH)
 
 
 class _Play:
@@ -105,6 +111,14 @@ class _Play:
             at, why, tuple(self._waited_for), max(0, self._admitted - (at is not None)),
             tuple(self._preempted), None if at is not None else self.now,
         )  # fmt: skip
+
+    def used_up(self, short: Collection[str]) -> bool:
+        """Have all that are there of some of these demands been admitted?"""
+        return bool(short) and any(
+            not entries and demand.key in short
+            for _, lanes in self._lanes
+            for demand, entries in lanes
+        )
 
     def admit(self) -> set[str]:
         """One cycle at the present instant; who was admitted."""

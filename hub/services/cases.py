@@ -5,13 +5,13 @@ Taken in the event loop in one go, so that it is one consistent picture; studied
 
 import datetime as dt
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from hub.domain.bench import Bench, Stand
 from hub.domain.flavors import Market
-from hub.domain.forecast import Forecast, Runtimes, forecast
+from hub.domain.forecast import TOO_MUCH, Forecast, Runtimes, forecast
 from hub.domain.nomination import Nominee
 from hub.domain.placement import registry
 from hub.domain.queueing import Lane
@@ -19,33 +19,42 @@ from hub.domain.quota import ClusterQueue
 from hub.domain.remedy import Remedy
 from hub.domain.snapshot import Profile, Snapshot
 from hub.domain.standing import Contender
+from hub.domain.waiting import WaitingLane
 from hub.domain.whatif import by_flavor, remedies
 from hub.services.limits import Limits
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule_index import ScheduleIndex
 
-STUDY_S: Final = 0.4  # for what would change it, and as long again for the forecast
-MOST_WAITING: Final = 20_000  # workloads of the tree that a forecast plays with
+STUDY_S: Final = 0.3  # for what would change it, and as long again for the forecast
+# Workloads that a forecast plays with: of its own lane all before it, of others the first.
+BEFORE_IT: Final = 1000
+MOST_WAITING: Final = 3000
+MOST_HOLDING: Final = 4000  # whose runtimes are looked up
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One workload on a snapshot that is its own. `whole`: all who wait in its tree are there."""
+    """One workload on a snapshot that is its own, with those of its tree who wait before it.
+
+    `short`: demands of which more wait than are there. `too_far`: it is not among them itself.
+    """
 
     uid: str
     snapshot: Snapshot
     who: Contender
     now: dt.datetime
     profile: Profile
-    whole: bool
+    short: frozenset[str]
+    too_far: bool
 
     def concerned(self) -> list[str]:
         """Uids of all whose runtime may matter: who holds quota of its tree, and who waits in it."""
         tree = [queue.name for queue, lanes in self.snapshot.queues if lanes is not _ASIDE]
-        holding = (self.snapshot.holders.get(name, {}) for name in tree)
+        tree.sort(key=lambda name: name != self.who.queue)
+        holding = itertools.chain.from_iterable(self.snapshot.holders.get(n, {}) for n in tree)
         waiting = (lane.entries for _, lanes in self.snapshot.queues for lane in lanes)
         return [
-            *itertools.chain.from_iterable(holding),
+            *itertools.islice(holding, MOST_HOLDING),
             *(entry.uid for entries in waiting for entry in entries),
         ]
 
@@ -73,18 +82,12 @@ def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) ->
     demand, routes = lane.demand, index.routes
     root = tree.queues[demand.queue].root()
     members = {root.name} if root.is_queue else {node.name for node in root.queues()}
-    queues: list[tuple[ClusterQueue, list[Lane]]] = []
-    left, whole = MOST_WAITING, True
-    for name, queue in sorted(routes.queues.items()):
-        lanes = _ASIDE
-        if name in members:
-            lanes = []
-            for each in index.waiting.lanes(name):
-                entries = list(each.first(left))
-                left -= len(entries)
-                whole &= len(entries) == len(each)
-                lanes.append(Lane(each.demand, entries))
-        queues.append((queue, lanes))
+    lanes = sum(1 for name in members for _ in index.waiting.lanes(name))
+    line = _Line(lane, lane.rank(entry) + 1, lanes)
+    queues: list[tuple[ClusterQueue, list[Lane]]] = [
+        (queue, line.of(index.waiting.lanes(name)) if name in members else _ASIDE)
+        for name, queue in sorted(routes.queues.items(), key=lambda each: each[0] != demand.queue)
+    ]
     snapshot = Snapshot(
         queues,
         index.ledger.copy(),
@@ -106,7 +109,30 @@ def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) ->
         rules=rules_of(limits.queueing, now),
         filters=registry.filters(limits.scheduling.suspect_after_s),
     )
-    return Case(uid, snapshot, who, now, profile, whole)
+    return Case(uid, snapshot, who, now, profile, frozenset(line.short), line.too_far)
+
+
+class _Line:
+    """Those who wait, as far as a forecast plays with them; its own lane up to itself."""
+
+    def __init__(self, own: WaitingLane, up_to: int, lanes: int) -> None:
+        self._own = own
+        self._up_to = up_to
+        self._of_a_lane = (MOST_WAITING - min(up_to, BEFORE_IT)) // lanes
+        self.too_far = up_to > BEFORE_IT or not self._of_a_lane
+        self.short: set[str] = set()
+
+    def of(self, lanes: Iterable[WaitingLane]) -> list[Lane]:
+        """The first of each lane of one queue."""
+        found: list[Lane] = []
+        if self.too_far:
+            return found
+        for lane in lanes:
+            limit = self._up_to if lane is self._own else self._of_a_lane
+            found.append(Lane(lane.demand, list(lane.first(limit))))
+            if limit < len(lane) and lane is not self._own:
+                self.short.add(lane.demand.key)
+        return found
 
 
 def study(case: Case, runtimes: Runtimes, monotonic: Callable[[], float]) -> Findings:
@@ -119,13 +145,15 @@ def study(case: Case, runtimes: Runtimes, monotonic: Callable[[], float]) -> Fin
     fleet = bench.fleet(bench.ask())
     flavors = list(by_flavor(bench)) if bench.may_ask else []
     complete = bench.may_ask
-    if not case.whole:
-        foreseen = Forecast(None, f"more than {MOST_WAITING} workloads wait in its queues")
+    if case.too_far:
+        foreseen = Forecast(None, TOO_MUCH)
         return Findings(found, flavors, fleet, foreseen, complete)
     end = monotonic() + STUDY_S
     profile = replace(case.profile, may_go_on=lambda _: monotonic() < end)
     picture = replace(
         case.snapshot, queues=[(q, lanes) for q, lanes in case.snapshot.queues if lanes]
     )
-    foreseen = forecast(picture, case.uid, runtimes, case.now, profile, lambda: monotonic() < end)
+    foreseen = forecast(
+        picture, case.uid, runtimes, case.now, profile, lambda: monotonic() < end, case.short
+    )
     return Findings(found, flavors, fleet, foreseen, complete)
