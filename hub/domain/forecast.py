@@ -7,7 +7,8 @@ the play, leaves at once and does not come back.
 
 import datetime as dt
 import heapq
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,8 +18,10 @@ from hub.domain.fleet import Cluster
 from hub.domain.plan import Placement, Plan
 from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue
+from hub.domain.room import NodeAsk
 from hub.domain.snapshot import Profile, Snapshot
 from hub.domain.standing import Holder, Pods
+from shared.resources import Resources
 
 STEPS: Final = 500  # instants looked at
 TOO_MUCH: Final = "too much goes before it to be played to its end"
@@ -102,8 +105,7 @@ class _Play:
         self._admitted = 0
         self._preempted: list[str] = []
         leaving = [h.uid for held in self._holders.values() for h in held.values() if h.evicted]
-        for uid in leaving:
-            self._leave(uid)
+        self._leave(leaving)
 
     def told(self, at: dt.datetime | None, why: str) -> Forecast:
         """The answer, with what it rests on."""
@@ -137,7 +139,7 @@ class _Play:
         admitted = self._carry_out(plan)
         for eviction in plan.evictions:
             self._preempted.append(eviction.uid)
-            self._leave(eviction.uid)
+        self._leave([eviction.uid for eviction in plan.evictions])
         self.settled = not admitted and not plan.evictions
         return admitted
 
@@ -158,13 +160,13 @@ class _Play:
             if uid not in self._queue_of:
                 continue
             self.now = _EPOCH + at * _MICROSECOND
-            self._waited_for.append(uid)
-            self._leave(uid)
+            ended = [uid]
             while self._ends and self._ends[0][0] == at:
                 _, other = heapq.heappop(self._ends)
                 if other in self._queue_of:
-                    self._waited_for.append(other)
-                    self._leave(other)
+                    ended.append(other)
+            self._waited_for += ended
+            self._leave(ended)
             return True
         return False
 
@@ -206,17 +208,22 @@ class _Play:
         if lasts is not None:
             heapq.heappush(self._ends, (at + lasts, holder.uid))
 
-    def _leave(self, uid: str) -> None:
-        queue = self._queue_of.pop(uid, None)
-        if queue is None:
-            return
-        holder = self._holders[queue].pop(uid)
-        self._picture.ledger.release(queue, holder.usage)
+    def _leave(self, uids: Iterable[str]) -> None:
+        """These hold nothing any more; equal pods leave a cluster together."""
         room = self._picture.room
-        where = room.layout.position.get(holder.cluster)
-        if where is not None:
-            for requests, ask, count in holder.pods:
-                room.give_back(room.layout.need(requests, ask), count, where)
+        pods: Counter[tuple[int, Resources, NodeAsk]] = Counter()
+        for uid in uids:
+            queue = self._queue_of.pop(uid, None)
+            if queue is None:
+                continue
+            holder = self._holders[queue].pop(uid)
+            self._picture.ledger.release(queue, holder.usage)
+            where = room.layout.position.get(holder.cluster)
+            if where is not None:
+                for requests, ask, count in holder.pods:
+                    pods[where, requests, ask] += count
+        for (where, requests, ask), count in pods.items():
+            room.give_back(room.layout.need(requests, ask), count, where)
 
 
 def _instant(at: dt.datetime) -> int:
