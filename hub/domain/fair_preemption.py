@@ -26,17 +26,17 @@ def find_fair_victims(
     candidates = _candidates(contest)
     if not candidates:
         return []
-    with trial(contest.standing) as tried:
+    with trial(contest) as tried:
         scan = _Scan(contest, tried)
         if not scan.first(candidates, strategies[0]) and not (
             len(strategies) > 1 and scan.second()
         ):
             return []
         taken = list(tried.taken)
-        found = tried.fill_back(contest, borrowing=True)
+        found = tried.fill_back(borrowing=True)
         if not scan.is_fair(found):
-            _restore_order(contest, tried, taken)
-            found = tried.fill_back(contest, borrowing=True)
+            tried.take_again(taken)
+            found = tried.fill_back(borrowing=True)
             if not scan.is_fair(found):
                 return []
         return found if contest.within_budget(found) else []
@@ -67,18 +67,6 @@ def _candidates(contest: Contest) -> _Listed:
         if queue is not node and not tree.within(queue, contest.contested):
             look_at(queue.name, reclaim)
     return found
-
-
-def _restore_order(contest: Contest, tried: Trial, taken: list[Victim]) -> None:
-    """Take all of `taken` again, so that victims of other queues are given back before own ones."""
-    still = {v.holder.uid for v in tried.taken}
-    for victim in taken:
-        if victim.holder.uid not in still:
-            contest.standing.tree.release(victim.holder.queue, victim.holder.usage)
-    own = [v for v in taken[:-1] if v.cause is Cause.IN_QUEUE]
-    others = [v for v in taken[:-1] if v.cause is not Cause.IN_QUEUE]
-    tried.taken = [*own, *others, taken[-1]]
-    tried.gone = [v.holder for v in tried.taken]
 
 
 class _Scan:

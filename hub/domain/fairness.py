@@ -43,8 +43,8 @@ def dominant(tree: QuotaTree, node: Node) -> tuple[Share, str]:
     if node.parent is None:
         return NONE, ""
     borrowed: dict[str, int] = {}
-    for of, used in tree.used[node.index].items():
-        beyond = used - node.subtree.get(of, 0)
+    for of, used in tree.used[node.tree].items():
+        beyond = used[node.place] - node.subtree.get(of, 0)
         if beyond > 0:
             borrowed[of.resource] = borrowed.get(of.resource, 0) + beyond
     ratio, resource = Fraction(0), ""

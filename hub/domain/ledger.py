@@ -75,7 +75,7 @@ class Ledger:
     def usage(self, queue: str) -> dict[FlavorResource, int]:
         """Everything charged to a queue."""
         node = self.node(queue)
-        used = self._orphans.get(queue, {}) if node is None else self.tree.used[node.index]
+        used = self._orphans.get(queue, {}) if node is None else self.tree.usage(queue)
         return {of: amount for of, amount in used.items() if amount}
 
     def used(self, queue: str, of: FlavorResource) -> int:

@@ -6,7 +6,6 @@ from functools import partial as partial_of
 from typing import NamedTuple, Protocol
 
 from hub.domain import elastic, fair_preemption, making_room, partial, preemption
-from hub.domain.cohort import Node
 from hub.domain.fair_preemption import DEFAULT_STRATEGIES
 from hub.domain.flavors import Market
 from hub.domain.fungibility import CanHold, Mode, Outlook, Request, Search, Tried
@@ -85,7 +84,6 @@ class Nominator:
         self._rules = rules
         self._ground = ground
         self._foreseen: tuple[Usage, list[Victim]] = {}, []  # the last answer of `_foresee`
-        self._around: dict[tuple[int, FlavorResource], tuple[tuple[Node, int], ...]] = {}
         self.now = rules.limits.now
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
 
@@ -147,10 +145,10 @@ class Nominator:
         if policy.reclaim == NEVER or node.parent is None:
             return gained
         below = who.priority if policy.reclaim == "LowerPriority" else None
-        used = standing.tree.used
-        for queue, nominal in self._quotas_around(node, of):
-            beyond = used[queue.index].get(of, 0) - nominal
-            if (beyond > 0 or fair) and queue is not node:
+        tree, root = standing.tree, node.root()
+        for queue in root.queues() if fair else tree.over(root, of):
+            if queue is not node:
+                beyond = tree.used_of(queue, of) - queue.subtree.get(of, 0)
                 total, largest = self._held(queue.name, of, below)
                 gained += total if fair else min(total, beyond + largest)
         return gained
@@ -160,15 +158,6 @@ class Nominator:
         least = self._rules.limits.minimum_runtime
         ripe = self.now - least if least else None
         return self._standing.roster(queue).sums(of, below, ripe)
-
-    def _quotas_around(self, node: Node, of: FlavorResource) -> tuple[tuple[Node, int], ...]:
-        """All queues of a tree with their nominal quota."""
-        root = node.root()
-        known = self._around.get((root.index, of))
-        if known is None:
-            known = tuple((queue, queue.nominal(of)) for queue in root.queues())
-            self._around[root.index, of] = known
-        return known
 
     def _limits(self) -> Limits:
         limits = self._rules.limits

@@ -5,12 +5,13 @@ some lower subtree could hold the rest of the request inside its quota, else *pr
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 
 from hub.domain.cohort import Node
 from hub.domain.queue_policy import NEVER
-from hub.domain.quota import Usage
+from hub.domain.quota import FlavorResource, Usage
 from hub.domain.standing import Holder, Key
 from hub.domain.victims import Cause, Contest, Victim, trial
 
@@ -33,62 +34,70 @@ _CAUSES = {
 
 
 class _Source:
-    """A queue whose holders may be taken, in order; `ancestor` is the lowest cohort shared with it.
+    """A queue whose holders may be taken, in order.
 
     What is worked out once per queue serves every head that looks at it; here is only how far this one
-    has come. Once a queue (or a cohort below `ancestor`) is inside its quota nobody more is taken of it.
+    has come. Once a queue (or a cohort below the common one) is inside its quota nobody more is taken of it.
     """
 
-    __slots__ = ("_contest", "_filtered", "_policy", "ancestor", "items", "kind", "live", "node")
+    __slots__ = (
+        "_contested", "_filtered", "_policy", "_quotas", "_tree",
+        "contest", "ends", "first", "items", "kind",
+    )  # fmt: skip
 
     def __init__(
         self, contest: Contest, node: Node, policy: str, kind: Kind | None, ancestor: Node | None
     ) -> None:
-        """`kind` None: that of each depends on its priority."""
-        self._contest = contest
-        self._policy = policy
-        self.node = node
-        self.kind = kind
-        self.ancestor = ancestor
+        """`kind` None: that of each depends on its priority. `ancestor`: the lowest common cohort."""
+        self.contest, self._contested = contest, contest.contested
+        self._policy, self.kind = policy, kind
+        self._tree = node.tree
+        self._quotas: list[tuple[int, Mapping[FlavorResource, int]]] = []
+        for each in () if kind is Kind.OWN else node.chain:
+            if each is ancestor:
+                break
+            self._quotas.append((each.place, each.subtree))
         self._filtered = contest.standing.policies[node.name].by_usage
         if self._filtered:
             self.items = contest.in_order(node.name, policy)
-            self.live = sum(holder.evicted for _, holder in self.items)
+            live = sum(holder.evicted for _, holder in self.items)
         else:
             self.items = contest.ranked(node.name)
-            self.live = contest.standing.roster(node.name).live
+            live = contest.standing.roster(node.name).live
+        end = len(self.items)
+        self.ends = live, end  # of those that are evicted, of those that are not
+        self.first = (self.next(0, live) if live else 0), self.next(live, end)
 
     def next(self, at: int, end: int) -> int:
         """The place from `at` on of the next who may be taken; `end` where there is none."""
-        if self._filtered:
+        if self._filtered or at >= end:
             return at
-        contest, items = self._contest, self.items
-        while at < end:
-            holder = items[at][1]
-            if contest.may_take(holder, self._policy):
-                return at
-            if self._policy == "LowerPriority" and contest.rises_from(holder):
-                return end
-            at += 1
+        contest, items, policy = self.contest, self.items, self._policy
+        anybody = policy == "Any" and not contest.spares
+        for place in range(at, end):
+            holder = items[place][1]
+            if anybody:
+                if holder.uses(contest.contested):
+                    return place
+            elif contest.may_take(holder, policy):
+                return place
+            elif policy == "LowerPriority" and contest.rises_from(holder):
+                break
         return end
 
     def __bool__(self) -> bool:
         """Is there anybody who may be taken?"""
-        return self.next(0, self.live) < self.live or (
-            self.next(self.live, len(self.items)) < len(self.items)
-        )
-
-    def kind_of(self, holder: Holder) -> Kind:
-        return self.kind or _kind(self._contest, holder)
+        return self.first[0] < self.ends[0] or self.first[1] < self.ends[1]
 
     def is_over(self) -> bool:
         """May still be taken of it, as things are now?"""
-        tree, contested = self._contest.standing.tree, self._contest.contested
-        node: Node | None = self.node if self.kind is not Kind.OWN else None
-        while node is not None and node is not self.ancestor:
-            if tree.within(node, contested):
+        used = self.contest.standing.tree.used[self._tree]
+        for place, quota in self._quotas:
+            for of in self._contested:
+                if used[of][place] > quota.get(of, 0):
+                    break
+            else:
                 return False
-            node = node.parent
         return True
 
 
@@ -130,28 +139,29 @@ def _under_nominal(contest: Contest) -> bool:
 
 
 def _select(contest: Contest, classes: _Classes, *, borrowing: bool) -> list[Victim]:
-    with trial(contest.standing) as tried:
-        for victim in _candidates(classes, borrowing=borrowing):
-            tried.take(victim)
-            if contest.fits(tried.gone, borrowing=borrowing):
-                return tried.fill_back(contest, borrowing=borrowing)
+    with trial(contest) as tried:
+        if tried.until_it_fits(_candidates(classes, borrowing=borrowing), borrowing=borrowing):
+            return tried.fill_back(borrowing=borrowing)
     return []
 
 
 def _candidates(classes: _Classes, *, borrowing: bool) -> Iterator[Victim]:
     """Evicted ones of each class first, then the live ones of each class."""
-    for evicted in (True, False):
-        for sources in classes:
-            yield from _merged(sources, evicted=evicted, borrowing=borrowing)
+    return itertools.chain.from_iterable(
+        _merged(sources, evicted=evicted, borrowing=borrowing)
+        for evicted in (True, False)
+        for sources in classes
+        if sources
+    )
 
 
 def _merged(sources: Sequence[_Source], *, evicted: bool, borrowing: bool) -> Iterator[Victim]:
     """Holders of several queues in one order; a queue is left once it is inside its quota."""
+    which = 0 if evicted else 1
     heap: list[tuple[Key, int, int]] = []
     for number, source in enumerate(sources):
-        start, end = (0, source.live) if evicted else (source.live, len(source.items))
-        at = source.next(start, end)
-        if at < end:
+        at = source.first[which]
+        if at < source.ends[which]:
             heap.append((source.items[at][0], number, at))
     heapq.heapify(heap)
     while heap:
@@ -160,14 +170,13 @@ def _merged(sources: Sequence[_Source], *, evicted: bool, borrowing: bool) -> It
         if not source.is_over():
             heapq.heappop(heap)
             continue
-        end = source.live if evicted else len(source.items)
-        following = source.next(at + 1, end)
-        if following < end:
+        following = source.next(at + 1, source.ends[which])
+        if following < source.ends[which]:
             heapq.heapreplace(heap, (source.items[following][0], number, following))
         else:
             heapq.heappop(heap)
         holder = source.items[at][1]
-        kind = source.kind_of(holder)
+        kind = source.kind or _kind(source.contest, holder)
         if not (borrowing and kind is Kind.WITHOUT_BORROWING):
             yield Victim(holder, _CAUSES[kind])
 
@@ -179,20 +188,25 @@ def _from_cohort(contest: Contest) -> tuple[list[_Source], list[_Source]]:
     reclaim = contest.policy.reclaim
     if reclaim == NEVER:
         return hierarchical, by_priority
-    node = contest.node
-    advantage, left = _holds(contest, node, contest.usage)
-    visited: Node | None = None
-    for cohort in node.path():
-        found = hierarchical if advantage else by_priority
+    advantages = _advantages(contest)
+    for queue, common in _over_quota(contest):
+        advantage = advantages[common]
         kind = Kind.HIERARCHICAL if advantage else None
-        for queue in _over_quota(contest, cohort, visited):
-            source = _Source(contest, queue, reclaim, kind, cohort)
-            if source:
-                found.append(source)
+        source = _Source(contest, queue, reclaim, kind, common)
+        if source:
+            (hierarchical if advantage else by_priority).append(source)
+    return hierarchical, by_priority
+
+
+def _advantages(contest: Contest) -> dict[Node, bool]:
+    """For each cohort above: could some lower subtree hold the rest of the request inside its quota?"""
+    found: dict[Node, bool] = {}
+    advantage, left = _holds(contest, contest.node, contest.usage)
+    for cohort in contest.node.path():
+        found[cohort] = advantage
         fits, left = _holds(contest, cohort, left)
         advantage = advantage or fits
-        visited = cohort
-    return hierarchical, by_priority
+    return found
 
 
 def _kind(contest: Contest, holder: Holder) -> Kind:
@@ -212,13 +226,23 @@ def _holds(contest: Contest, node: Node, asked: Usage) -> tuple[bool, Usage]:
     return fits, left
 
 
-def _over_quota(contest: Contest, cohort: Node, visited: Node | None) -> Iterator[Node]:
-    """Queues below that exceed their quota on what is contested, through cohorts that do too."""
-    tree = contest.standing.tree
-    for child in cohort.children:
-        if child is visited or child is contest.node or tree.within(child, contest.contested):
-            continue
-        if child.is_queue:
-            yield child
-        else:
-            yield from _over_quota(contest, child, None)
+def _over_quota(contest: Contest) -> Iterator[tuple[Node, Node]]:
+    """Queues that exceed their quota on what is contested, through cohorts that do too, each with the
+    lowest cohort that it shares with the preemptor.
+    """
+    tree, own, contested = contest.standing.tree, contest.node, contest.contested
+    ours, inside = frozenset(own.chain), set[Node]()
+    known = set[Node]() if len(contested) > 1 else None
+    for of in sorted(contested):
+        for queue in tree.over(own.root(), of):
+            if queue is own or (known is not None and queue in known):
+                continue
+            if known is not None:
+                known.add(queue)
+            for cohort in queue.path():
+                if cohort in ours:
+                    yield queue, cohort
+                    break
+                if cohort in inside or tree.within(cohort, contested):
+                    inside.add(cohort)
+                    break

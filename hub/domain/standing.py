@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Final
 
-from hub.domain.cohort import Node, QuotaTree
+from hub.domain.cohort import Charged, Node, QuotaTree
 from hub.domain.demand import Demand
 from hub.domain.queue_policy import QueuePolicy
 from hub.domain.quota import ClusterQueue, FlavorResource, Usage
@@ -174,9 +174,9 @@ _NONE: Final = Roster()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A state that is not the present one: usage by node, and who holds what in each queue."""
+    """A state that is not the present one: what is charged, and who holds it in each queue."""
 
-    used: list[dict[FlavorResource, int]]
+    charged: Charged
     rosters: dict[str, Roster]
     own: set[str]  # queues whose roster nobody else looks at
 
@@ -266,17 +266,18 @@ class Standing:
 
     def apart(self) -> "Picture":
         """Another picture of who holds what, for `seen_as`; it starts as things are."""
-        return Picture([dict(used) for used in self.tree.used], dict(self._rosters), set())
+        return Picture(self.tree.apart(), dict(self._rosters), set())
 
     @contextmanager
     def seen_as(self, picture: "Picture") -> Iterator[None]:
         """What if things were so? Whatever is added or removed meanwhile changes the picture alone."""
-        before = self.tree.used, self._rosters, self._own
-        self.tree.used, self._rosters, self._own = picture.used, picture.rosters, picture.own
+        before = self._rosters, self._own
+        self._rosters, self._own = picture.rosters, picture.own
         try:
-            yield
+            with self.tree.seen_as(picture.charged):
+                yield
         finally:
-            self.tree.used, self._rosters, self._own = before
+            self._rosters, self._own = before
 
     def rank(self, holder: Holder) -> float:
         """Fair-admission rank of the LocalQueue it came from; 0 where history does not count."""

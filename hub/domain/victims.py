@@ -49,7 +49,7 @@ class Limits:
     protected: frozenset[str] = field(default_factory=frozenset)  # queues declared non-preemptible
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Contest:
     """One workload asking for `usage`, short of `contested`."""
 
@@ -62,13 +62,14 @@ class Contest:
         None  # can one cluster hold it once these are gone?
     )
 
-    @property
-    def node(self) -> Node:
-        return self.standing.node(self.who.queue)
+    node: Node = field(init=False)
+    policy: QueuePolicy = field(init=False)
+    spares: bool = field(init=False)  # may somebody be spared whatever the policies say?
 
-    @property
-    def policy(self) -> QueuePolicy:
-        return self.standing.policies[self.who.queue]
+    def __post_init__(self) -> None:
+        self.node = self.standing.node(self.who.queue)
+        self.policy = self.standing.policies[self.who.queue]
+        self.spares = bool(self.limits.protected or self.limits.minimum_runtime)
 
     def fits(self, gone: Sequence[Holder] = (), *, borrowing: bool = True) -> bool:
         """Would it fit now? Without `borrowing` it must stay inside the queue's nominal quota.
@@ -87,7 +88,7 @@ class Contest:
         """Does a policy (withinClusterQueue or reclaimWithinCohort) let it preempt this one?"""
         if policy == NEVER or (holder.priority >= self.who.priority and policy == "LowerPriority"):
             return False
-        if not holder.uses(self.contested) or self._is_spared(holder):
+        if not holder.uses(self.contested) or (self.spares and self._is_spared(holder)):
             return False
         if policy == "Any" or holder.priority < self.who.priority:
             return True
@@ -173,11 +174,59 @@ def order_key(order: tuple[str, ...]) -> Callable[[Holder], Key]:
     return lambda h: (not h.evicted, *[rule(h) for rule in rules], h.uid, h.namespace, h.name)
 
 
-class Trial:
-    """Victims under trial: their quota is released, and charged again when the trial ends."""
+class _Margin:
+    """By how much a request fits, per flavor and resource: negative where it does not.
 
-    def __init__(self, standing: Standing) -> None:
-        self._tree = standing.tree
+    While victims are taken this is the most that it can be, while they are given back the least: limits
+    on the way may keep some of a change from it.
+    """
+
+    __slots__ = ("_inside", "_left", "_queue")
+
+    def __init__(self, contest: Contest, *, borrowing: bool) -> None:
+        tree, node = contest.standing.tree, contest.node
+        self._queue = contest.who.queue
+        self._left = {of: tree.available(node, of) - asked for of, asked in contest.usage.items()}
+        self._inside = (  # the queue's own quota
+            {}
+            if borrowing
+            else {
+                of: node.subtree.get(of, 0) - tree.used_of(node, of) - asked
+                for of, asked in contest.usage.items()
+            }
+        )
+
+    def gain(self, holder: Holder) -> bool:
+        """A holder is gone; may the request fit now?"""
+        for of, amount in holder.usage.items():
+            if of in self._left:
+                self._left[of] += amount
+                if self._inside and holder.queue == self._queue:
+                    self._inside[of] += amount
+        return min(self._left.values(), default=0) >= 0 and (
+            not self._inside or min(self._inside.values()) >= 0
+        )
+
+    def lose(self, holder: Holder) -> bool:
+        """A holder comes back if the request surely fits all the same."""
+        own = bool(self._inside) and holder.queue == self._queue
+        taken = [(of, amount) for of, amount in holder.usage.items() if of in self._left]
+        for of, amount in taken:
+            if self._left[of] < amount or (own and self._inside[of] < amount):
+                return False
+        for of, amount in taken:
+            self._left[of] -= amount
+            if own:
+                self._inside[of] -= amount
+        return True
+
+
+class Trial:
+    """Victims under trial; when it ends everything is charged as it was."""
+
+    def __init__(self, contest: Contest) -> None:
+        self._contest = contest
+        self._tree = contest.standing.tree
         self.taken: list[Victim] = []
         self.gone: list[Holder] = []  # the holders of `taken`
 
@@ -186,28 +235,49 @@ class Trial:
         self.taken.append(victim)
         self.gone.append(victim.holder)
 
-    def fill_back(self, contest: Contest, *, borrowing: bool) -> list[Victim]:
-        """From the second-last taken to the first, give back each one that is not needed."""
-        for at in range(len(self.taken) - 2, -1, -1):
-            victim, holder = self.taken.pop(at), self.gone.pop(at)
-            self._tree.charge(holder.queue, holder.usage)
-            if not contest.fits(self.gone, borrowing=borrowing):
-                self._tree.release(holder.queue, holder.usage)
-                self.taken.insert(at, victim)
-                self.gone.insert(at, holder)
-        return list(self.taken)
+    def until_it_fits(self, victims: Iterable[Victim], *, borrowing: bool) -> bool:
+        """Take one after the other until the request fits; False where it does not in the end."""
+        contest, margin = self._contest, _Margin(self._contest, borrowing=borrowing)
+        for victim in victims:
+            self.take(victim)
+            if margin.gain(victim.holder) and contest.fits(self.gone, borrowing=borrowing):
+                return True
+        return False
 
-    def end(self) -> None:
-        """Everything is charged again."""
-        for holder in self.gone:
+    def fill_back(self, *, borrowing: bool) -> list[Victim]:
+        """From the second-last taken to the first, give back each one that is not needed."""
+        contest = self._contest
+        margin = _Margin(contest, borrowing=borrowing)
+        needed = self.taken[-1:]
+        for at in range(len(self.taken) - 2, -1, -1):
+            holder = self.gone.pop(at)
             self._tree.charge(holder.queue, holder.usage)
+            if contest.has_room is None and margin.lose(holder):
+                continue
+            if contest.fits(self.gone, borrowing=borrowing):
+                margin = _Margin(contest, borrowing=borrowing)
+                continue
+            self._tree.release(holder.queue, holder.usage)
+            self.gone.insert(at, holder)
+            needed.append(self.taken[at])
+        needed.reverse()
+        self.taken = needed
+        return list(needed)
+
+    def take_again(self, taken: Sequence[Victim]) -> None:
+        """All of `taken`, so that victims of other queues are given back before own ones."""
+        still = {holder.uid for holder in self.gone}
+        for victim in taken:
+            if victim.holder.uid not in still:
+                self._tree.release(victim.holder.queue, victim.holder.usage)
+        *others, last = taken
+        own = [v for v in others if v.cause is Cause.IN_QUEUE]
+        self.taken = [*own, *(v for v in others if v.cause is not Cause.IN_QUEUE), last]
+        self.gone = [v.holder for v in self.taken]
 
 
 @contextmanager
-def trial(standing: Standing) -> Iterator[Trial]:
-    """Try removals; whatever is still removed at the end comes back."""
-    tried = Trial(standing)
-    try:
-        yield tried
-    finally:
-        tried.end()
+def trial(contest: Contest) -> Iterator[Trial]:
+    """Try removals; whatever is removed is back at the end."""
+    with contest.standing.tree.on_trial(contest.node):
+        yield Trial(contest)

@@ -148,7 +148,7 @@ def test_any_history_keeps_the_rules(listed: list[Any], load: Load, given_settin
     assert line.needless == []
     pairs = Counter((p.by, p.uid) for p in history.preemptions)
     assert not [(x, y) for x, y in pairs if min(pairs[x, y], pairs[y, x]) > 1]
-    assert not any(any(used.values()) for used in line.engine.standing.tree.used)
+    assert not any(any(each) for used in line.engine.standing.tree.used for each in used.values())
     assert len(history.lives) == len(load.arrivals)
 
 
