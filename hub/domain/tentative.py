@@ -6,6 +6,7 @@ and pods of others may come. Who holds a reservation gives way to who is placed.
 
 from collections.abc import Collection
 
+from hub.domain.fleet import Cluster
 from hub.domain.promises import Members, Promise
 from hub.domain.room import Layout, Need, Room
 
@@ -18,16 +19,30 @@ def squeezed_out(members: Members, cluster: str, reserved: Collection[str]) -> l
     room, at = members.room, members.room.layout.position.get(cluster)
     if at is None:
         return []
-    if bool((room.left[:, at] >= room.nodes_of(at).sum(axis=1)).all()):
+    low, high = room.layout.bounds[at], room.layout.bounds[at + 1]
+    if bool((room.left[:, at] >= room.free[:, low:high].sum(axis=1)).all()):
         return []  # everything promised has found a node
-    reported = members.clusters[cluster]
-    alone = Room.of(Layout([reported]), {cluster: reported})
+    promises = sorted(members.of_cluster(cluster), key=_largest_first)
+    alone = _empty(members.clusters[cluster])
+    if all(_hold(alone, promise) for promise in promises):
+        return []  # some of them on nodes that are still to come
     own = {uid: promise for uid in reserved if (promise := members.promised(uid)) is not None}
-    others = [each for each in members.of_cluster(cluster) if each.uid not in own]
-    for promise in sorted(others, key=_largest_first):
-        for need, count in _needs(alone, promise):
-            alone.promise(need, count, 0)
+    alone = _empty(members.clusters[cluster])
+    for promise in promises:
+        if promise.uid not in own:
+            _hold(alone, promise)
     return [uid for uid, mine in own.items() if not alone.take_all(_needs(alone, mine), 0)]
+
+
+def _empty(cluster: Cluster) -> Room:
+    """The room that its report shows, nothing promised."""
+    return Room.of(Layout([cluster]), {cluster.name: cluster})
+
+
+def _hold(room: Room, promise: Promise) -> bool:
+    """Promise it; have all its pods found a node?"""
+    short = [count - room.promise(need, count, 0) for need, count in _needs(room, promise)]
+    return not any(short)
 
 
 def _needs(room: Room, promise: Promise) -> list[tuple[Need, int]]:

@@ -14,6 +14,7 @@ from hub.store import clusters, manifests, works
 from shared.errors import Rejected
 from tests.checks.answers import a_check, a_checked_queue, activate, answer, checked
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
+from tests.scheduling.test_elastic import a_member, report
 from tests.scheduling.test_preemption import a_class
 
 pytestmark = pytest.mark.anyio
@@ -172,6 +173,32 @@ async def test_room_that_went_gives_reservations_back(tmp_path: Path) -> None:
         await hub.settle()
         assert (await hub.job(first))["state"] == "Reserved"
         assert (await hub.job(second))["state"] == "Pending"
+
+
+async def test_nodes_to_come_may_be_reserved(tmp_path: Path) -> None:
+    """A reservation on a pool that may grow stays, report after report, and is placed there when Ready."""
+    async with running(tmp_path) as hub:
+        await a_member(hub, "east", 2)
+        await a_checked_queue(hub, "budget")
+        small = {"requests": {"cpu": "4"}, "queue": "gold"}
+        first, second, third = "", "", ""
+        for name in ("x", "y", "z"):
+            (uid,) = await hub.apply(a_job(name, **small))
+            first, second, third = second, third, uid
+            hub.clock.advance(1)
+        await hub.settle()
+        for _ in range(3):
+            hub.clock.advance(1)
+            await report(hub, "east")
+            await hub.settle()
+            states = [(await hub.job(uid))["state"] for uid in (first, second, third)]
+            assert states == ["Reserved", "Reserved", "Pending"]
+        events = (await hub.explain(first))["timeline"]
+        assert [e["reason"] for e in events].count("QuotaReserved") == 1
+        await answer(hub, first, "budget", "Ready")
+        await hub.settle()
+        row = await hub.job(first)
+        assert (row["state"], row["new_nodes"]) == ("Placed", 1)
 
 
 async def test_a_stopped_queue_takes_reservations_back(tmp_path: Path) -> None:
