@@ -65,6 +65,7 @@ def test_the_guide_runs_on_real_control_planes(real_fleet, tmp_path):
         until(lambda: [j["state"] for j in hub.jobs()] == ["Succeeded"] * 2, 60, "both succeeded")
         assert {j["cluster"] for j in hub.jobs()} == {"cluster-3"}
         assert list(hub.drift()) == []
+        until(lambda: _workloads(planes.hub) == ["True"] * 2, 30, "their Workloads are finished")
 
 
 def _apply(plane, path: Path) -> None:
@@ -140,6 +141,13 @@ def _described(plane) -> str:
         if all(t in shown for t in types) and "False" not in shown:
             return str(shown)
     return ""
+
+
+def _workloads(plane) -> list[str]:
+    """Condition Finished of each Workload that the hub keeps beside a Job."""
+    path = '{range .items[*]}{.status.conditions[?(@.type=="Finished")].status}{"\\n"}{end}'
+    shown = plane.kubectl("get", "workloads", "-n", "compute-jobs", "-o", f"jsonpath={path}")
+    return list(shown.split())
 
 
 def _complete(plane) -> bool:
