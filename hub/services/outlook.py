@@ -136,7 +136,9 @@ def _forecast(foreseen: Forecast, teller: Teller, case: Case, known: Runtimes) -
     """When it starts and what that rests on; without an instant, why there is none."""
     held = [uid for held in case.snapshot.holders.values() for uid in held]
     rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:]]
-    if foreseen.at is None:
+    if foreseen.at is None and not held:
+        message = "no forecast: nothing runs whose end would let it in"
+    elif foreseen.at is None:
         sure = sum(1 for uid in held if uid in known.ends)
         message = (
             f"no forecast: {foreseen.why} (of {len(held)} admitted the end of {sure} is known)"
