@@ -208,8 +208,9 @@ def _alive(
             return Verdict(transition="start", columns=counts | ready_at)
     elif entry.phase == "Applied" and state in _UNSEEN:
         return Verdict(transition="apply", columns=counts)
-    changed = counts != _standing_counts(work)
-    return Verdict(counts=counts | {"all_ready": all_ready} if changed else None)
+    if bool(work.pods_ready) is not all_ready:
+        counts["all_ready"] = all_ready
+    return Verdict(counts=counts if counts != _standing_counts(work) else None)
 
 
 def _pods_wanted(work: Standing) -> int:

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Integer, bindparam, case, func, null, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, case, func, null, select, update
 
 from hub.store.bulk import Bulk
 from hub.store.tables import workloads
@@ -12,41 +12,41 @@ from hub.store.unit import Unit
 from hub.store.works import chunks
 
 _COUNTED = ("succeeded", "failed", "active", "ready", "reason", "message")
+_MINE = (workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
+_COUNTS: dict[str, ColumnElement[Any]] = {name: bindparam(f"b_{name}") for name in _COUNTED}
 _NOW = bindparam("b_now", type_=workloads.c.pods_ready_at.type)
-_ALL_READY = bindparam("b_all_ready", type_=Integer) == 1
 _READY_AT = workloads.c.pods_ready_at
-_COUNT = Bulk(
-    update(workloads)
-    .where(workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
-    .values(
-        {name: bindparam(f"b_{name}") for name in _COUNTED}
-        | {
-            "pods_ready_at": case((_ALL_READY, func.coalesce(_READY_AT, _NOW)), else_=_READY_AT),
-            "pods_lost_at": case(
-                (or_(_ALL_READY, _READY_AT.is_(None)), null()),
-                else_=func.coalesce(workloads.c.pods_lost_at, _NOW),
-            ),
-        }
-    )
-)
+_COUNT = {
+    None: Bulk(update(workloads).where(*_MINE).values(_COUNTS)),
+    True: Bulk(
+        update(workloads)
+        .where(*_MINE)
+        .values(
+            _COUNTS | {"pods_ready_at": func.coalesce(_READY_AT, _NOW), "pods_lost_at": null()}
+        )
+    ),
+    False: Bulk(
+        update(workloads)
+        .where(*_MINE)
+        .values(_COUNTS | {"pods_lost_at": case((_READY_AT.is_(None), null()), else_=_NOW)})
+    ),
+}
 
 
 def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
     """Set counts, reason and message of workloads whose state stays: uid, epoch, succeeded …
 
-    With `all_ready` (a bool): since when all its pods are ready, or no longer are.
+    `all_ready`, where that has changed: since now all its pods are ready, or no longer are.
     """
     if not rows:
         return
     names = ("uid", "epoch", *_COUNTED)
-    _COUNT.run(
-        unit.conn,
-        [
-            {f"b_{name}": row[name] for name in names}
-            | {"b_all_ready": int(row["all_ready"]), "b_now": unit.now}
-            for row in rows
-        ],
-    )
+    for change, statement in _COUNT.items():
+        alike = [row for row in rows if row.get("all_ready") is change]
+        now = {} if change is None else {"b_now": unit.now}
+        statement.run(
+            unit.conn, [{f"b_{name}": row[name] for name in names} | now for row in alike]
+        )
     unit.touch("workloads", *(row["uid"] for row in rows))
 
 

@@ -69,6 +69,7 @@ class Standing(NamedTuple):
     ready: int | None
     parallelism: int | None
     completions: int | None
+    pods_ready: int  # all of them were, and no longer are not
     annotations_json: bytes | None
     set_aside_json: bytes | None
 
@@ -145,6 +146,8 @@ _DESIRED = (
     works.c.offered,
 )
 
+_OF_WORKLOAD = ("state", "epoch", "withdraw_to", "reason", "message", "succeeded", "failed",
+                "active", "ready", "parallelism", "completions")  # fmt: skip
 _STANDING = Lookup(
     lambda among: (
         select(
@@ -153,22 +156,8 @@ _STANDING = Lookup(
                 type_coerce(works.c[name], LargeBinary)
                 for name in ("options", "observed", "drift")
             ),
-            *(
-                workloads.c[name]
-                for name in (
-                    "state",
-                    "epoch",
-                    "withdraw_to",
-                    "reason",
-                    "message",
-                    "succeeded",
-                    "failed",
-                    "active",
-                    "ready",
-                    "parallelism",
-                    "completions",
-                )
-            ),
+            *(workloads.c[name] for name in _OF_WORKLOAD),
+            and_(workloads.c.pods_ready_at.is_not(None), workloads.c.pods_lost_at.is_(None)),
             *(
                 type_coerce(workloads.c[name], LargeBinary)
                 for name in ("annotations", "set_aside")
