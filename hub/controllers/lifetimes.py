@@ -38,9 +38,10 @@ class Lifetimes:
             await self._hub.write(lifetime.end_overrun, over, term)
         given = self._hub.limits.queueing
         shortest = given.pods_ready_timeout_s, lifetime.recovery_timeout_s(given)
-        judged = any(self._may_judge(seconds) for seconds in shortest)
-        if judged and await self._hub.read(lifetime.unready, given):
-            await self._hub.write(lifetime.take_back_unready, given, term)
+        if any(self._may_judge(seconds) for seconds in shortest):
+            unready = await self._hub.read(lifetime.unready, given)
+            if unready:
+                await self._hub.write(lifetime.take_back_unready, given, term)
         return None if soonest is None or soonest > EVERY_S else max(soonest, 0.05)
 
     def _may_judge(self, seconds: float) -> bool:

@@ -154,7 +154,16 @@ def rules(
 ) -> list[dict[str, Any]]:
     """Objects of the kinds that scheduling reads, all or those of `uids`: what decides of each."""
     c = objects.c
-    columns = (c.uid, c.api_group, c.kind, c.namespace, c.name, c.labels, c.spec, c.deleted_at)
+    columns: tuple[Any, ...] = (
+        c.uid,
+        c.api_group,
+        c.kind,
+        c.namespace,
+        c.name,
+        c.labels,
+        c.spec,
+        c.deleted_at,
+    )
     # Of all statuses only a check's matters here; those of placements are large.
     status = case((c.kind == "AdmissionCheck", c.status), else_=None)
     columns = (*columns, type_coerce(status, c.status.type).label("status"))
