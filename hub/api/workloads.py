@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
 from hub.api.reply import Json, number_of, query, read_object
-from hub.api.streams import count_stream, counted, heard
+from hub.api.streams import count_stream, counted, heard, rest
 from hub.services import bare_patch, bare_status, queries, views, watching
 from hub.services.bare_read import read_status
 from hub.services.drafts import draft
@@ -25,6 +25,7 @@ from shared.manifests import read_document, read_json
 router = new_router()
 PAGE: Final = 200
 BEAT_S: Final = 5.0
+GATHER_S: Final = 0.01  # what is committed within that time is told together
 _ONE: Final = "/v1/workloads/{namespace}/{name}"
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
 _PATCHES: Final = frozenset({"application/merge-patch+json", "application/json"})
@@ -132,8 +133,12 @@ async def _events(
             await authorize(request, _PEOPLE)
             if change is None:
                 yield b": beat\n\n"
-            elif items := await hub.read(watching.states, change.keys["workloads"], filters):
-                yield _event(change.revision, items)
+                continue
+            await rest(hub, GATHER_S)
+            later = feed.take() or change
+            uids = change.keys["workloads"] | later.keys["workloads"]
+            if items := await hub.read(watching.states, uids, filters):
+                yield _event(later.revision, items)
     except Rejected:
         return  # the credential has ended, or the follower has fallen behind what is kept
     finally:

@@ -13,7 +13,7 @@ from hub.services import checks
 from hub.services.bare import KIND
 from hub.services.bare_read import Said, read_status
 from hub.services.kueue_view_pages import find_row
-from hub.store import workloads
+from hub.store import workload_pages, workloads
 from hub.store.unit import Unit
 from shared.errors import Rejected
 
@@ -59,7 +59,7 @@ def report_status(unit: Unit, uid: str, status: Mapping[str, Any], by: str) -> N
 
 def _find(unit: Unit, reports: Sequence[Report]) -> list[Row | Rejected]:
     """The row each report is about: a bare Workload's, else the Job's whose Workload has the name."""
-    found = workloads.live_by_name(unit, [(r.namespace, r.name) for r in reports], KIND)
+    found = workload_pages.bare_by_name(unit, {(r.namespace, r.name) for r in reports})
     return [
         found.get((each.namespace, each.name)) or _of_job(unit, each.namespace, each.name)
         for each in reports
@@ -136,5 +136,10 @@ def _note_ready(unit: Unit, row: Row, *, ready: bool) -> None:
     """All of its pods are ready, or no longer are."""
     count = row["parallelism"] if ready else 0
     if row["ready"] != count:
-        since = {"pods_ready_at": unit.now if ready else None}
+        at = row["pods_ready_at"]
+        since = (
+            {"pods_ready_at": at or unit.now, "pods_lost_at": None}
+            if ready
+            else {"pods_ready_at": at, "pods_lost_at": unit.now if at else None}
+        )
         workloads.change(unit, [{"uid": row["uid"], "ready": count, **since}])

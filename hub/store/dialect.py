@@ -15,12 +15,15 @@ from sqlalchemy import (
     Table,
     any_,
     bindparam,
+    cast,
     create_engine,
     event,
     func,
     select,
+    tuple_,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool, StaticPool
 
@@ -39,6 +42,24 @@ def among(dialect: str, column: ColumnElement[str]) -> ColumnElement[bool]:
         keys = func.json_each(bindparam(KEYS)).table_valued("value")
         return column.in_(select(keys.c.value))
     return column == any_(bindparam(KEYS, type_=ARRAY(column.type)))
+
+
+def among_pairs(
+    dialect: str, first: ColumnElement[str], second: ColumnElement[str]
+) -> ColumnElement[bool]:
+    """Two columns are one of the pairs that `pair_list` packs into one parameter."""
+    if dialect == "sqlite":
+        keys = func.json_each(bindparam(KEYS)).table_valued("value")
+        parts = (func.json_extract(keys.c.value, f"$[{place}]") for place in (0, 1))
+    else:
+        keys = func.jsonb_array_elements(cast(bindparam(KEYS), JSONB)).table_valued("value")
+        parts = (func.jsonb_extract_path_text(keys.c.value, str(place)) for place in (0, 1))
+    return tuple_(first, second).in_(select(*parts))
+
+
+def pair_list(pairs: Iterable[tuple[str, str]]) -> str:
+    """Pairs as `among_pairs` reads them."""
+    return orjson.dumps(list(pairs)).decode()
 
 
 def key_list(dialect: str, keys: Iterable[str]) -> Any:

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Dialect, Select
 
 from hub.store import dialect as spelled
 
-Among = Callable[[ColumnElement[str]], ColumnElement[bool]]
+Among = Callable[..., ColumnElement[bool]]  # of one column of text, or of two
 Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
 
@@ -20,14 +20,16 @@ Row = tuple[Any, ...]
 class Lookup:
     """`statement(among)` is the query; in it, `among(column)` says which column holds the keys.
 
-    Further bound parameters are named when it is run.
+    With `among(first, second)` the keys are pairs. Further bound parameters are named when it is run.
     """
 
     def __init__(self, statement: Callable[[Among], Select[Any]]) -> None:
         self._statement = statement
         self._compiled: dict[str, _Compiled] = {}
 
-    def rows(self, conn: Connection, keys: Iterable[str], **bound: Any) -> list[Row]:
+    def rows(
+        self, conn: Connection, keys: Iterable[str] | Iterable[tuple[str, str]], **bound: Any
+    ) -> list[Row]:
         """The rows found, in no order, as tuples of the columns' Python values."""
         wanted = keys if isinstance(keys, Collection) else list(keys)
         if not wanted:
@@ -35,14 +37,16 @@ class Lookup:
         name = conn.dialect.name
         if name not in self._compiled:
             self._compiled[name] = _Compiled(self._statement, conn.dialect)
-        return self._compiled[name].rows(conn, spelled.key_list(name, wanted), bound)
+        return self._compiled[name].rows(conn, wanted, bound)
 
 
 class _Compiled:
     """What a dialect makes of a lookup."""
 
     def __init__(self, statement: Callable[[Among], Select[Any]], dialect: Dialect) -> None:
-        query = statement(lambda column: spelled.among(dialect.name, column))
+        self._dialect = dialect.name
+        self._pairs = False
+        query = statement(self._among)
         compiled = query.compile(dialect=dialect)
         self._sql = str(compiled)
         self._constants = dict(compiled.params)
@@ -55,8 +59,14 @@ class _Compiled:
             (place, convert) for place, convert in enumerate(found) if convert is not None
         ]
 
+    def _among(self, *columns: ColumnElement[str]) -> ColumnElement[bool]:
+        self._pairs = len(columns) == 2
+        spell = spelled.among_pairs if self._pairs else spelled.among
+        return spell(self._dialect, *columns)
+
     def rows(self, conn: Connection, keys: Any, bound: dict[str, Any]) -> list[Row]:
-        given = {**self._constants, **bound, spelled.KEYS: keys}
+        packed = spelled.pair_list(keys) if self._pairs else spelled.key_list(self._dialect, keys)
+        given = {**self._constants, **bound, spelled.KEYS: packed}
         result = conn.exec_driver_sql(self._sql, tuple(given[name] for name in self._names))
         found = list(result.cursor.fetchall())
         result.close()

@@ -26,6 +26,15 @@ _STATES: Final = Lookup(
     lambda among: select(*(workloads.c[name] for name in _STATED)).where(among(workloads.c.uid))
 )
 
+_REPORTED: Final = (*_STATED, "parallelism", "ready")
+_BARE: Final = Lookup(
+    lambda among: select(*(workloads.c[name] for name in _REPORTED)).where(
+        among(workloads.c.namespace, workloads.c.name),
+        workloads.c.kind == "Workload",
+        workloads.c.live.is_(True),
+    )
+)
+
 
 def page(
     unit: Unit,
@@ -59,6 +68,14 @@ def page(
 def states(unit: Unit, uids: Collection[str]) -> list[dict[str, Any]]:
     """How workloads of whatever state stand, by uid: the narrow columns; absent ones are left out."""
     return [dict(zip(_STATED, row, strict=True)) for row in _STATES.rows(unit.conn, uids)]
+
+
+def bare_by_name(
+    unit: Unit, names: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """How bare Workloads stand that occupy the given (namespace, name)s, with their pod counts."""
+    rows = (dict(zip(_REPORTED, row, strict=True)) for row in _BARE.rows(unit.conn, names))
+    return {(row["namespace"], row["name"]): row for row in rows}
 
 
 def named(unit: Unit, namespace: str, name: str) -> list[dict[str, Any]]:

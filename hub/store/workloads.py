@@ -71,8 +71,7 @@ _REFUSE: Final = Bulk(
 _NAMES: Final = tuple(column.name for column in workloads.c)
 _LIVE: Final = Lookup(
     lambda among: select(workloads).where(
-        workloads.c.namespace == bindparam("namespace"),
-        among(workloads.c.name),
+        among(workloads.c.namespace, workloads.c.name),
         workloads.c.kind == bindparam("kind"),
         workloads.c.live.is_(True),
     )
@@ -187,14 +186,7 @@ def live_by_name(
     unit: Unit, names: Iterable[tuple[str, str]], kind: str = "Job"
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """Workloads of one kind that occupy the given (namespace, name)s."""
-    wanted: dict[str, list[str]] = {}
-    for namespace, name in names:
-        wanted.setdefault(namespace, []).append(name)
-    rows = (
-        dict(zip(_NAMES, row, strict=True))
-        for namespace, few in wanted.items()
-        for row in _LIVE.rows(unit.conn, few, namespace=namespace, kind=kind)
-    )
+    rows = (dict(zip(_NAMES, row, strict=True)) for row in _LIVE.rows(unit.conn, names, kind=kind))
     return {(row["namespace"], row["name"]): row for row in rows}
 
 

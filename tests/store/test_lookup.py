@@ -18,6 +18,9 @@ IN_TEAM = Lookup(
 )
 
 
+BY_NAME = Lookup(lambda among: select(table.c.uid).where(among(table.c.namespace, table.c.name)))
+
+
 async def with_jobs(db, count):
     rows = [
         a_workload(f"u{i:05d}", labels={"a": "ü"}, started_at=START, set_aside=None)
@@ -54,3 +57,17 @@ async def test_any_number_of_keys_is_one_statement(tmp_path, count):
         keys = [f"u{i:05d}" for i in range(count)]
         found = await db.read(lambda unit: IN_TEAM.rows(unit.conn, keys, team="team-a"))
         assert sorted(uid for (uid,) in found) == keys
+
+
+async def test_keys_may_be_pairs(tmp_path):
+    """Rows by namespace and name: no other combination of the same parts is found."""
+    async with opened(tmp_path) as db:
+        rows = [
+            a_workload(f"{team}-{name}", namespace=team, name=name)
+            for team in ("a", "b")
+            for name in ("x", "y", "odd'\"ü")
+        ]
+        await db.write(lambda unit: workloads.add(unit, rows))
+        pairs = [("a", "x"), ("b", "y"), ("b", "odd'\"ü"), ("c", "x")]
+        found = await db.read(lambda unit: BY_NAME.rows(unit.conn, pairs))
+        assert sorted(uid for (uid,) in found) == ["a-x", "b-odd'\"ü", "b-y"]
