@@ -183,6 +183,17 @@ class Client:
         path = f"/apis/visibility.kueue.x-k8s.io/v1beta2/{queue}/pendingworkloads"
         return self._items("GET", path, query={"offset": offset, "limit": limit})
 
+    def workloads(self, **filters: str | int | None) -> Iterator[Json]:
+        """All Workloads that match, as Kueue shows them: namespace, queue, clusterQueue, state,
+        condition (a type, or type=status), limit.
+        """
+        yield from self._pages("/v1/workloads", filters)
+
+    def workload(self, name: str) -> Json:
+        """One Workload by `namespace/name`."""
+        namespace, _, short = name.partition("/")
+        return self._object("GET", f"/v1/workloads/{_part(namespace)}/{_part(short)}")
+
     def clusters(self) -> list[Json]:
         """Every member cluster with its capacity and heartbeat."""
         return self._items("GET", "/v1/clusters")

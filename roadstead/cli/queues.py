@@ -89,7 +89,7 @@ def list_queues(ctx: click.Context, output: str, watch: bool) -> None:
 @queues.command("pending")
 @click.argument("name")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out so many.")
-@click.option("--limit", type=click.IntRange(1, 4000), default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 4000), default=100, help="At most; 100.")
 @output_option
 @watch_option
 @click.pass_context

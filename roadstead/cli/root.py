@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "submit": ("submit", "submit", "Submit a Job, and wait for it if you like."),
     "tokens": ("tokens", "tokens", "Tokens of people: list, issue, revoke."),
     "up": ("up", "up", "Run a hub with simulated clusters and their agents, here."),
+    "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
 }
 
 
