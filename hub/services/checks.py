@@ -42,20 +42,23 @@ def set_states(unit: Unit, uid: str, states: Sequence[Mapping[str, Any]], by: st
     given = read_states(states, pod_sets)
     _refuse(unit, row, present, given)
     changed = {name: each for name, each in given.items() if _differs(present[name], each)}
-    if changed:
-        now = {**present, **{n: _merged(unit, present[n], each) for n, each in changed.items()}}
-        _say(unit, row, changed, by)
-        _follow(unit, row, now)
-    return checks_of(unit, uid)
+    if not changed:
+        return _shown(unit, row, present)
+    now = {**present, **{n: _merged(unit, present[n], each) for n, each in changed.items()}}
+    _say(unit, row, changed, by)
+    return checks_of(unit, uid) if _follow(unit, row, now) else _shown(unit, row, now)
 
 
 def checks_of(unit: Unit, uid: str) -> Row:
     """A workload's checks: {"items": [...]}. Raises Rejected: NotFound."""
     row = _find(unit, uid)
-    states: dict[str, Row] = row["checks"] or {}
-    controllers = _controllers(unit, states)
+    return _shown(unit, row, row["checks"] or {})
+
+
+def _shown(unit: Unit, row: Row, states: Mapping[str, Row]) -> Row:
+    controllers = _controllers(unit)
     return {
-        "uid": uid,
+        "uid": row["uid"],
         "state": row["state"],
         "cluster": row["cluster"],
         "items": [_view(name, states[name], controllers) for name in sorted(states)],
@@ -69,8 +72,7 @@ def list_open(
     position = pager.position(token)
     after = "" if position is None else str(position[0])
     items: list[Row] = []
-    names = {c["name"]: c for c in objects.list_kind(unit, KUEUE, "AdmissionCheck")}
-    controllers = {name: read_check(c).controller for name, c in names.items()}
+    controllers = _controllers(unit)
     more = True
     while more and len(items) < limit:
         rows = stored.reserved(unit, after, limit)
@@ -105,11 +107,14 @@ def _find(unit: Unit, uid: str) -> Row:
     return row
 
 
-def _controllers(unit: Unit, states: Mapping[str, Any]) -> dict[str, str]:
-    if not states:
-        return {}
-    rows = objects.list_kind(unit, KUEUE, "AdmissionCheck", names=list(states))
-    return {row["name"]: read_check(row).controller for row in rows}
+def _controllers(unit: Unit) -> dict[str, str]:
+    """Controllers by check; read once where many answers share a transaction."""
+
+    def read() -> dict[str, str]:
+        rows = objects.list_kind(unit, KUEUE, "AdmissionCheck")
+        return {row["name"]: read_check(row).controller for row in rows}
+
+    return unit.remembered("objects", "controllers of admission checks", read)
 
 
 def _refuse(unit: Unit, row: Row, present: Mapping[str, Row], given: Mapping[str, Row]) -> None:
@@ -119,7 +124,8 @@ def _refuse(unit: Unit, row: Row, present: Mapping[str, Row], given: Mapping[str
             asked = ", ".join(sorted(present)) or "none"
             text = f"check {name[:64]} is not asked of this workload; its checks: {asked}"
             raise Rejected("UnknownCheck", text, "name")
-    own = [n for n, c in _controllers(unit, given).items() if c == checks.MULTIKUEUE]
+    controllers = _controllers(unit)
+    own = [name for name in given if controllers.get(name) == checks.MULTIKUEUE]
     if own:
         raise Rejected("AnsweredByHub", f"the hub answers check {own[0]} itself", "name")
     if row["state"] == State.RESERVED:
@@ -149,12 +155,12 @@ def _merged(unit: Unit, present: Row, given: Row) -> Row:
     return merged
 
 
-def _follow(unit: Unit, row: Row, states: Mapping[str, Row]) -> None:
-    """Write the states, and what they mean at once."""
+def _follow(unit: Unit, row: Row, states: Mapping[str, Row]) -> bool:
+    """Write the states, and what they mean at once; was it evicted?"""
     uid, answer = row["uid"], checks.verdict(states)
     if answer not in (Answer.RETRY, Answer.REJECTED):
         workloads.change(unit, [{"uid": uid, "checks": dict(states)}])
-        return
+        return False
     also = {uid: {"checks": checks.closed(states, unit.now.isoformat())}}
     said = "; ".join(
         f"{name}: {each['message']}" if each.get("message") else name
@@ -164,11 +170,12 @@ def _follow(unit: Unit, row: Row, states: Mapping[str, Row]) -> None:
     if answer is Answer.REJECTED:
         message = f"admission checks rejected it: {said}"
         evict(unit, [uid], checks.EVICTED, message, to=DEACTIVATED, also=also)
-        return
+        return True
     evict(
         unit, [uid], checks.EVICTED, f"admission checks ask for a retry: {said}",
         requeue_after=requeue_span(states), later=True, also=also,
     )  # fmt: skip
+    return True
 
 
 def _say(unit: Unit, row: Row, changed: Mapping[str, Row], by: str) -> None:
