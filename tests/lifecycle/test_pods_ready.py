@@ -4,9 +4,12 @@ import datetime as dt
 
 import pytest
 
+from hub.services.bare_status import report_status
 from hub.services.limits import Limits, Queueing
 from tests.lifecycle.lives import admitted, gone, lively, offered, passed, reported, watching
 from tests.scheduling.hubs import Running, a_job, running
+from tests.scheduling.test_bare import a_workload
+from tests.scheduling.test_cohorts import in_cohort
 
 pytestmark = pytest.mark.anyio
 
@@ -161,4 +164,33 @@ async def test_block_admission_ends_with_the_one_that_is_not_ready(tmp_path):
         assert (await hub.job(second))["state"] == "Pending"
         await gone(hub, first)
         await hub.settle()
+        assert (await hub.job(second))["state"] == "Placed"
+
+
+async def _said(hub: Running, uid: str, ready: str) -> None:
+    """Its executor's word on the pods of a Workload without owner."""
+    condition = {"type": "PodsReady", "status": ready, "reason": "Told", "message": ""}
+    condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    status = {"conditions": [condition]}
+    await hub.hub.db.write(lambda unit: report_status(unit, uid, status, "executor"))
+    await hub.settle()
+
+
+async def test_a_workload_without_owner_blocks_nobody_until_it_has_lost_pods(tmp_path):
+    """It counts as ready while its executor says nothing; lost pods block, and in time cost the quota."""
+    limits = wait_for(block_admission="On", pods_ready_recovery_timeout_s=10.0)
+    async with running(tmp_path, limits) as hub:
+        watch = watching(hub)
+        await hub.apply(*in_cohort("a", "4"))
+        (first,) = await hub.apply(a_workload("first"))
+        await passed(hub, 31, watch)
+        assert (await hub.job(first))["state"] == "Placed"
+        await _said(hub, first, "True")
+        await _said(hub, first, "False")
+        (second,) = await hub.apply(a_workload("second"))
+        await hub.settle()
+        assert (await hub.job(second))["reason"] == "WaitingForPodsReady"
+        await passed(hub, 10, watch)
+        row = await hub.job(first)
+        assert (row["state"], row["evicted"]["reason"]) == ("Pending", "PodsReadyTimeout")
         assert (await hub.job(second))["state"] == "Placed"
