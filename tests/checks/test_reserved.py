@@ -79,3 +79,18 @@ async def test_many_are_placed_together(tmp_path: Path) -> None:
         await hub.scheduler.turn()
         assert {job["state"] for job in await hub.jobs(uids)} == {"Placed"}
         assert hub.hub.db.revision == before + 1
+
+
+async def test_reservations_survive_a_restart(tmp_path: Path) -> None:
+    """A hub that starts anew knows what is reserved, and places what became Ready meanwhile."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="2", memory="8Gi"))
+        await a_checked_queue(hub, "budget")
+        (uid,) = await hub.apply(a_job("one", queue="gold", requests={"cpu": "2"}))
+        await hub.settle()
+        await answer(hub, uid, "budget", "Ready")
+    async with running(tmp_path) as hub:
+        (other,) = await hub.apply(a_job("two", queue="gold", requests={"cpu": "1"}))
+        await hub.settle()
+        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(other))["reason"] == "NoClusterFits"
