@@ -43,7 +43,7 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
     """The whole story of one job, with what would change it. Raises Rejected(NotFound)."""
     told = await _explained(hub, uid, find_index)
     index = find_index()
-    told |= {"remedies": [], "flavors": [], "fleet": [], "forecast": None}
+    told |= {"remedies": [], "flavors": [], "fleet": [], "forecast": None, "complete": True}
     if index is None or told["state"] != State.PENDING or told["nomination"]:
         return told
     case = cases.case_of(index, uid, hub.limits, hub.clock.now())

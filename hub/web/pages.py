@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from hub.api.policy import PUBLIC, allow, hub_of, new_router
 from hub.api.streams import count_stream, counted, hear, rest
+from hub.services import outlook
 from hub.services.front_page import GROUPS, MAX_PAGES, Asked
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.views import stamp
@@ -51,6 +52,16 @@ async def front(request: Request) -> Response:
     asked = asked_of(request.query_params)
     sight = await _board(request).see(asked)
     return _html("page.html", asked=asked, query=address(asked), sight=sight, who=who)
+
+
+@router.get("/jobs/{uid}", include_in_schema=False)
+@allow(PUBLIC)
+async def job(request: Request, uid: str) -> Response:
+    """Why one job waits, what would change it, and when it is expected to start."""
+    if await viewer(request) is None:
+        return _html("login.html", wrong=False)
+    find_index = getattr(request.app.state, "schedule_index", _no_index)
+    return _html("job.html", told=await outlook.explain(hub_of(request), uid, find_index))
 
 
 @router.get("/static/{name}", include_in_schema=False)

@@ -1,0 +1,52 @@
+"""The page of one job: why it waits, what would change it, and when it is expected to start."""
+
+import pytest
+
+from hub.services import leadership
+from hub.services.scheduler import Scheduler
+from tests.web.looking import Looking, looking
+
+pytestmark = pytest.mark.anyio
+HOSTILE = "<script>alert(1)</script>"
+
+
+async def scheduled(look: Looking) -> None:
+    """A scheduler that has looked at everything once, with its index beside the page."""
+    term = await look.hub.write(leadership.seize, "test")
+    scheduler = Scheduler(look.hub, lambda: term)
+    await scheduler.load()
+    await scheduler.turn()
+    look.api._transport.app.state.schedule_index = lambda: scheduler.index  # type: ignore[attr-defined]  # ASGI
+
+
+async def test_a_waiting_job_has_a_page_that_says_what_would_change_it(tmp_path):
+    """Linked from its row; the sentences are those of REST."""
+    async with looking(tmp_path) as look:
+        (uid,) = await look.submit("wide")
+        await scheduled(look)
+        assert f"/jobs/{uid}" in (await look.see()).values("href")
+        told = (await look.api.get(f"/v1/jobs/{uid}/explain")).json()
+        page = (await look.see(f"/jobs/{uid}")).words
+        assert "Expected start" in page
+        assert told["forecast"]["message"] in page
+        assert all(remedy["message"] in page for remedy in told["remedies"])
+
+
+async def test_without_scheduler_it_says_what_the_store_knows(tmp_path):
+    """A hub that does not schedule shows the row's own reason."""
+    async with looking(tmp_path) as look:
+        (uid,) = await look.submit("plain")
+        await look.alter("workloads", f"uid = '{uid}'", reason="Somehow", message=HOSTILE)
+        page = await look.see(f"/jobs/{uid}")
+        assert "Somehow" in page.words
+        assert "script" not in page.tags
+
+
+async def test_it_is_shown_to_those_who_are_signed_in(tmp_path):
+    """Anybody else gets the way in, and learns nothing of the job."""
+    async with looking(tmp_path) as look:
+        (uid,) = await look.submit("secret")
+        async with look.browser() as http:
+            reply = await http.get(f"/jobs/{uid}")
+        assert "secret" not in reply.text
+        assert "token" in reply.text
