@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hub.domain.reclaim import reclaimed
 from hub.domain.workload import TERMINAL, State
 from hub.services import checks
 from hub.services.bare import KIND
@@ -100,6 +101,8 @@ def _judge(
         return _ended(row, said)
     if said.ready is not None:
         _note_ready(unit, row, ready=said.ready)
+    if said.reclaimable:
+        _reclaim(unit, row["uid"], said.reclaimable)
     return row
 
 
@@ -130,6 +133,16 @@ def _end(unit: Unit, ending: Iterable[tuple[Row, Report]]) -> None:
     for name, rows in moves.items():
         if rows:
             workloads.transition(unit, name, rows)
+
+
+def _reclaim(unit: Unit, uid: str, counts: Mapping[str, int]) -> None:
+    """Quota of pods that are not needed any more is free at once. Raises Rejected."""
+    row = workloads.get(unit, uid)
+    if row is None or not row["admission"]:
+        raise Rejected("NotReserved", "it holds no quota that pods could give back")
+    admission = reclaimed(row["admission"], counts)
+    if admission != row["admission"]:
+        workloads.change(unit, [{"uid": uid, "admission": admission}])
 
 
 def _note_ready(unit: Unit, row: Row, *, ready: bool) -> None:

@@ -93,6 +93,8 @@ def workload_status(
     if row.get("ran_s"):
         status["accumulatedPastExecutionTimeSeconds"] = row["ran_s"]
     status |= _clusters(row)
+    if told := _given_back(row):
+        status["reclaimablePods"] = told
     reclaimable = _reclaimable(row)
     if reclaimable and pod_sets and len(pod_sets) == 1:
         status["reclaimablePods"] = [{"name": pod_sets[0]["name"], "count": reclaimable}]
@@ -187,7 +189,7 @@ def _admission(row: Row, pod_sets: Iterable[Row]) -> Json:
             {
                 "name": each["name"],
                 "flavors": each.get("flavors") or {},
-                "resourceUsage": _texts(each.get("usage") or {}),
+                "resourceUsage": _texts(each.get("whole") or each.get("usage") or {}),
                 "count": each.get("count", asked.get(each["name"], 1)),
             }
             for each in (row["admission"] or {}).get("podSets") or ()
@@ -204,6 +206,12 @@ def _clusters(row: Row) -> Json:
     nominated = [(row["nomination"] or {}).get("cluster"), row["cluster"]]
     named = list(dict.fromkeys(each for each in nominated if each))
     return {"nominatedClusterNames": named[:_NOMINATED]} if named else {}
+
+
+def _given_back(row: Row) -> list[Json]:
+    """Pods that the executor of a bare Workload does not need any more."""
+    pod_sets = (row["admission"] or {}).get("podSets") or ()
+    return [{"name": p["name"], "count": p["reclaimed"]} for p in pod_sets if p.get("reclaimed")]
 
 
 def _reclaimable(row: Row) -> int:

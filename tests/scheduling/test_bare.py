@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from hub.services import bare_status
 from hub.services.apply import apply_documents
 from hub.services.drafts import draft
 from hub.services.limits import Limits, Queueing
 from hub.store import objects, workloads, works
 from hub.store.unit import Unit
+from shared.errors import Rejected
 from shared.kinds.registry import parse
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
 from tests.scheduling.test_cohorts import in_cohort
@@ -235,3 +237,31 @@ async def test_who_came_second_to_a_preemptor_tries_again(tmp_path: Path) -> Non
         await hub.transition("conclude", high)
         await hub.settle()
         assert await states(hub, [second]) == ["Placed"]
+
+
+async def test_pods_that_are_done_give_their_quota_back(tmp_path: Path) -> None:
+    """reclaimablePods: less is charged at once, never more again; what waits for it is admitted."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "3", ""))
+        first, second = await apply_in_turn(
+            hub, a_workload("first", count=3), a_workload("second", cpu=2)
+        )
+        await hub.settle()
+        assert await states(hub, [first, second]) == ["Placed", "Pending"]
+
+        async def report(count: int, name: str = "main") -> None:
+            status = {"reclaimablePods": [{"name": name, "count": count}]}
+            await hub.hub.write(bare_status.report_status, first, status, "test")
+
+        await report(2)
+        await hub.settle()
+        assert await states(hub, [first, second]) == ["Placed", "Placed"]
+        for count, name, code in [
+            (1, "main", "Immutable"),
+            (4, "main", "OutOfRange"),
+            (1, "x", ""),
+        ]:
+            with pytest.raises(Rejected) as refusal:
+                await report(count, name)
+            assert refusal.value.code == (code or "UnknownPodSet")
+        assert (await hub.job(first))["admission"]["podSets"][0]["usage"] == {"cpu": 1000}

@@ -1,0 +1,39 @@
+"""Reclaimable pods: a running workload gives back the quota of pods that it does not need any more.
+
+Kueue's dynamic reclaim (queueing 1.5): counts only ever grow while the workload is admitted.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shared.errors import Rejected
+
+Admission = Mapping[str, Any]
+
+
+def reclaimed(admission: Admission, counts: Mapping[str, int]) -> dict[str, Any]:
+    """The admission that is left once `counts` pods per pod set are not needed any more.
+
+    Each pod set keeps what it was admitted with as `whole`. Raises Rejected: UnknownPodSet, OutOfRange
+    for more pods than there are, Immutable for fewer than were given back before.
+    """
+    pod_sets = {p["name"]: p for p in admission["podSets"]}
+    for name, count in counts.items():
+        if name not in pod_sets:
+            raise Rejected("UnknownPodSet", f"there is no pod set {name[:64]}", "reclaimablePods")
+        if count > pod_sets[name]["count"]:
+            raise Rejected("OutOfRange", f"{name} has fewer pods than {count}", "reclaimablePods")
+        if count < pod_sets[name].get("reclaimed", 0):
+            text = f"{name}: pods that were given back can not be taken back"
+            raise Rejected("Immutable", text, "reclaimablePods")
+    left = [_less(p, counts.get(p["name"], p.get("reclaimed", 0))) for p in admission["podSets"]]
+    return {**admission, "podSets": left}
+
+
+def _less(pod_set: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """One pod set with `count` of its pods given back."""
+    if not count:
+        return dict(pod_set)
+    whole, pods = pod_set.get("whole", pod_set["usage"]), pod_set["count"]
+    usage = {name: -(-amount * (pods - count) // pods) for name, amount in whole.items()}
+    return {**pod_set, "usage": usage, "whole": whole, "reclaimed": count}
