@@ -175,12 +175,25 @@ def _as_text(job: dict[str, Any]) -> str:
         f"  started   {moment(job['startedAt'])}",
         f"  finished  {moment(job['finishedAt'])}",
     ]
+    lines += _evictions(job)
     if job["events"]:
         lines.append("  events")
         for e in job["events"]:
             lines += wrapped(f"{moment(e['at'])}  {e['reason']}: {e['message']}", "    ")
     lines.append(f"Why? roadstead explain {job['namespace']}/{job['name']}")
     return "\n".join(lines)
+
+
+def _evictions(job: dict[str, Any]) -> list[str]:
+    """How often its quota was taken back and why, with the time before which it is not considered."""
+    counts = job.get("evictions") or {}
+    if not counts:
+        return []
+    told = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
+    lines = [f"  evicted   {told}"]
+    if job["state"] == "Pending" and job.get("requeueAt"):
+        lines.append(f"  not before {moment(job['requeueAt'])}")
+    return lines
 
 
 def _cancelled(job: dict[str, Any]) -> str:
