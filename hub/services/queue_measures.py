@@ -6,7 +6,7 @@ amount of cpu in cores, of anything else in base units, as Kueue exports them.
 
 import datetime as dt
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -89,14 +89,17 @@ def made_of(
 def decided(plan: Plan, placed: Collection[str], index: ScheduleIndex, now: dt.datetime) -> None:
     """Count what a plan did that was committed for the workloads `placed`."""
     at = instant(now)
+    reserved: dict[str, list[float]] = defaultdict(list)
+    admitted: dict[str, list[float]] = defaultdict(list)
     for placement in plan.placements:
         entry = index.waiting.entry(placement.uid)
-        if entry is None:
-            continue
-        waited_s = max(0, at - entry.queued_at) / _MICROSECONDS
-        queue_counters.reserved(placement.queue, waited_s)
-        if placement.uid in placed:
-            queue_counters.admitted(placement.queue, waited_s)
+        if entry is not None:
+            waited_s = max(0, at - entry.queued_at) / _MICROSECONDS
+            reserved[placement.queue].append(waited_s)
+            if placement.uid in placed:
+                admitted[placement.queue].append(waited_s)
+    queue_counters.reserved(reserved)
+    queue_counters.admitted(admitted)
     for eviction in plan.evictions:
         lane = index.waiting.find(eviction.by)
         if lane is not None:
@@ -105,10 +108,12 @@ def decided(plan: Plan, placed: Collection[str], index: ScheduleIndex, now: dt.d
 
 def settled(settlement: Settlement, placed: Collection[str], now: dt.datetime) -> None:
     """Count those of which all admission checks were ready."""
+    admitted: dict[str, list[float]] = defaultdict(list)
     for row, _ in settlement.ready:
         if row.uid in placed:
             waited_s = max(0.0, (now - row.queued_at).total_seconds())
-            queue_counters.admitted(row.cluster_queue, waited_s)
+            admitted[row.cluster_queue].append(waited_s)
+    queue_counters.admitted(admitted)
 
 
 def _pending(
