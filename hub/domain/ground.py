@@ -6,7 +6,7 @@ from what it was before the cycle: those who go are given back, then everything 
 again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hub.domain import elastic
@@ -69,8 +69,11 @@ class LiveGround:
             return True
         allowed = self._desk.allowed(demand)
         needs = self._needs(pod_sets, asks)
+        leaving = self._by_cluster(gone)
         return any(
-            self._fits(who.uid, at, needs, gone) for at in self._open(who.uid, gone) if allowed[at]
+            self._fits(who.uid, at, needs, leaving.get(at, ()))
+            for at in self._open(who.uid, leaving)
+            if allowed[at]
         )
 
     def place(self, who: Contender, assignment: Assignment) -> str | None:
@@ -116,11 +119,13 @@ class LiveGround:
     ) -> list[int]:
         """The clusters that can hold it once `gone` are: those of `gone`, else any."""
         allowed = self._desk.allowed(demand)
-        touched = self._open(uid, gone)
+        leaving = self._by_cluster(gone)
         every = range(len(self._room.layout.names))
-        return [at for at in touched if allowed[at] and self._fits(uid, at, needs, gone)] or [
-            at for at in every if allowed[at] and self._fits(uid, at, needs, ())
-        ]
+        return [
+            at
+            for at in self._open(uid, leaving)
+            if allowed[at] and self._fits(uid, at, needs, leaving.get(at, ()))
+        ] or [at for at in every if allowed[at] and self._fits(uid, at, needs, ())]
 
     def explain(
         self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
@@ -135,9 +140,12 @@ class LiveGround:
         return who.uid in self._claims
 
     def may_use(self, who: Contender) -> list[str]:
-        """The clusters it may go to, room aside: the one it has a claim to, else all that pass."""
-        names = self._room.layout.names
-        allowed = self._desk.allowed(_demand(who, who.pod_sets))
+        """The clusters that could hold it were they empty: the one it has a claim to, else all."""
+        layout = self._room.layout
+        names = layout.names
+        allowed = self._desk.allowed(_demand(who, who.pod_sets)).copy()
+        for pod_set in who.pod_sets:
+            allowed &= layout.large_enough(layout.need(pod_set.requests, NodeAsk()))
         claimed = self._claims.get(who.uid)
         every = range(len(names)) if claimed is None else (claimed,)
         return [names[at] for at in every if allowed[at]]
@@ -158,15 +166,20 @@ class LiveGround:
         at = self._room.layout.position[cluster]
         return self._fits(who.uid, at, self._needs(pod_sets, asks), gone)
 
-    def _open(self, uid: str, gone: Sequence[Holder]) -> list[int]:
-        """Clusters worth a look beside what the desk sees: the claimed one, else those of `gone`."""
-        if uid in self._claims:
-            return [self._claims[uid]]
-        position = self._room.layout.position
-        return sorted({position[h.cluster] for h in gone if h.cluster in position})
+    def _by_cluster(self, gone: Iterable[Holder]) -> dict[int, list[Holder]]:
+        found: dict[int, list[Holder]] = {}
+        for holder in gone:
+            at = self._room.layout.position.get(holder.cluster)
+            if at is not None:
+                found.setdefault(at, []).append(holder)
+        return found
 
-    def _fits(self, uid: str, at: int, needs: _Needs, gone: Sequence[Holder]) -> bool:
-        leaving = [h for h in gone if self._room.layout.position.get(h.cluster) == at]
+    def _open(self, uid: str, leaving: Mapping[int, Sequence[Holder]]) -> list[int]:
+        """Clusters worth a look beside what the desk sees: the claimed one, else those somebody leaves."""
+        return [self._claims[uid]] if uid in self._claims else sorted(leaving)
+
+    def _fits(self, uid: str, at: int, needs: _Needs, leaving: Sequence[Holder]) -> bool:
+        """Can cluster `at` hold it, once those who leave that cluster are gone?"""
         room = self._room
         with room.trial(at):
             if leaving or uid in self._claims:

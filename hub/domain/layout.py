@@ -77,6 +77,7 @@ class Layout:
         self.sites = Sites(ordered, self.row) if any(self.growing) else None
         self._site_masks: dict[NodeAsk, BoolArray] = {}
         self._allocatable: dict[int, IntArray] = {}
+        self._full: IntArray | None = None
 
     @property
     def nodes(self) -> int:
@@ -140,6 +141,20 @@ class Layout:
                 node = end
             self._allocatable[at] = full
         return self._allocatable[at]
+
+    def large_enough(self, need: Need) -> BoolArray:
+        """Per cluster: would any of its nodes hold one such pod if it were empty?"""
+        if need.missing:
+            return np.zeros(len(self.names), dtype=np.bool_)
+        if self._full is None:
+            every = [self.allocatable(at) for at in range(len(self.names))]
+            self._full = (
+                np.hstack(every) if every else np.zeros((len(self.resources), 0), np.int64)
+            )
+        holding = np.ones(self.nodes, dtype=np.bool_) if need.nodes is None else need.nodes.copy()
+        for row, amount in zip(need.rows, need.amounts, strict=True):
+            holding &= self._full[row] >= amount
+        return self.any_node(holding)
 
     def any_node(self, holding: BoolArray) -> BoolArray:
         """Per cluster: does any of its nodes hold? `holding` is per node."""

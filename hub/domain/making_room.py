@@ -8,9 +8,11 @@ priority, then fewest, then least work lost. None of them could be spared. Stric
 that nobody ever goes in turn.
 """
 
+import bisect
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from hub.domain.queue_policy import NEVER
 from hub.domain.room import NodeAsk
@@ -19,6 +21,10 @@ from hub.domain.victims import Cause, Limits, Victim
 from shared.resources import PodSet
 
 Cost = tuple[int, int, int]  # highest priority among them, how many, microseconds of work lost
+# In a large fleet only so many clusters that would do are compared, those with the cheapest victims.
+_COMPARED: Final = 32
+_TRIED: Final = 256
+_FILLED_BACK: Final = 4  # of those, the cheapest are looked at one by one
 
 _NOBODY: Cost = (-(1 << 62), 0, 0)
 
@@ -89,24 +95,39 @@ def find(
     wanted: Wanted, by_cluster: Mapping[str, Sequence[Holder]], limits: Limits, ground: Ground
 ) -> list[Victim]:
     """The victims on the cluster where they cost least; [] where no cluster would hold it."""
-    best: tuple[Cost, str] | None = None
-    chosen: list[Holder] = []
-    for cluster in sorted(by_cluster, key=lambda name: (_least(by_cluster[name]), name)):
-        those = by_cluster[cluster]
-        if best is not None and _least(those) > best[0][0]:
-            break  # whoever goes there has a higher priority
-        found = _on_cluster(wanted, cluster, those, limits, ground)
-        if found is None:
-            continue
-        cost = _cost(found, limits)
-        if best is None or (cost, cluster) < best:
-            best, chosen = (cost, cluster), found
+    order = sorted((_at_least(those, limits), name) for name, those in by_cluster.items())
+    enough: list[tuple[Cost, str, list[Holder]]] = []
+    for least, cluster in order[:_TRIED]:
+        if len(enough) == _COMPARED or (enough and least > enough[0][0]):
+            break  # whoever goes there costs more
+        gone = _until_it_fits(wanted, cluster, by_cluster[cluster], ground)
+        if gone is not None:
+            bisect.insort(enough, (_cost(gone, limits), cluster, gone), key=_by_cost)
+    needed = (
+        (_cost(gone, limits), cluster, gone)
+        for _, cluster, more in enough
+        if _within_budget(gone := _needed(wanted, cluster, more, ground), limits)
+    )
+    few = itertools.islice(needed, _FILLED_BACK)
+    _, _, chosen = min(few, key=_by_cost, default=(_NOBODY, "", []))
     return [Victim(holder, Cause.FOR_ROOM) for holder in chosen]
 
 
-def _least(those: Iterable[Holder]) -> int:
-    """The lowest priority among those who would have to be told."""
-    return min((h.priority for h in those if not h.evicted), default=_NOBODY[0])
+def _by_cost(found: tuple[Cost, str, list[Holder]]) -> tuple[Cost, str]:
+    cost, cluster, _ = found
+    return cost, cluster
+
+
+def _within_budget(gone: Sequence[Holder], limits: Limits) -> bool:
+    return limits.budget is None or sum(not h.evicted for h in gone) <= limits.budget
+
+
+def _at_least(those: Sequence[Holder], limits: Limits) -> Cost:
+    """No choice among them costs less."""
+    if any(h.evicted for h in those):
+        return _NOBODY
+    priority, lost = min((h.priority, limits.now - (h.started_at or h.reserved_at)) for h in those)
+    return priority, 1, max(0, lost)
 
 
 def _cost(victims: Sequence[Holder], limits: Limits) -> Cost:
@@ -117,29 +138,34 @@ def _cost(victims: Sequence[Holder], limits: Limits) -> Cost:
     return max(h.priority for h in told), len(told), lost
 
 
-def _on_cluster(
-    wanted: Wanted, cluster: str, those: Sequence[Holder], limits: Limits, ground: Ground
+def _until_it_fits(
+    wanted: Wanted, cluster: str, those: Sequence[Holder], ground: Ground
 ) -> list[Holder] | None:
-    """Who goes on one cluster: taken one by one until it fits, then each given back who can stay."""
-
-    def fits(gone: Sequence[Holder]) -> bool:
-        return ground.fits_on(wanted.who, wanted.pod_sets, wanted.asks, cluster, gone)
-
-    if not fits(those):
+    """Those who leave already, then the cheapest, as many as it takes; None where all are too few."""
+    if not _fits(wanted, cluster, those, ground):
         return None
     asked = _total(wanted.pod_sets)
     ordered = sorted(those, key=lambda h: (not h.evicted, h.priority, -_size(h, asked), _lost(h)))
-    gone: list[Holder] = []
-    for holder in ordered:
-        gone.append(holder)
-        if fits(gone):
-            break
-    for holder in gone[-2::-1]:
-        without = [h for h in gone if h is not holder]
-        if fits(without):
-            gone = without
-    told = sum(not h.evicted for h in gone)
-    return gone if limits.budget is None or told <= limits.budget else None
+    fewest = bisect.bisect_left(
+        range(1, len(ordered)),
+        True,
+        key=lambda count: _fits(wanted, cluster, ordered[:count], ground),
+    )
+    return ordered[: fewest + 1]
+
+
+def _needed(wanted: Wanted, cluster: str, gone: Sequence[Holder], ground: Ground) -> list[Holder]:
+    """Each is given back who can stay, the costliest first."""
+    needed = list(gone)
+    for holder in reversed(gone[:-1]):
+        without = [h for h in needed if h is not holder]
+        if _fits(wanted, cluster, without, ground):
+            needed = without
+    return needed
+
+
+def _fits(wanted: Wanted, cluster: str, gone: Sequence[Holder], ground: Ground) -> bool:
+    return ground.fits_on(wanted.who, wanted.pod_sets, wanted.asks, cluster, gone)
 
 
 def _total(pod_sets: Iterable[PodSet]) -> dict[str, int]:
