@@ -54,6 +54,7 @@ _CAUSES: Final[Mapping[str, str]] = {
     "reclamation within the cohort": "InCohortReclamation",
     "Fair Sharing within the cohort": "InCohortFairSharing",
     "reclamation within the cohort while borrowing": "InCohortReclaimWhileBorrowing",
+    "a lack of room on its cluster": "InClusterCapacity",  # ours: Kueue knows quota alone
 }
 _RESTARTED: Final[Mapping[str, str]] = {
     "ClusterQueueStopped": "ClusterQueueRestarted",
