@@ -11,6 +11,12 @@ from hub.services.kueue_view import workload_object
 from hub.services.kueue_view_conditions import CONDITIONS
 from tests.status.desk import A_SHAPE, NOW, a_row
 
+# Reasons of QuotaReserved=False, those of before included (queueing reference, 1.5).
+WAITING = {
+    "NoMatchingFlavor", "ExceedsMaxQuota", "WaitingForQuota", "TopologyPlacementFailed",
+    "WaitingForPreemptedWorkloads", "Misconfigured", "Suspended", "PendingEvaluation",
+    "WaitingForPodsReady", "AdmissionGated", "OnHold", "Pending", "Inadmissible", "Waiting",
+}  # fmt: skip
 times = st.none() | st.integers(0, 600).map(lambda s: NOW + dt.timedelta(seconds=s))
 reasons = st.sampled_from(["", *map(str, Reason), "HeldByUser", "PodsPending"])
 evictions = st.none() | st.fixed_dictionaries(
@@ -109,3 +115,11 @@ def test_preempted_is_evicted(columns: dict[str, Any]) -> None:
     """Condition Preempted has the status of Evicted."""
     said, _ = view(columns)
     assert "Preempted" not in said or said["Preempted"] == said["Evicted"]
+
+
+@given(rows)
+def test_why_it_waits_is_said_in_kueues_words(columns: dict[str, Any]) -> None:
+    """Whatever reason the hub has, that of QuotaReserved=False is one that Kueue knows."""
+    row = a_row(**columns)
+    (said, *_) = workload_object(row, A_SHAPE, now=NOW)["status"]["conditions"]
+    assert said["status"] == "True" or said["reason"] in WAITING
