@@ -8,8 +8,10 @@ import pytest
 from hub.services import cancel, consumption, queues
 from hub.services.limits import Limits, Queueing
 from hub.store import usage
+from tests.checks.answers import a_check, activate, answer, checked
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
 from tests.scheduling.test_cohorts import in_cohort, states
+from tests.scheduling.test_forecast import heard
 from tests.scheduling.test_preemption import WITHIN, a_class, start
 
 pytestmark = pytest.mark.anyio
@@ -249,3 +251,33 @@ def test_weights_that_can_not_be_read_are_refused_at_start(text: str) -> None:
     """usage_resource_weights is RESOURCE=NUMBER by comma."""
     with pytest.raises(ValueError, match="usage_resource_weights"):
         consumption.history_of(Queueing(usage_resource_weights=text))
+
+
+async def test_one_penalty_per_reservation(tmp_path: Path) -> None:
+    """Reserving counts; that the checks are Ready later does not count again, also across a sample."""
+    async with running(tmp_path, by_usage()) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="8"))
+        await hub.apply(a_check("budget"))
+        await activate(hub, "budget")
+        manifests = shared("4", {"lq-a": "1"})
+        manifests[1]["spec"] |= checked("budget")
+        await hub.apply(*manifests)
+        (one,) = await submit(hub, "lq-a", "one")
+        await hub.settle()
+        assert await states(hub, [one]) == ["Reserved"]
+        reserved = rank(hub, "lq-a")
+        assert reserved > 0
+        await answer(hub, one, "budget", "Ready")
+        await hub.settle()
+        assert await states(hub, [one]) == ["Placed"]
+        assert rank(hub, "lq-a") == reserved
+        (two,) = await submit(hub, "lq-a", "two")
+        await hub.settle()
+        hub.clock.advance(60)
+        await hub.hub.write(heard)
+        await hub.settle()  # a sample sees the penalty of both
+        sampled = rank(hub, "lq-a")
+        await answer(hub, two, "budget", "Ready")
+        await hub.settle()
+        assert await states(hub, [two]) == ["Placed"]
+        assert rank(hub, "lq-a") == sampled
