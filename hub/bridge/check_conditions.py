@@ -52,9 +52,10 @@ class CheckConditions:
             if not told or self._taken.get(uid) == mark:
                 continue
             try:
-                name = obj["metadata"]["name"]
-                await self._hub.write(mirrored_workloads.hear_check, term, name, told)
+                if not await self._hub.write(mirrored_workloads.hear_check, term, uid, told):
+                    continue  # refused so far: its Accepted condition says why
             except Rejected as refusal:
+                name = obj["metadata"]["name"]
                 log.info("check.unheard", name=name, code=refusal.code, detail=refusal.detail)
             self._taken[uid] = mark
         self._taken = {uid: mark for uid, mark in self._taken.items() if uid in alive}

@@ -11,7 +11,6 @@ from typing import Any
 from hub.services import bare_status, check_status, checks, holding
 from hub.store import manifests, objects, workloads
 from hub.store.unit import Unit
-from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
 OUTSIDE = "hub-cluster"  # under whose name it is written down
@@ -54,9 +53,12 @@ def hear(unit: Unit, term: int, heard: Heard) -> None:
         bare_status.report_status(unit, heard.uid, heard.status, OUTSIDE)
 
 
-def hear_check(unit: Unit, term: int, name: str, conditions: Sequence[Mapping[str, Any]]) -> None:
-    """Take in the conditions that an AdmissionCheck's controller wrote. Raises Rejected, StaleTerm."""
+def hear_check(unit: Unit, term: int, uid: str, conditions: Sequence[Mapping[str, Any]]) -> bool:
+    """Take in the conditions that an AdmissionCheck's controller wrote; False if the hub has not taken
+    that object. Raises Rejected, StaleTerm.
+    """
     unit.require_term(term)
-    row = objects.find(unit, KUEUE, "AdmissionCheck", "", name)
+    row = objects.get(unit, uid)
     if row is not None:
         check_status.put_conditions(unit, row, check_status.read_conditions(list(conditions)))
+    return row is not None

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.scheduling.hubs import KUEUE, a_job, a_pool, a_queue
+from tests.scheduling.test_consumption import by_usage, consumed, shared
 from tests.status.desk import Desk, desk
 
 pytestmark = pytest.mark.anyio
@@ -117,3 +118,14 @@ async def test_a_queue_that_can_not_be_read_hides_no_other(tmp_path: Path):
         await lending(it)
         rows = await it.get("/v1/objects/kueue.x-k8s.io/ClusterQueue")
         assert [r["status"]["pendingWorkloads"] for r in rows["items"]] == [1, 0]
+
+
+async def test_a_local_queue_shows_what_it_has_consumed(tmp_path: Path):
+    """Where usage decides the order: status.fairSharing.admissionFairSharingStatus, as Kueue has it."""
+    async with desk(tmp_path, by_usage()) as it:
+        await it.hub.apply(*shared("1", {"lq-a": "1"}))
+        await consumed(it.hub, {"lq-a": 2.5})
+        got = await status(it, "LocalQueue", "lq-a", "team-a")
+        told = got["fairSharing"]["admissionFairSharingStatus"]
+        assert told["consumedResources"] == {"cpu": "2500m"}
+        assert told["lastUpdate"]
