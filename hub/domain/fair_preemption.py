@@ -77,6 +77,8 @@ class _Scan:
         self._tree = contest.standing.tree
         self._tried = tried
         self._retry: _Listed = {}
+        self._sides = contest.node.chain[:-1]  # all on our side that have a share
+        self._before = [self._share(node) for node in self._sides]
 
     def first(self, candidates: _Listed, strategy: str) -> bool:
         """Choose the queue anew after each victim; what the strategy rejects may be retried."""
@@ -146,14 +148,22 @@ class _Scan:
     def is_fair(self, victims: Sequence[Victim]) -> bool:
         """Would nobody of another queue be allowed to evict the preemptor in its turn?
 
-        A victim that comes back must not have less of a share than the preemptor has then: so no two
-        workloads evict each other, whichever strategies had accepted it.
+        A victim that comes back must not have less of a share than the preemptor has then, and who goes
+        for an equal of its own queue must leave no greater share to its side than there was: so
+        workloads do not evict each other in turn, whichever strategies had accepted them.
         """
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
-            return all(
+            if not all(
                 self._still_fair(v.holder) for v in victims if v.cause is Cause.FAIR_SHARING
+            ):
+                return False
+            equals = any(
+                v.cause is Cause.IN_QUEUE and v.holder.priority >= contest.who.priority
+                for v in victims
             )
+            now = [self._share(node) for node in self._sides] if equals else self._before
+            return all(new <= old for new, old in zip(now, self._before, strict=True))
 
     def _still_fair(self, holder: Holder) -> bool:
         ours, theirs = _below_common(self._contest.node, self._contest.standing.node(holder.queue))

@@ -7,6 +7,7 @@ leaves after the grace period, waits again with its old place, and starts its ru
 
 import heapq
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -20,7 +21,8 @@ from hub.offline.cycle import Engine, engine_of
 from hub.offline.load import MICROSECONDS, Arrival, Load
 from hub.offline.scene import Scene
 
-MOST_ROUNDS: Final = 1_000_000  # at one instant: a guard against a loop that no rule allows
+MOST_ROUNDS: Final = 1_000_000  # at one instant
+MOST_EVICTIONS: Final = 20  # of one workload at one instant: whoever evicts in turn stops for it
 
 
 class Event(IntEnum):
@@ -185,6 +187,7 @@ class Timeline:
     def _settle(self, at: int) -> None:
         """Rounds until nothing moves."""
         before: list[tuple[str, str]] = []
+        first = len(self.history.preemptions)
         for _ in range(MOST_ROUNDS):
             self._wake()
             attempts = self.play_round(self.scene.now + at)
@@ -193,8 +196,15 @@ class Timeline:
             now = [(a.who.uid, a.verdict) for a in attempts]
             if not any(moved) and (now == before or not any(map(_again, attempts))):
                 break
+            if not self.history.rounds % 256 and self._in_turn(first):
+                break
             before = now
         self._observe(at)
+
+    def _in_turn(self, first: int) -> bool:
+        """Do workloads evict each other again and again, and no time passes?"""
+        evicted = Counter(p.uid for p in self.history.preemptions[first:])
+        return max(evicted.values(), default=0) > MOST_EVICTIONS
 
     def play_round(self, now: int) -> list[Attempt]:
         """One round of the engine."""

@@ -170,3 +170,18 @@ def test_whoever_has_weight_zero_gives_back_all_that_it_borrows() -> None:
         _units("a", 3), _units("b", 6), a_workload("new", "a", 3), settings=FAIR,
     )  # fmt: skip
     assert played.victims("new") == dict.fromkeys(("b1", "b2", "b3"), "InCohortFairSharing")
+
+
+def test_an_equal_of_the_own_queue_does_not_go_for_a_larger_share() -> None:
+    """An older equal that asks for more than it frees would be next to go: three would evict in turn."""
+    policy = {"within": "LowerOrNewerEqualPriority", "reclaim": "Any"}
+    scene = [
+        a_cohort("all", 5), a_cohort("light", parent="all", weight=0),
+        a_queue("a", 4, "all", **policy), a_queue("b", 6, "light", **policy),
+        a_holder("theirs", "a", 8, prio=1), a_holder("newer", "b", 4, age=10),
+        a_holder("other", "b", 2, prio=2),
+    ]  # fmt: skip
+    larger = play(scene, a_workload("older", "b", 5, age=50), settings=FAIR)
+    assert larger.victims("older") == {}
+    same = play(scene, a_workload("older", "b", 4, age=50), settings=FAIR)
+    assert same.victims("older") == {"newer": "InClusterQueue"}
