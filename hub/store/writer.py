@@ -23,6 +23,9 @@ from shared.clock import Clock
 
 # Callers that may share one commit: bounds how long the first of them waits for the last.
 MAX_CALLERS = 512
+# How long the next commit waits for those that the last one answered: a share of what that one took.
+PATIENCE = 0.25
+MOST_PATIENCE_S = 0.005
 SAVEPOINT, RELEASE, BACK = (
     "SAVEPOINT unit",
     "RELEASE SAVEPOINT unit",
@@ -89,19 +92,37 @@ class Writer:
 
     def _run(self) -> None:
         last = False
+        expected, patience_s = 1, 0.0
         while not last:
             first = self._queue.get()
             if first is None:
                 return
-            calls = [first]
-            while len(calls) < MAX_CALLERS and not self._queue.empty():
-                following = self._queue.get()
-                if following is None:
-                    last = True
-                    break
-                calls.append(following)
+            calls, last = self._gather(first, expected, patience_s)
+            began = self._clock.monotonic()
             settled, change = self._turn(calls)
             self._published(settled, change)
+            took = self._clock.monotonic() - began
+            expected, patience_s = len(calls), min(took * PATIENCE, MOST_PATIENCE_S)
+
+    def _gather(self, first: Call, expected: int, patience_s: float) -> tuple[list[Call], bool]:
+        """Those that share the next commit; is it the last?
+
+        Callers that were answered together come back together: a commit that began with the first of
+        them would let the others wait for the one after. So as many as last time are waited for, for
+        a fraction of what a commit takes. One that calls alone never waits.
+        """
+        calls = [first]
+        until = self._clock.monotonic() + patience_s
+        while len(calls) < MAX_CALLERS:
+            left = until - self._clock.monotonic() if len(calls) < expected else 0.0
+            try:
+                following = self._queue.get(timeout=left) if left > 0 else self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                return calls, True
+            calls.append(following)
+        return calls, False
 
     def _turn(self, calls: list[Call]) -> tuple[list[Settled], Change | None]:
         """One transaction for `calls`; if it can not be committed, all of them fail."""
