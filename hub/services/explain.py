@@ -38,6 +38,13 @@ _WORDS: Final = {
 }
 
 
+def _said_of(row: Row) -> str:
+    """What its state means."""
+    if row["kind"] == workloads.BARE and row["state"] == State.PLACED:
+        return "admitted; its executor runs it"
+    return _WORDS[State(row["state"])]
+
+
 def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row:
     """The whole story of one job. Raises Rejected(NotFound)."""
     row = workloads.get(unit, uid)
@@ -52,7 +59,7 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "priority": row["priority"],
         "state": row["state"],
         "reason": row["reason"],
-        "message": row["message"] or _WORDS[State(row["state"])],
+        "message": row["message"] or _said_of(row),
         "cluster": row["cluster"],
         "epoch": row["epoch"],
         "placement": row["placement"],

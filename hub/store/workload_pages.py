@@ -26,7 +26,7 @@ _STATES: Final = Lookup(
     lambda among: select(*(workloads.c[name] for name in _STATED)).where(among(workloads.c.uid))
 )
 
-_REPORTED: Final = (*_STATED, "parallelism", "ready")
+_REPORTED: Final = (*_STATED, "parallelism", "ready", "pods_ready_at")
 _BARE: Final = Lookup(
     lambda among: select(*(workloads.c[name] for name in _REPORTED)).where(
         among(workloads.c.namespace, workloads.c.name),

@@ -101,6 +101,24 @@ async def test_an_executor_ends_it_by_its_status(tmp_path):
         assert (await report(hub, conditions=[finished()])).json()["state"] == "Failed"
 
 
+async def test_its_pods_are_ready_or_no_longer_are(tmp_path):
+    """Condition PodsReady is the executor's to say; a status patch shows in the Workload."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        uid = await hand_in(hub)
+        await admit(hub, uid)
+
+        async def told(status: str) -> tuple[int, bool, bool]:
+            await report(hub, conditions=[{"type": "PodsReady", "status": status}])
+            row = await hub.hub.read(workloads.get, uid)
+            assert row is not None
+            return row["ready"], row["pods_ready_at"] is not None, row["pods_lost_at"] is not None
+
+        assert await told("True") == (1, True, False)
+        assert await told("False") == (0, True, True)
+        assert await told("True") == (1, True, False)
+
+
 async def test_done_is_done(tmp_path):
     """The end counts in whatever state the hub has it: eviction and end may cross."""
     async with served(tmp_path) as hub:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services import bare_status
+from hub.services import bare_status, leadership, lifetime
 from hub.services.apply import apply_documents
 from hub.services.drafts import draft
 from hub.services.limits import Limits, Queueing
@@ -265,3 +265,41 @@ async def test_pods_that_are_done_give_their_quota_back(tmp_path: Path) -> None:
                 await report(count, name)
             assert refusal.value.code == (code or "UnknownPodSet")
         assert (await hub.job(first))["admission"]["podSets"][0]["usage"] == {"cpu": 1000}
+
+
+async def test_its_run_time_is_limited_over_all_runs(tmp_path: Path) -> None:
+    """maximumExecutionTimeSeconds counts from admission and over evictions; then it is deactivated."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "1", preemption=PREEMPTS))
+        (uid,) = await hub.apply(a_workload("w", maximumExecutionTimeSeconds=60))
+        await hub.settle()
+        hub.clock.advance(40)
+        (urgent,) = await hub.apply(a_workload("urgent", priority=9))
+        await hub.settle()
+        assert (await hub.job(uid))["ran_s"] == 40
+        await hub.transition("conclude", urgent)
+        await hub.settle()
+        hub.clock.advance(19)
+        assert not (await hub.hub.read(lifetime.overrun))[0]
+        hub.clock.advance(1)
+        over, _ = await hub.hub.read(lifetime.overrun)
+        assert over == [uid]
+        term = await hub.hub.write(leadership.seize, "again")
+        await hub.hub.write(lifetime.end_overrun, over, term)
+        row = await hub.job(uid)
+        assert (row["state"], row["evicted"]["cause"]) == (
+            "Deactivated",
+            "MaximumExecutionTimeExceeded",
+        )
+
+
+async def test_it_is_explained(tmp_path: Path) -> None:
+    """In numbers of quota, without a word about clusters; admitted, it says who runs it."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "1", ""))
+        admitted, waiting = await apply_in_turn(hub, a_workload("w"), a_workload("x"))
+        await hub.settle()
+        assert (await hub.explain(admitted))["message"] == "admitted; its executor runs it"
+        told = await hub.explain(waiting)
+        assert (told["reason"], told["waiting"]["clusters"]) == ("WaitingForQuota", [])
+        assert told["waiting"]["quota"][0]["missing"] == "1"
