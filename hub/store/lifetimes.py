@@ -5,25 +5,23 @@ from typing import Any, Final
 
 from sqlalchemy import and_, or_, select
 
-from hub.domain.workload import State
+from hub.domain.workload import ON_CLUSTER, State
 from hub.store.tables import workloads
 from hub.store.unit import Unit
 
 _c = workloads.c
-_ADMITTED: Final = (State.PLACED, State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN)
+_ADMITTED: Final = frozenset(str(s) for s in ON_CLUSTER - {State.WITHDRAWING})
 _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
 MOST: Final = 1000  # of one turn: bounds how long writers wait
 
 
 def limited(unit: Unit) -> list[dict[str, Any]]:
     """Admitted workloads whose run time is limited: uid, max_runtime_s, ran_s, placed_at."""
-    query = select(_c.uid, _c.max_runtime_s, _c.ran_s, _c.placed_at).where(
-        _c.max_runtime_s.is_not(None),
-        _c.finished_at.is_(None),
-        _c.placed_at.is_not(None),
-        _c.state.in_(_ADMITTED),
-    )
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    query = select(_c.uid, _c.max_runtime_s, _c.ran_s, _c.placed_at, _c.state).where(
+        _c.max_runtime_s.is_not(None), _c.placed_at.is_not(None), _c.finished_at.is_(None)
+    )  # as its index says: states are looked at here
+    rows = unit.conn.execute(query).mappings()
+    return [dict(row) for row in rows if row["state"] in _ADMITTED]
 
 
 def never_ready(unit: Unit, admitted_before: dt.datetime) -> dict[str, str]:

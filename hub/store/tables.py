@@ -178,6 +178,8 @@ shapes = Table(
     Column("pod_sets", Json, nullable=False),
     Column("created_at", Utc, nullable=False),
 )
+# Admitted, and not for ever.
+_LIMITED = text("max_runtime_s IS NOT NULL AND placed_at IS NOT NULL AND finished_at IS NULL")
 # Narrow and hot: one unit of admission.
 workloads = Table(
     "workloads",
@@ -243,8 +245,8 @@ workloads = Table(
     Index(
         "ix_workloads_max_runtime_s",
         "max_runtime_s",
-        sqlite_where=text("max_runtime_s IS NOT NULL AND finished_at IS NULL"),
-        postgresql_where=text("max_runtime_s IS NOT NULL AND finished_at IS NULL"),
+        sqlite_where=_LIMITED,
+        postgresql_where=_LIMITED,
     ),
     Index(
         "ix_workloads_finished_at",

@@ -35,7 +35,9 @@ def upgrade() -> None:
             table.add_column(column)
         table.drop_constraint(op.f(_NAME), type_="unique")
         table.create_unique_constraint(op.f(_NAME_AND_KIND), ["namespace", "name", "kind", "live"])
-    running = sa.text("max_runtime_s IS NOT NULL AND finished_at IS NULL")
+    running = sa.text(
+        "max_runtime_s IS NOT NULL AND placed_at IS NOT NULL AND finished_at IS NULL"
+    )
     op.create_index(
         op.f("ix_workloads_max_runtime_s"), "workloads", ["max_runtime_s"],
         sqlite_where=running, postgresql_where=running,
