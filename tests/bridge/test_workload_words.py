@@ -183,3 +183,21 @@ async def test_a_bare_workload_shows_its_conditions_and_is_ended_there(tmp_path:
             return (await it.hub.job(row["uid"]))["state"] == "Succeeded"
 
         await until(ended)
+
+
+async def test_a_bare_workload_deleted_there_gives_its_quota_back(tmp_path: Path):
+    """No member holds anything of it: it is gone at once, and its name is free."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        await it.apply(BARE)
+        row = await until(lambda: bare(it))
+        placed = {"uid": row["uid"], "epoch": row["epoch"], "cluster_queue": "cluster-queue"}
+        placed["admission"] = {"podSets": []}
+        await it.hub.write(lambda unit: workloads.transition(unit, "place", [placed]))
+        await it.kube.delete(KUEUE, "Workload", NAMESPACE, "by-hand")
+
+        async def gone() -> bool:
+            return await bare(it) is None
+
+        await until(gone)
+        assert (await it.hub.job(row["uid"]))["state"] == "Cancelled"
