@@ -17,6 +17,7 @@ SIMULATED = {
     "settings.yaml",
     "story.yaml",
     "cluster.yaml",
+    "members.yaml",  # of a local fleet
 }
 MANIFESTS = sorted(path for path in EXAMPLES.rglob("*.yaml") if path.name not in SIMULATED)
 
