@@ -67,9 +67,9 @@ def list_checks(
 @click.option("-m", "--message", default="", metavar="TEXT", help="Shown with the condition.")
 @click.pass_context
 def serve_check(ctx: click.Context, check: str, off: bool, message: str) -> None:
-    """Say that CHECK is served (condition Active), as its controller does at its start.
+    """Say that CHECK is served, as its controller does when it starts.
 
-    Queues that ask for a check admit nothing until it is.
+    Condition Active: queues that ask for a check admit nothing until it is.
     """
     with client(ctx) as hub:
         hub.serve_check(check, on=not off, message=message)
