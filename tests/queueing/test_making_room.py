@@ -184,7 +184,7 @@ def scene(holders: list[tuple[str, int, int]], gone: frozenset[str] = frozenset(
     left = {"m": [6, 6], "n": [6, 6]}
     listed = []
     for number, (cluster, amount, priority) in enumerate(holders):
-        node = max((0, 1), key=lambda n, c=cluster: left[c][n])
+        node = 0 if left[cluster][0] >= left[cluster][1] else 1
         if left[cluster][node] < amount:
             continue
         left[cluster][node] -= amount
