@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 from hub.domain.cohort import QuotaTree
 from hub.domain.demand import Constraints
 from hub.domain.fleet import Cluster
-from hub.domain.fungibility import Mode
+from hub.domain.fungibility import Mode, Search
 from hub.domain.ground import LiveGround
 from hub.domain.layout import Layout
 from hub.domain.nomination import Nominator, Nominee
 from hub.domain.placement.desk import Desk, NoChoice
+from hub.domain.plan import Reason
 from hub.domain.queue_policy import QueuePolicy
 from hub.domain.quota import ClusterQueue
 from hub.domain.room import Room
@@ -64,14 +65,14 @@ class Bench:
     may_go_on: Callable[[], bool] = lambda: True
     none: NoChoice | None = None  # what the fleet said when it was last asked as it is
     standing: Standing = field(init=False)
-    _ground: LiveGround | None = field(init=False)
+    _ground: LiveGround = field(init=False)
 
     def __post_init__(self) -> None:
         snapshot = self.snapshot
         self.standing = Standing(
             snapshot.ledger.copy().tree,
             {queue.name: queue for queue, _ in snapshot.queues},
-            snapshot.policies,
+            {q.name: snapshot.policies.get(q.name, QueuePolicy()) for q, _ in snapshot.queues},
             ranks=snapshot.ranks.values if snapshot.ranks else None,
             held=snapshot.holders,
         )
@@ -103,14 +104,26 @@ class Bench:
         with self._other_rules(change), self.standing.without(change.gone):
             nominator = Nominator(self.standing, self.snapshot.market, rules, ground)
             found = nominator.nominate(who)
-        if change is AS_IT_IS and ground is not None:
+        if change is AS_IT_IS:
             self.none = ground.refusals.get(who.uid)
-        return found
+        return self._held_together(who, found, change)
+
+    def _held_together(self, who: Contender, found: Nominee, change: Change) -> Nominee:
+        """A search looks at each pod set alone; only placing shows that no cluster holds all of them."""
+        assigned = found.search.assignment
+        several = len(who.pod_sets) > 1 and not who.quota_only
+        if found.search.mode is not Mode.FIT or assigned is None or not several:
+            return found
+        if self._ground_with(change).place(who, assigned) is not None:
+            return found
+        message = "no cluster can hold all pod sets together"
+        reason = Reason.NO_CLUSTER_FITS
+        return Nominee(Search(Mode.NO_FIT, reason=reason, message=message, asks=assigned.asks))
 
     def fleet(self, found: Nominee) -> list[Stand]:
         """Of each cluster whether it could hold the workload now, quota aside; at most `CLUSTERS`."""
         demand, search = self.who.demand, found.search
-        if self._ground is None or demand is None or demand.quota_only:
+        if demand is None or demand.quota_only:
             return []
         asks = search.asks or (search.assignment.asks if search.assignment else None)
         if asks is None:
@@ -188,11 +201,9 @@ class Bench:
         ledger.put(queue)
         return ledger.tree
 
-    def _ground_with(self, change: Change) -> LiveGround | None:
+    def _ground_with(self, change: Change) -> LiveGround:
         """The fleet as it would be, with what is promised still promised."""
         snapshot = self.snapshot
-        if not snapshot.clusters:
-            return None
         clusters, room = snapshot.clusters, snapshot.room
         if change.clusters is not None:
             clusters = {**clusters, **change.clusters}

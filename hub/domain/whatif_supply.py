@@ -70,17 +70,18 @@ def _raise(
     added: dict[FlavorResource, int] = {}
     queue, search = bench.queue, found.search
     for _ in range(_ROUNDS):
-        short = [
-            s
-            for s in search.shortages
-            if s.of in queue.quotas and s.missing > 0 and s.of.flavor in flavors
-        ]
+        short: dict[
+            FlavorResource, int
+        ] = {}  # what a pod set lacks includes what those before it do
+        for each in search.shortages:
+            if each.of in queue.quotas and each.missing > 0 and each.of.flavor in flavors:
+                short[each.of] = max(short.get(each.of, 0), each.missing)
         if not short or not bench.may_ask:
             return None
         quotas = dict(queue.quotas)
-        for shortage in short:
-            quotas[shortage.of] = raised(quotas[shortage.of], shortage.missing)
-            added[shortage.of] = added.get(shortage.of, 0) + shortage.missing
+        for of, missing in short.items():
+            quotas[of] = raised(quotas[of], missing)
+            added[of] = added.get(of, 0) + missing
         if quotas == queue.quotas:
             return None
         queue = replace(queue, quotas=quotas)
