@@ -194,6 +194,28 @@ class Client:
         namespace, _, short = name.partition("/")
         return self._object("GET", f"/v1/workloads/{_part(namespace)}/{_part(short)}")
 
+    def watch_workloads(
+        self, revision: int | None = None, **filters: str | None
+    ) -> Iterator[Json]:
+        """How workloads stand, each as it changes, from `revision` on: for executors of bare ones.
+
+        Filters: namespace, queue, kind, state, each of one value or several with commas.
+        """
+        for told in self._http.stream(
+            "/v1/workloads:watch", query={"revision": revision, **filters}
+        ):
+            yield from told["items"]
+
+    def report_workload(self, name: str, status: Json, *, epoch: int | None = None) -> Json:
+        """Say how far a bare Workload (`namespace/name`) is: conditions, reclaimablePods …
+
+        With `epoch` what is said of a run that was taken back meanwhile raises Rejected.
+        """
+        namespace, _, short = name.partition("/")
+        path = f"/v1/workloads/{_part(namespace)}/{_part(short)}/status"
+        body, _ = _body({"status": status})
+        return self._object("PATCH", path, body=body, query={"epoch": epoch})
+
     def clusters(self) -> list[Json]:
         """Every member cluster with its capacity and heartbeat."""
         return self._items("GET", "/v1/clusters")

@@ -202,6 +202,19 @@ def test_the_stream_of_changes_gives_objects():
     assert script.asked == ["GET /v1/changes?revision=6"]
 
 
+def test_an_executor_follows_workloads_and_reports():
+    """watch_workloads() gives each state by itself; report_workload() names the run that is meant."""
+    seen = {"namespace": "a", "name": "w", "state": "Placed", "epoch": 2}
+    line = b"data: " + json.dumps({"revision": 7, "items": [seen, seen]}).encode() + b"\n\n"
+    with answering(Answer(line), Answer(seen)) as script, Client(script.address) as hub:
+        assert list(hub.watch_workloads(6, kind="Workload", state="Placed")) == [seen, seen]
+        hub.report_workload("a/w", {"conditions": []}, epoch=2)
+    assert script.asked == [
+        "GET /v1/workloads:watch?revision=6&kind=Workload&state=Placed",
+        "PATCH /v1/workloads/a/w/status?epoch=2",
+    ]
+
+
 def test_the_token_of_a_folder_goes_to_its_own_hub_only(tmp_path, monkeypatch):
     """The credential that `up` left in its folder is not sent to a hub at another address."""
     with answering(items()) as own, answering(items()) as other:
