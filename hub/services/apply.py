@@ -8,9 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hub.domain.workload import TERMINAL, State
-from hub.services import bare_intake, effects
+from hub.services import bare_intake, cohort_rules, effects
 from hub.services.bare import kind_of
-from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB, ORIGIN_HUB_CLUSTER, Draft
+from hub.services.drafts import (
+    ORIGIN_ANY,
+    ORIGIN_HUB,
+    ORIGIN_HUB_CLUSTER,
+    ORIGIN_REST,
+    Draft,
+)
 from hub.services.intake import occupied, submit_jobs
 from hub.services.limits import Intake
 from hub.services.provided import ensure_namespaces, row_of
@@ -152,6 +158,8 @@ def _settle(unit: Unit, given: Draft, row: Row | None) -> tuple[str, str]:
             )
         elif row["deleted_at"] is not None:
             raise Rejected("BeingDeleted", f"{row['kind']} {row['name']} is being deleted")
+    if given.parsed.kind == "Cohort" and given.origin == ORIGIN_REST:
+        cohort_rules.refuse_cycle(unit, given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, unit)
     if row is None:
         if given.parsed.namespace:

@@ -77,7 +77,7 @@ def delete_object(
     """Delete one object; {"result": "deleted" | "deleting"}.
 
     A placement is only marked: it goes when what it caused is gone. Raises Rejected: NotFound,
-    OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, InUse.
+    OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
     row = find(unit, group, kind, namespace, name)
     if expected and expected != row["uid"]:
@@ -128,7 +128,7 @@ def _refuse_if_used(unit: Unit, row: Row) -> None:
         case (group, "ClusterQueue") if group == KUEUE:
             charged = sum(c.number for c in jobs.charges(unit) if c.cluster_queue == name)
             if charged:
-                raise Rejected("InUse", f"{charged} jobs are charged to ClusterQueue {name}")
+                raise Rejected("QueueNotEmpty", f"{charged} jobs are charged to ClusterQueue {name}")
         case _:
             return
 

@@ -2,7 +2,10 @@
 
 import pytest
 
-from tests.queueing.scenes import Q, a_cohort, a_holder, a_queue, a_workload, play
+from hub.domain.cohort import QuotaTree
+from hub.domain.quota import ClusterQueue, FlavorResource, Quota, ResourceGroup
+from hub.offline.documents import Unreadable
+from tests.queueing.scenes import Q, a_cohort, a_holder, a_queue, a_workload, play, pods
 
 
 def test_q1_own_quota_borrowing_and_lending_limits() -> None:
@@ -109,3 +112,41 @@ def test_a_lending_limit_bounds_even_unlimited_quota() -> None:
         a_queue("b", "1Gi", "all", resource="memory"),
     )
     assert played.available("a", "b") == [None, "2Gi"]
+
+
+def test_requests_whose_sum_overflows_are_refused() -> None:
+    """Pods that together ask for more than 63 bits are no workload: file, document and field are named."""
+    with pytest.raises(Unreadable, match=r"document 4, spec.podSets.*QuantityTooLarge"):
+        play(
+            a_queue("a", 1, resource="memory"),
+            a_workload("w", "a", pod_sets=[pods(str(2**62), 4, resource="memory")]),
+        )
+
+
+def test_requests_of_several_pod_sets_that_overflow_together_fit_nowhere() -> None:
+    """Each alone can be counted; together they are more than any limited quota, and others go on."""
+    huge = [pods(str(2**62), name=f"set-{n}", resource="memory") for n in range(3)]
+    played = play(
+        a_queue("a", 1, "all", resource="memory"),
+        a_queue("b", str(2**62), "all", resource="memory"),
+        a_workload("many", "a", pod_sets=huge),
+        a_workload("few", "b", resource="memory"),
+    )
+    assert played.verdict("many") == ("pending", "parked")
+    assert played.admitted() == {"few"}
+
+
+def test_what_a_63_bit_request_took_comes_back_exactly() -> None:
+    """Charging and releasing amounts near the limit leaves the tree as it was."""
+    of = FlavorResource("f", "memory")
+    spec = {of: Quota(2**62, None, 2**61)}
+    groups = (ResourceGroup(("memory",), ("f",)),)
+    queues = [ClusterQueue(name, {}, groups, spec, cohort="all") for name in ("a", "b")]
+    tree = QuotaTree(queues)
+    before = [tree.available(node, of) for node in tree.nodes]
+    for _ in range(3):
+        tree.charge("a", {of: 2**63 - 1})
+    assert tree.available(tree.queues["a"], of) == 0
+    for _ in range(3):
+        tree.release("a", {of: 2**63 - 1})
+    assert [tree.available(node, of) for node in tree.nodes] == before
