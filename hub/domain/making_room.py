@@ -155,12 +155,17 @@ def _until_it_fits(
 
 
 def _needed(wanted: Wanted, cluster: str, gone: Sequence[Holder], ground: Ground) -> list[Holder]:
-    """Each is given back who can stay, the costliest first."""
-    needed = list(gone)
-    for holder in reversed(gone[:-1]):
-        without = [h for h in needed if h is not holder]
-        if _fits(wanted, cluster, without, ground):
-            needed = without
+    """Each is given back who can stay, the costliest first, until nobody more can.
+
+    Pods are packed anew for each look, so that who was needed beside some may not be beside fewer.
+    """
+    needed, before = list(gone), 0
+    while len(needed) != before:
+        before = len(needed)
+        for holder in reversed(needed[:]):
+            without = [h for h in needed if h is not holder]
+            if without and _fits(wanted, cluster, without, ground):
+                needed = without
     return needed
 
 
