@@ -52,26 +52,27 @@ class LaneLine:
         self.ranks = ranks
         self._lanes = lanes
         self._sticky = sticky
-        self._heap: list[_Turn] = []
+        self._heaps: dict[str, list[_Turn]] = {}  # by LocalQueue, where they are ranked; else one
         self._current: _Turn | None = None
         for number, lane in enumerate(lanes):
             self._push_next(number, 0)
             if sticky:
-                apart = (n for n, entry in enumerate(lane.entries) if entry.uid in sticky)
-                self._heap.extend(self._turn(number, n, apart=True) for n in apart)
-        heapq.heapify(self._heap)
+                for position, entry in enumerate(lane.entries):
+                    if entry.uid in sticky:
+                        self._push(self._turn(number, position, apart=True))
 
     def pop(self) -> Contender | None:
         """Take the head, if there is one."""
         self.advance()
-        if not self._heap:
+        doors = self._heaps
+        if not doors:
             return None
-        if self.ranks is None:
-            self._current = heapq.heappop(self._heap)
-        else:
-            self._current = min(self._heap, key=self._ranked)
-            self._heap.remove(self._current)
-            heapq.heapify(self._heap)
+        door, ranks = "", self.ranks
+        if ranks is not None:
+            door = min(doors, key=lambda name: (ranks.get(name, 0.0), doors[name][0]))
+        self._current = heapq.heappop(doors[door])
+        if not doors[door]:
+            del doors[door]
         return self._contender(self._current)
 
     def put_back(self, who: Contender, where: Where, *, sticky: bool = False) -> None:
@@ -80,7 +81,7 @@ class LaneLine:
         assert turn is not None
         if where is Where.HEAP:
             key = (not (sticky or turn.apart), *turn.key[1:])
-            heapq.heappush(self._heap, turn._replace(key=key))
+            self._push(turn._replace(key=key))
 
     def advance(self) -> None:
         """Whoever was popped last was admitted: the next of its equals takes its place."""
@@ -90,26 +91,29 @@ class LaneLine:
 
     def behind(self, head: str) -> list[Demand]:
         """Demands whose turn may still come, without that of `head` (uid)."""
-        own = {t.lane for t in self._heap if t.key[3] == head}
-        return [self._lanes[t.lane].demand for t in self._heap if t.lane not in own]
+        turns = [turn for heap in self._heaps.values() for turn in heap]
+        own = {t.lane for t in turns if t.key[3] == head}
+        return [self._lanes[t.lane].demand for t in turns if t.lane not in own]
 
     def _push_next(self, number: int, position: int) -> None:
         entries = self._lanes[number].entries
         while position < len(entries) and entries[position].uid in self._sticky:
             position += 1
         if position < len(entries):
-            heapq.heappush(self._heap, self._turn(number, position, apart=False))
+            self._push(self._turn(number, position, apart=False))
+
+    def _push(self, turn: _Turn) -> None:
+        door = ""
+        if self.ranks is not None:
+            entry = self._lanes[turn.lane].entries[turn.position]
+            door = f"{entry.namespace}/{entry.local_queue}"
+        heapq.heappush(self._heaps.setdefault(door, []), turn)
 
     def _turn(self, number: int, position: int, *, apart: bool) -> _Turn:
         lane = self._lanes[number]
         entry = lane.entries[position]
         key = (not apart, -lane.demand.priority, entry.queued_at, entry.uid)
         return _Turn(key, number, position, apart)
-
-    def _ranked(self, turn: _Turn) -> tuple[float, _Turn]:
-        assert self.ranks is not None
-        entry = self._lanes[turn.lane].entries[turn.position]
-        return self.ranks.get(f"{entry.namespace}/{entry.local_queue}", 0.0), turn
 
     def _contender(self, turn: _Turn) -> Contender:
         lane = self._lanes[turn.lane]

@@ -33,7 +33,7 @@ _NEVER: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def history_of(given: Queueing) -> History | None:
-    """How usage is remembered; None where that is off. Raises ValueError for unreadable weights."""
+    """How usage is remembered; None where that is off. Raises ValueError for what makes no sense."""
     weights = {}
     for part in filter(None, map(str.strip, given.usage_resource_weights.split(","))):
         resource, _, weight = part.partition("=")
@@ -42,6 +42,8 @@ def history_of(given: Queueing) -> History | None:
         except ValueError:
             fault = f"usage_resource_weights: {part!r} is not RESOURCE=NUMBER"
             raise ValueError(fault) from None
+    if given.usage_sampling_s <= 0 or given.usage_half_life_s < 0:
+        raise ValueError("usage_sampling_s must be above 0, usage_half_life_s not below")
     if given.admission_fair_sharing == "Off":
         return None
     return History(given.usage_half_life_s, given.usage_sampling_s, weights)

@@ -66,8 +66,7 @@ class Queueing:
     non_preemptible_queues: str = ""
     """ClusterQueues, by comma, none of whose workloads is ever preempted."""
     admission_fair_sharing: Literal["Off", "On"] = "Off"
-    """In ClusterQueues whose admissionMode is UsageBasedAdmissionFairSharing, LocalQueues that used
-    less go first."""
+    """LocalQueues that used less go first, where admissionMode of their ClusterQueue says so."""
     usage_half_life_s: float = 0.0
     """Usage counts half as much after this long, s; 0 remembers nothing."""
     usage_sampling_s: float = 300.0

@@ -246,6 +246,13 @@ async def test_a_local_queue_that_is_gone_is_forgotten(tmp_path: Path) -> None:
         assert (await history(hub)).keys() == {"lq-a"}
 
 
+@pytest.mark.parametrize("given", [{"usage_sampling_s": 0.0}, {"usage_half_life_s": -1.0}])
+def test_times_that_make_no_sense_are_refused_at_start(given: dict[str, float]) -> None:
+    """A sample takes an interval, and history does not grow with age."""
+    with pytest.raises(ValueError, match="usage_sampling_s must be above 0"):
+        consumption.history_of(Queueing(**given))  # type: ignore[arg-type]  # floats
+
+
 @pytest.mark.parametrize("text", ["cpu", "cpu=much", "=1,x"])
 def test_weights_that_can_not_be_read_are_refused_at_start(text: str) -> None:
     """usage_resource_weights is RESOURCE=NUMBER by comma."""
