@@ -52,7 +52,12 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
         uid if isinstance(uid, str) else "",
         epoch,
     )
-    row: dict[str, Any] = await hub_of(request).write_shared(bare_status.take_reports, report)
+    hub = hub_of(request)
+    row: dict[str, Any] = (
+        await hub.write_shared(bare_status.take_reports, report)
+        if report.said.is_simple
+        else await hub.write(bare_status.take_report, report)
+    )
     return Json(views.state(row))
 
 

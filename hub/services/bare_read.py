@@ -37,6 +37,11 @@ class Said:
     checks: Sequence[Row] = ()
     reclaimable: Mapping[str, int] | None = None
 
+    @property
+    def is_simple(self) -> bool:
+        """Is there nothing in it that might be refused after a part of it was done?"""
+        return not self.checks and not self.reclaimable
+
 
 def read_status(status: Any, path: str = "status") -> Said:
     """Read a status, or a merge patch of one. Raises Rejected."""

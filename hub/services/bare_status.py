@@ -34,7 +34,10 @@ class Report:
 
 
 def take_reports(unit: Unit, reports: Sequence[Report]) -> list[Row | Exception]:
-    """Take what several callers report; per report the row as it was and is now, or why not."""
+    """Take what several callers report; per report the row as it is then, or why not.
+
+    For reports that do one thing only (`Said.is_simple`): nothing of one that is refused counts.
+    """
     rows = _find(unit, reports)
     answers: list[Row | Exception] = []
     ending: dict[str, tuple[Row, Report]] = {}
@@ -45,6 +48,14 @@ def take_reports(unit: Unit, reports: Sequence[Report]) -> list[Row | Exception]
             answers.append(refusal)
     _end(unit, ending.values())
     return answers
+
+
+def take_report(unit: Unit, report: Report) -> Row:
+    """Take one report in a transaction of its own: it counts as a whole or not at all."""
+    (answer,) = take_reports(unit, [report])
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def report_status(unit: Unit, uid: str, status: Mapping[str, Any], by: str) -> None:

@@ -179,6 +179,19 @@ async def test_reports_that_arrive_together_stand_for_themselves(tmp_path):
         assert [r.status_code for r in replies] == [404, 200, 200]
 
 
+async def test_a_report_counts_as_a_whole_or_not_at_all(tmp_path):
+    """Where one part of it is refused, none of it is done."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        uid = await hand_in(hub)
+        await admit(hub, uid)
+        ready = {"type": "PodsReady", "status": "True"}
+        too_many = [{"name": "main", "count": 5}]
+        reply = await report(hub, conditions=[ready], reclaimablePods=too_many)
+        assert (reply.status_code, reply.json()["code"]) == (422, "OutOfRange")
+        assert (await hub.admin.get(f"/v1/jobs/{uid}")).json()["counts"]["ready"] == 0
+
+
 async def test_it_is_changed_and_deleted(tmp_path):
     """A merge patch of its spec, active among it; deleted it gives its name back at once."""
     async with served(tmp_path) as hub:
