@@ -71,7 +71,9 @@ def job_line(row: Row, now: dt.datetime) -> JobLine:
         title, choices = _verdicts(waiting)
     else:
         title, choices = _decision(row["scores"] or {}) if row["cluster"] else ("", ())
-    message = text(told.get("message") or row["message"] or _WORDS.get(row["state"], ""))
+    outside = row["state"] == "Placed" and not row["cluster"]  # a bare Workload, admitted
+    words = "its executor runs it" if outside else _WORDS.get(row["state"], "")
+    message = text(told.get("message") or row["message"] or words)
     return JobLine(
         uid=row["uid"],
         namespace=text(row["namespace"]),

@@ -303,3 +303,16 @@ async def test_it_is_explained(tmp_path: Path) -> None:
         told = await hub.explain(waiting)
         assert (told["reason"], told["waiting"]["clusters"]) == ("WaitingForQuota", [])
         assert told["waiting"]["quota"][0]["missing"] == "1"
+
+
+async def test_a_new_leader_finds_what_it_holds(tmp_path: Path) -> None:
+    """Read anew from the rows, an admitted one is charged as before."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "2", ""))
+        await hub.apply(a_workload("w", cpu=2))
+        await hub.settle()
+        hub.scheduler.loaded = False
+        (waiting,) = await hub.apply(a_workload("x"))
+        await hub.settle()
+        assert await states(hub, [waiting]) == ["Pending"]
+        assert hub.scheduler.index.position(waiting) == (1, 1)
