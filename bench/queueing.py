@@ -3,7 +3,8 @@
     python -m bench.queueing [--queues 1000] [--pending 100000] [--rounds 5] [--scale 1.0] [--json]
 
 1. A round (one head per queue) over queues in cohorts on three levels with a full house and preemption.
-2. The baseline of Kueue's scheduler suite, offline: 15,000 workloads, 39,600 core-seconds on 600 cores,
+2. A cycle of a running hub over the baseline's queues, when all of their heads preempt at once.
+3. The baseline of Kueue's scheduler suite, offline: 15,000 workloads, 39,600 core-seconds on 600 cores,
    so at least 66 s. Played twice: by Kueue's rules as they are, under which a large workload preempts
    medium ones a moment before they are done, again and again; and with `preemption.minimumRuntime` of 1 s,
    which lets them finish. Deciding takes no virtual time.
@@ -12,14 +13,23 @@ No store, no network. The last line is one JSON object.
 """
 
 import argparse
+import datetime as dt
 import json
 import resource
 import time
 from typing import Any
 
 from hub.domain.cohort import Cohort
+from hub.domain.cycle import schedule
+from hub.domain.demand import Constraints, Demand
+from hub.domain.flavors import Market
+from hub.domain.layout import Layout
+from hub.domain.ledger import Ledger
 from hub.domain.queue_policy import read_policy
+from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, LocalQueue, Quota, ResourceGroup
+from hub.domain.room import Room
+from hub.domain.snapshot import Profile, Snapshot
 from hub.domain.standing import Contender, Holder
 from hub.offline import documents, measures, scene
 from hub.offline.cycle import engine_of
@@ -120,6 +130,51 @@ def a_cycle(queues: int, pending: int, rounds: int) -> dict[str, float]:
     }
 
 
+def a_live_cycle(queues: int, pending: int) -> dict[str, float]:
+    """Seconds of CPU for one cycle of a running hub: a snapshot as its index gives it, rounds to the end.
+
+    Cohorts of ten queues, a full house of small workloads, and in every queue a large one that preempts.
+    """
+    policy = read_policy(
+        {"preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}}
+    )
+    listed, held, used = [], {}, {}
+    for number in range(queues):
+        name = f"queue-{number:04}"
+        queue = ClusterQueue(
+            name, {}, (ResourceGroup(("cpu",), ("any",)),), {CPU: Quota(20_000, 100_000)},
+            cohort=f"cohort-{number // 10}",
+        )  # fmt: skip
+        lanes = []
+        for kind, priority, cores, *_ in STREAMS:
+            sets = (PodSet("main", 1, Resources({"cpu": 1000 * cores})),)
+            demand = Demand(f"{name}/{kind}", name, priority, kind, sets, Constraints(kind=""))
+            waiting = range(pending // queues // len(STREAMS))
+            lanes.append(Lane(demand, [Entry(NOW + n, f"{name}/{kind}/{n}", 0) for n in waiting]))
+        listed.append((queue, lanes))
+        uids = [f"{name}-h{n}" for n in range(20)]
+        held[name] = {
+            uid: Holder(uid, name, uid, name, {CPU: 1000}, priority=50, reserved_at=NOW - n)
+            for n, uid in enumerate(uids)
+        }
+        used[name] = {CPU: 20_000}
+    snapshot = Snapshot(
+        listed, Ledger([queue for queue, _ in listed], used), Market({"any": Flavor("any")}, {}),
+        {}, Room.of(Layout(()), {}), dict.fromkeys(held, policy), held,
+    )  # fmt: skip
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    spent = []
+    for one_round in (True, True, True, False, False, False):
+        before = time.process_time()
+        plan = schedule(snapshot, now, Profile(one_round=one_round))
+        spent.append(time.process_time() - before)
+        assert len(plan.evictions) == queues * 20
+    return {
+        "live_round_s": round(sorted(spent[:3])[1], 4),
+        "live_cycle_s": round(sorted(spent[3:])[1], 4),
+    }
+
+
 def the_baseline(scale: float) -> dict[str, Any]:
     """The suite's generator, its streams `scale` times as long."""
     given: dict[str, Any] = json.loads(json.dumps(BASELINE))
@@ -173,10 +228,13 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="only the last line")
     options = parser.parse_args()
     cycle = a_cycle(options.queues, options.pending, options.rounds)
+    live = a_live_cycle(30, 15_000)
     gentle, plain = a_play(options.scale, GENTLE), a_play(options.scale, {})
     if not options.json:
         print(f"{options.queues} queues in cohorts on 3 levels, {options.pending} pending:")
         print("  " + ", ".join(f"{key} {value}" for key, value in cycle.items()))
+        print("a hub's cycle, 30 queues, 600 that hold quota, 15000 pending, all heads preempt:")
+        print("  " + ", ".join(f"{key} {value}" for key, value in live.items()))
         for said, play in (("minimum runtime 1 s", gentle), ("Kueue's rules as they are", plain)):
             print(f"baseline, {said}:")
             print("  " + ", ".join(f"{key} {value}" for key, value in play.items()))
@@ -186,6 +244,7 @@ def main() -> None:
                 "queues": options.queues,
                 "pending": options.pending,
                 **cycle,
+                **live,
                 **gentle,
                 "settings": GENTLE,
                 "plain_rules": plain,
