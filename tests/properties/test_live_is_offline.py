@@ -172,9 +172,7 @@ async def _compare(
         if before[uid]["state"] == "Pending" and row["state"] in {"Placed", "Reserved"}
     }
     withdrawn = {
-        uid
-        for uid, row in after.items()
-        if row["reason"] == "Preempted" and before[uid]["reason"] != "Preempted"
+        uid for uid, row in after.items() if _preemptions(row) > _preemptions(before[uid])
     }
     assert (told | (admitted & withdrawn), withdrawn) == (admitted, victims), (before, after)
     for uid, row in after.items():  # their agents are told, so that they go gracefully
@@ -184,6 +182,12 @@ async def _compare(
             await hub.transition(move, uid)
         hub.clock.advance(1)
     await hub.follow()
+
+
+def _preemptions(row: dict[str, Any]) -> int:
+    """How often a job was preempted so far; it may be admitted and preempted again in one turn."""
+    count: int = (row["evictions"] or {}).get("Preempted", 0)
+    return count
 
 
 def _with_usage(rules: list[dict[str, Any]], hub: Running) -> list[dict[str, Any]]:
