@@ -73,8 +73,19 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "timeline": _timeline(unit, row),
     }
     if row["state"] == State.PENDING:
-        told |= explain_waiting(unit, row, index)
+        told |= _quota(unit, row, index) | explain_waiting(unit, row, index)
     return told
+
+
+def _quota(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
+    """What its queue has, and what preemption could do: as much work as its tree has holders."""
+    lane = index.waiting.find(row["uid"]) if index is not None else None
+    if index is None or lane is None:
+        return {}
+    return {
+        "quota": preemptable.quota_of(index, lane),
+        "preemption": preemptable.outlook(unit, index, lane),
+    }
 
 
 def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
@@ -92,8 +103,6 @@ def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
     found: Row = {
         "clusterQueue": lane.demand.queue,
         "position": _position(index, row["uid"]),
-        "quota": preemptable.quota_of(index, lane),
-        "preemption": preemptable.outlook(unit, index, lane),
     }
     if row["uid"] in index.claims:
         return found  # its row says for whom it waits
