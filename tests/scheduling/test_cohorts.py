@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from hub.services.apply import apply_documents
+from hub.services.drafts import ORIGIN_HUB_CLUSTER, draft
+from hub.store.unit import Unit
+from shared.kinds.registry import parse
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio
@@ -123,19 +127,30 @@ async def test_what_one_queue_releases_serves_another(tmp_path: Path) -> None:
 
 
 async def test_a_cycle_of_cohorts_stops_its_queues_and_names_the_path(tmp_path: Path) -> None:
-    """Nothing is admitted until the cycle is gone."""
+    """Nothing is admitted until the cycle is gone: the hub cluster may hold one, REST refuses it."""
     async with running(tmp_path) as hub:
         await hub.cluster("c", a_pool(nodes=4, cpu="16"))
         await hub.apply(*in_cohort("a", "4", cohort="left"))
-        await hub.apply(a_cohort("left", parent="right"), a_cohort("right", parent="left"))
+        await mirrored(hub, a_cohort("left", parent="right"), a_cohort("right", parent="left"))
         uids = await submit(hub, "a", "1", "one")
         await hub.settle()
         row = await hub.job(uids[0])
         assert (row["state"], row["reason"]) == ("Pending", "Misconfigured")
         assert "left -> right -> left" in row["message"]
-        await hub.apply(a_cohort("right"))
+        await mirrored(hub, a_cohort("right"))
         await hub.settle()
         assert await states(hub, uids) == ["Placed"]
+
+
+async def mirrored(hub: Running, *manifests: dict[str, Any]) -> None:
+    """Manifests as the hub cluster holds them."""
+
+    def run(unit: Unit) -> None:
+        drafts = [draft(parse(m), unit.now, origin=ORIGIN_HUB_CLUSTER) for m in manifests]
+        applied = apply_documents(unit, drafts, hub.hub.limits.intake)
+        assert all(a.error is None for a in applied), applied
+
+    await hub.hub.db.write(run)
 
 
 async def test_a_strict_head_keeps_its_quota_from_borrowers(tmp_path: Path) -> None:
