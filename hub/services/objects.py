@@ -128,7 +128,9 @@ def _refuse_if_used(unit: Unit, row: Row) -> None:
         case (group, "ClusterQueue") if group == KUEUE:
             charged = sum(c.number for c in jobs.charges(unit) if c.cluster_queue == name)
             if charged:
-                raise Rejected("QueueNotEmpty", f"{charged} jobs are charged to ClusterQueue {name}")
+                raise Rejected(
+                    "QueueNotEmpty", f"{charged} jobs are charged to ClusterQueue {name}"
+                )
         case _:
             return
 
