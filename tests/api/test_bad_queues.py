@@ -16,7 +16,7 @@ FLAVOR = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f
 
 def a_queue(resource: str = "cpu", **given: Any) -> dict[str, Any]:
     """A ClusterQueue with one flavor and one resource; keys of the quota, or of the spec, by name."""
-    quota = {
+    quota: dict[str, Any] = {
         k: given.pop(k) for k in ("nominalQuota", "borrowingLimit", "lendingLimit") if k in given
     }
     flavor = {"name": "f", "resources": [{"name": resource, "nominalQuota": "10", **quota}]}
