@@ -132,7 +132,7 @@ class _Watched(Timeline):
                     self.beyond.append(name)
 
 
-_SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SETTINGS = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @_SETTINGS
