@@ -65,7 +65,8 @@ class LiveGround:
     ) -> bool:
         """May some cluster hold all pods, once `gone` are?"""
         demand = _demand(who, pod_sets)
-        if who.uid not in self._claims and self._desk.can_hold(demand, asks):
+        holds = self._desk.holds if gone else self._desk.can_hold  # nobody goes for a mere chance
+        if who.uid not in self._claims and holds(demand, asks):
             return True
         allowed = self._desk.allowed(demand)
         needs = self._needs(pod_sets, asks)

@@ -113,7 +113,7 @@ def once_they_are_gone(
     return decide(replace(a_scene(sizes, quota, after, left), nominations=claims))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=250)
 @given(fleets, quotas, held, waiting)
 def test_a_plan_leads_to_the_placement_it_was_made_for(
     sizes: list[int], quota: tuple[int, int], holders: list[Held], gangs: list[Gang]
@@ -128,7 +128,7 @@ def test_a_plan_leads_to_the_placement_it_was_made_for(
         assert nominated.items() <= where(then).items()
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=250)
 @given(fleets, quotas, held, waiting)
 def test_nobody_is_evicted_for_a_gang_that_fits_nowhere(
     sizes: list[int], quota: tuple[int, int], holders: list[Held], gangs: list[Gang]

@@ -130,6 +130,10 @@ class Desk:
         """May any cluster still hold all pod sets, asked for so?"""
         return self._fitting(demand, asks).any()
 
+    def holds(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
+        """Can some cluster hold all pod sets, for certain? What `can_hold` says may be out of date."""
+        return self._fitting(demand, asks).surely()
+
     def bid(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> "Bid":
         """What places workloads of this demand under these flavors."""
         sieved, allowed = self._sieve(demand.constraints)

@@ -44,6 +44,16 @@ class Fitting:
         """May any cluster still hold all of it?"""
         return self.count > 0
 
+    def surely(self) -> bool:
+        """Can some cluster hold all of it? Looked at one by one, on a copy; those that can not are closed."""
+        room = self._room.copy() if self.count else self._room
+        for at in np.flatnonzero(self.open).tolist():
+            if self._take(at, room):
+                return True
+            self.open[at] = False
+        self._narrow()
+        return False
+
     def place(self, scores: IntArray) -> int | None:
         """Take room in the open cluster with the highest score, the larger name first of equals.
 
@@ -52,7 +62,7 @@ class Fitting:
         while self.count:
             np.add(scores, self._handicap, out=self.competing)
             at = int(self.competing.argmax())
-            if self._take(at):
+            if self._take(at, self._room):
                 return at
             self.open[at] = False
             self._narrow()
@@ -66,13 +76,13 @@ class Fitting:
         self.count = int(np.count_nonzero(self.open))
         np.multiply(~self.open, CLOSED, out=self._handicap, casting="unsafe")
 
-    def _take(self, at: int) -> bool:
+    def _take(self, at: int, room: Room) -> bool:
         if self._holds is not None and not self._holds(at):
             return False
         if len(self._needs) == 1:
             need, count = self._needs[0]
-            return self._room.take(need, count, at)
-        return any(self._room.take_all(order, at) for order in self._orders)
+            return room.take(need, count, at)
+        return any(room.take_all(order, at) for order in self._orders)
 
 
 def _orders(needs: tuple[PodSetNeed, ...]) -> tuple[tuple[PodSetNeed, ...], ...]:
