@@ -201,6 +201,18 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         except TimeoutError:
             raise AssertionError(f"{uid} is {self.observed.get(uid)}, not {phase}") from None
 
+    async def job_says(self, uid: str, field: str) -> Observed:
+        """Wait until a job's status has something to say in `field`."""
+
+        def holds(hub: "ScriptedHub"):
+            entry = hub.observed.get(uid)
+            return entry if entry and entry.job and getattr(entry.job, field) else None
+
+        try:
+            return await self.until(holds)
+        except TimeoutError:
+            raise AssertionError(f"{uid} is {self.observed.get(uid)}, without {field}") from None
+
     async def finished(self, uid: str, result: str = "Succeeded") -> Observed:
         """Wait until a job's terminal result was told."""
 

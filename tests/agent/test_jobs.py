@@ -45,7 +45,7 @@ async def test_a_withdrawn_job_is_gone_with_its_pods_before_gone_is_told(member)
     """Withdraw deletes the Job and reports Gone only when neither it nor a pod of it is left."""
     member.hub.put(a_job(run_seconds="600"))
     member.start()
-    await member.hub.until(lambda hub: hub.observed.get("u-1") and hub.observed["u-1"].job.active)
+    await member.hub.job_says("u-1", "active")
     member.hub.put(a_job(action="Withdraw"))
     await member.hub.seen("u-1", "Gone")
     with pytest.raises(errors.NotFound):
@@ -165,14 +165,7 @@ async def test_an_image_that_can_not_be_pulled_is_the_reason(member):
     """Pods that do not run lend the Job their reason."""
     member.hub.put(a_job(image="registry.invalid/x:1"))
     member.start()
-    entry = await member.hub.until(
-        lambda hub: (
-            hub.observed.get("u-1")
-            and hub.observed["u-1"].job
-            and hub.observed["u-1"].job.reason
-            and hub.observed["u-1"]
-        )
-    )
+    entry = await member.hub.job_says("u-1", "reason")
     assert entry.job.reason in {"ErrImagePull", "ImagePullBackOff"}
 
 
@@ -183,14 +176,7 @@ async def test_a_job_too_large_for_any_node_says_why_it_waits(member):
     pod["containers"][0]["resources"]["requests"]["cpu"] = "64"
     member.hub.put(work)
     member.start()
-    entry = await member.hub.until(
-        lambda hub: (
-            hub.observed.get("u-1")
-            and hub.observed["u-1"].job
-            and hub.observed["u-1"].job.reason
-            and hub.observed["u-1"]
-        )
-    )
+    entry = await member.hub.job_says("u-1", "reason")
     assert entry.job.reason == "FailedScheduling"
     assert "Insufficient cpu" in entry.job.message
 
@@ -221,7 +207,5 @@ async def test_why_a_controller_makes_no_pods_is_read_from_events(member):
         )
     reconciler = member.agent.reconciler
     await reconciler._audit._explain(reconciler.holdings["u-1"])
-    entry = await member.hub.until(
-        lambda hub: hub.observed["u-1"].job.reason and hub.observed["u-1"]
-    )
+    entry = await member.hub.job_says("u-1", "reason")
     assert (entry.job.reason, entry.job.message) == ("FailedCreate", "exceeded quota: pods")

@@ -298,9 +298,7 @@ async def test_a_suspended_job_is_no_drift(member):
     member.start()
     await member.hub.seen("u-1", "Applied")
     await edit(member, "Job", "job", {"spec": {"suspend": True}}, "batch/v1")
-    entry = await member.hub.until(
-        lambda hub: hub.observed["u-1"].job.suspended and hub.observed["u-1"]
-    )
+    entry = await member.hub.job_says("u-1", "suspended")
     assert entry.job.held_by == "kubectl-edit"
     assert drifts_of(member.hub, "u-1") == []
     assert (await member.job())["spec"]["suspend"] is True

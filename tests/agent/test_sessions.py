@@ -177,7 +177,7 @@ async def test_a_revoked_credential_kills_nothing(member):
     """On 401 the agent keeps what runs, and asks again now and then."""
     member.hub.put(a_job(run_seconds="600"))
     member.start()
-    await member.hub.until(lambda hub: hub.observed.get("u-1") and hub.observed["u-1"].job.active)
+    await member.hub.job_says("u-1", "active")
     member.hub.refusal = (401, "Revoked")
     revoked = member.agent.meters.syncs.labels("Revoked")
     await eventually(lambda: revoked._value.get() >= 1)
