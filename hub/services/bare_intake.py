@@ -7,16 +7,15 @@ queue appears it becomes a unit of admission, under the same uid.
 from collections.abc import Sequence
 from typing import Any, Final
 
-import orjson
-
 from hub.domain.workload import QUEUED, TERMINAL, State
 from hub.services.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
 from hub.services.drafts import Draft, draft
 from hub.services.evict import evict
-from hub.services.intake import refuse_queue, resolve_queues, shape_columns, submit_jobs
+from hub.services.generations import keep_next, standing_before
+from hub.services.intake import submit_jobs
 from hub.services.limits import Intake
 from hub.services.provided import local_queues
-from hub.store import manifests, objects, workloads
+from hub.store import objects, workloads
 from hub.store.unit import Unit
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -72,37 +71,11 @@ def revise_bare(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     `active: false` takes its quota back and holds it; true lets it wait again. Raises Rejected:
     Immutable, naming every field that may not change while quota is held.
     """
-    latest = manifests.latest(unit, row["uid"])
-    if latest is None:
-        raise Rejected("BeingDeleted", f"workload {given.name} is being deleted")
-    generation, old_bytes, old_hash = latest
-    if old_hash == given.hash:
+    before = standing_before(unit, given, row)
+    if before is None:
         return False
-    _refuse_immutable(orjson.loads(old_bytes), given, row)
-    queue = resolve_queues(unit, [given], intake)[given.uid]
-    if refusal := refuse_queue(given, queue, strict=False):
-        raise refusal
-    changed: Row = {
-        "uid": row["uid"],
-        "generation": generation + 1,
-        **shape_columns(given),
-        **spec_columns(given),
-    }
-    if State(row["state"]) in QUEUED and queue.name != row["queue"]:
-        changed |= {"queue": queue.name, "reason": queue.reason, "message": queue.message}
-    manifests.add_shapes(unit, {given.shape: given.pod_sets()})
-    manifests.add(
-        unit,
-        [
-            {
-                "uid": row["uid"],
-                "generation": generation + 1,
-                "manifest": given.body,
-                "hash": given.hash,
-            }
-        ],
-    )
-    workloads.change(unit, [changed])
+    _refuse_immutable(before.manifest, given, row)
+    keep_next(unit, given, row, before, intake, spec_columns(given))
     _follow_active(unit, given, row)
     return True
 

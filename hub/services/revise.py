@@ -6,20 +6,13 @@ charged follows by `hub.services.resize`.
 
 from typing import Any, Final
 
-import orjson
-
 from hub.domain.workload import CHARGED, QUEUED, TERMINAL, State
 from hub.services.drafts import Draft
-from hub.services.intake import (
-    priority_class,
-    refuse_queue,
-    resolve_priorities,
-    resolve_queues,
-    shape_columns,
-)
+from hub.services.generations import keep_next, standing_before
+from hub.services.intake import priority_class, resolve_priorities
 from hub.services.limits import Intake
 from hub.services.resize import follow_size
-from hub.store import manifests, workloads, works
+from hub.store import works
 from hub.store.unit import Unit
 from shared import labels as keys
 from shared.errors import FieldError, Rejected
@@ -44,42 +37,18 @@ def revise_job(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
 
     Raises Rejected: Immutable, naming every field that may not change.
     """
-    latest = manifests.latest(unit, row["uid"])
-    if latest is None:
-        raise Rejected("BeingDeleted", f"job {row['namespace']}/{row['name']} is being deleted")
-    generation, old_bytes, old_hash = latest
-    if old_hash == given.hash:
+    before = standing_before(unit, given, row)
+    if before is None:
         return False
-    old = orjson.loads(old_bytes)
+    old = before.manifest
     _refuse_immutable(old, given, row)
-    queue = resolve_queues(unit, [given], intake)[given.uid]
-    if refusal := refuse_queue(given, queue, strict=False):
-        raise refusal
-    changed: Row = {
-        "uid": row["uid"],
-        "generation": generation + 1,
-        **shape_columns(given),
-    }
+    columns: Row = {}
     named = priority_class(given)
     if named != row["priority_class"]:  # a class whose value was edited changes nothing
         priority = resolve_priorities(unit, [given]).get(named, 0)
-        changed |= {"priority_class": named, "priority": priority}
-    if State(row["state"]) in QUEUED and queue.name != row["queue"]:
-        changed |= {"queue": queue.name, "reason": queue.reason, "message": queue.message}
-    manifests.add_shapes(unit, {given.shape: given.pod_sets()})
-    manifests.add(
-        unit,
-        [
-            {
-                "uid": row["uid"],
-                "generation": generation + 1,
-                "manifest": given.body,
-                "hash": given.hash,
-            }
-        ],
-    )
-    workloads.change(unit, [changed])
-    works.follow_generation(unit, row["uid"], generation + 1)
+        columns = {"priority_class": named, "priority": priority}
+    generation = keep_next(unit, given, row, before, intake, columns)
+    works.follow_generation(unit, row["uid"], generation)
     if State(row["state"]) in CHARGED and job_pod_count(given.parsed.spec) != job_pod_count(
         old.get("spec") or {}
     ):
