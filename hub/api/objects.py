@@ -63,8 +63,14 @@ async def get_namespaced_object(
 @router.delete(_ONE)
 @allow(ADMINISTRATOR)
 async def delete_object(request: Request, group: str, kind: str, name: str) -> Response:
-    """Delete a cluster-scoped object. Body (optional): {"preconditions": {"uid": …}}."""
-    return await _delete(request, _group(group, kind), kind, "", name)
+    """Delete a cluster-scoped object. Body (optional): {"preconditions": {"uid": …}}.
+
+    `drain=true` takes back first what a ClusterQueue has admitted; else it is refused while it is used.
+    """
+    drain = query(request, "drain").get("drain", "false")
+    if drain not in {"true", "false"}:
+        raise Rejected("InvalidValue", "expected true or false", "drain")
+    return await _delete(request, _group(group, kind), kind, "", name, drain=drain == "true")
 
 
 @router.delete(_ONE_OF_NAMESPACE)
@@ -76,7 +82,9 @@ async def delete_namespaced_object(
     return await _delete(request, _group(group, kind), kind, namespace, name)
 
 
-async def _delete(request: Request, group: str, kind: str, namespace: str, name: str) -> Response:
+async def _delete(
+    request: Request, group: str, kind: str, namespace: str, name: str, *, drain: bool = False
+) -> Response:
     body = await read_object(request, {"preconditions": dict})
     return Json(
         await hub_of(request).write(
@@ -88,6 +96,7 @@ async def _delete(request: Request, group: str, kind: str, namespace: str, name:
             origin=ORIGIN_REST,
             principal=caller(request).name,
             expected=str(body.get("preconditions", {}).get("uid") or ""),
+            drain=drain,
         )
     )
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from hub.services import effects, queue_figures, views
 from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB
+from hub.services.evict import evict
 from hub.services.paging import Pager
 from hub.store import audit, jobs, objects
 from hub.store.unit import Unit
@@ -73,8 +74,9 @@ def delete_object(
     origin: str,
     principal: str,
     expected: str = "",
+    drain: bool = False,
 ) -> Row:
-    """Delete one object; {"result": "deleted" | "deleting"}.
+    """Delete one object; {"result": "deleted" | "deleting"}. `drain`: what a ClusterQueue runs goes first.
 
     A placement is only marked: it goes when what it caused is gone. Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
@@ -87,7 +89,7 @@ def delete_object(
     if row["origin"] not in {origin, ORIGIN_ANY, ORIGIN_HUB}:
         text = f"{kind} {name} came from {row['origin']} and can not be deleted from {origin}"
         raise Rejected("OwnedElsewhere", text)
-    _refuse_if_used(unit, row)
+    _refuse_if_used(unit, row, drain=drain)
     audit.add(
         unit, principal=principal, verb="delete", object=_path(row), outcome=f"origin {origin}"
     )
@@ -108,7 +110,7 @@ def delete_object(
     return {"uid": row["uid"], "result": "deleted"}
 
 
-def _refuse_if_used(unit: Unit, row: Row) -> None:
+def _refuse_if_used(unit: Unit, row: Row, *, drain: bool) -> None:
     """Raise where something still depends on the object."""
     name = row["name"]
     match (row["api_group"], row["kind"]):
@@ -126,11 +128,15 @@ def _refuse_if_used(unit: Unit, row: Row) -> None:
                     f"cluster {name} may still run {held} jobs: cordon it and let them end",
                 )
         case (group, "ClusterQueue") if group == KUEUE:
-            charged = sum(c.number for c in jobs.charges(unit) if c.cluster_queue == name)
-            if charged:
+            charged = jobs.charged_to(unit, name)
+            if charged and not drain:
                 raise Rejected(
-                    "QueueNotEmpty", f"{charged} jobs are charged to ClusterQueue {name}"
+                    "QueueNotEmpty",
+                    f"{len(charged)} jobs are charged to ClusterQueue {name}: let them end, or "
+                    "delete it with drain=true",
                 )
+            message = f"ClusterQueue {name} is deleted: its workloads are drained"
+            evict(unit, charged, "ClusterQueueStopped", message)
         case _:
             return
 

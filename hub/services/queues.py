@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from hub.domain.quota import read_cluster_queue
+from hub.domain.cohort import Node
+from hub.domain.quota import ClusterQueue, read_cluster_queue
 from hub.services import queue_figures, quotas
 from hub.services.queue_figures import Counted
 from hub.services.queue_status import not_enforced
@@ -61,6 +62,7 @@ def _listed(row: Row, doors: list[Row], counted: Counted) -> Row:
             "strategy": "",
             "cohort": "",
             "stopPolicy": "",
+            "state": "Inactive",
             "pending": 0,
             "reserving": 0,
             "admitted": 0,
@@ -85,6 +87,7 @@ def _cluster_queue(row: Row, doors: list[Row], counted: Counted) -> Row:
         "strategy": "StrictFIFO" if queue.strict else "BestEffortFIFO",
         "cohort": queue.cohort,
         "stopPolicy": queue.stop_policy,
+        "state": _state(queue, node, counted, row["status"]),
         "pending": figures.pending,
         "reserving": figures.reserving,
         "admitted": figures.admitted,
@@ -98,6 +101,18 @@ def _cluster_queue(row: Row, doors: list[Row], counted: Counted) -> Row:
         "notEnforced": not_enforced(row["spec"] or {}),
         "conditions": (row["status"] or {}).get("conditions") or [],
     }
+
+
+def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Row | None) -> str:
+    """Stopped, Inactive, OverQuota (its quota was lowered below what it has), or Ready."""
+    if queue.stopped:
+        return "Stopped"
+    conditions = (status or {}).get("conditions") or []
+    if any(c["type"] == "Active" and c["status"] == "False" for c in conditions):
+        return "Inactive"
+    used = counted.tree.usage(queue.name)
+    over = any(amount > node.potential.get(of, 0) for of, amount in used.items())
+    return "OverQuota" if over else "Ready"
 
 
 def _local_queue(row: Row, counted: Counted) -> Row:

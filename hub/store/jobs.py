@@ -101,6 +101,15 @@ def charges(unit: Unit) -> list[Charge]:
     return [Charge(*row) for row in rows]
 
 
+def charged_to(unit: Unit, queue: str) -> list[str]:
+    """Uids of what is charged to one ClusterQueue."""
+    c = workloads.c
+    found = unit.conn.execute(
+        select(c.uid).where(c.cluster_queue == queue, c.state.in_(_CHARGED))
+    ).scalars()
+    return list(found)
+
+
 def reserved_by_cluster(unit: Unit) -> dict[str, dict[str, int]]:
     """What the charged jobs of each cluster ask together, by resource."""
     c = workloads.c

@@ -149,6 +149,7 @@ def _as_text(queue: Json) -> str:
         f"ClusterQueue {queue['name']}",
         f"  strategy  {queue['strategy']}",
         f"  cohort    {queue['cohort'] or '-'}",
+        f"  state     {queue['state']}",
         f"  pending   {queue['pending']}",
         f"  admitted  {queue['admitted']}",
     ]

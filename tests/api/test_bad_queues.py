@@ -92,22 +92,52 @@ async def test_an_absent_queue_is_said_to_be_absent(tmp_path):
 async def test_a_queue_in_use_is_not_deleted(tmp_path):
     """Bad input 53: 409 while jobs are charged to it; once they are gone, it goes."""
     async with served(tmp_path) as hub:
-        local = {
-            "apiVersion": KUEUE, "kind": "LocalQueue",
-            "metadata": {"name": "lq", "namespace": "team-a"}, "spec": {"clusterQueue": "q"},
-        }  # fmt: skip
-        job = a_job("j", "team-a")
-        job["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = "lq"
-        assert await _codes(hub, FLAVOR, a_queue(), local, job) == [None] * 4
-        row = await _job(hub)
-        placed = {"cluster_queue": "q", "admission": {"podSets": []}}
-        await _move(hub, "place", row, **placed)
+        await with_a_running_job(hub)
         path = "/v1/objects/kueue.x-k8s.io/ClusterQueue/q"
         refused = await hub.admin.delete(path)
         assert (refused.status_code, refused.json()["code"]) == (409, "QueueNotEmpty")
-        for name in ("offer", "apply", "start", "succeed"):
+        for name in ("apply", "start", "succeed"):
             await _move(hub, name, await _job(hub))
         assert (await hub.admin.delete(path)).status_code == 200
+
+
+async def with_a_running_job(hub: Any) -> None:
+    """Queue `q` with one job of 1 cpu that is offered to a member."""
+    local = {
+        "apiVersion": KUEUE, "kind": "LocalQueue",
+        "metadata": {"name": "lq", "namespace": "team-a"}, "spec": {"clusterQueue": "q"},
+    }  # fmt: skip
+    job = a_job("j", "team-a")
+    job["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = "lq"
+    assert await _codes(hub, FLAVOR, a_queue(), local, job) == [None] * 4
+    admission = {
+        "podSets": [{"name": "main", "count": 1, "flavors": {"cpu": "f"}, "usage": {"cpu": 1000}}]
+    }
+    await _move(hub, "place", await _job(hub), cluster_queue="q", admission=admission)
+    await _move(hub, "offer", await _job(hub))
+
+
+async def test_a_queue_in_use_may_be_drained_and_deleted(tmp_path):
+    """Bad input 53: with `drain=true` what it runs is taken back, and it goes at once."""
+    async with served(tmp_path) as hub:
+        await with_a_running_job(hub)
+        path = "/v1/objects/kueue.x-k8s.io/ClusterQueue/q"
+        assert (await hub.admin.delete(f"{path}?drain=perhaps")).status_code == 422
+        assert (await hub.admin.delete(f"{path}?drain=true")).status_code == 200
+        row = await _job(hub)
+        assert (row["state"], row["withdraw_to"]) == ("Withdrawing", "Pending")
+        assert row["reason"] == "ClusterQueueStopped"
+
+
+async def test_a_quota_below_what_is_used_is_taken_and_said(tmp_path):
+    """Bad input 52: the queue is OverQuota; what runs stays."""
+    async with served(tmp_path) as hub:
+        await with_a_running_job(hub)
+        assert (await hub.admin.get("/v1/queues/q")).json()["state"] == "Ready"
+        smaller = a_queue(nominalQuota="500m", borrowingLimit="0")
+        assert await _codes(hub, smaller) == [None]
+        assert (await hub.admin.get("/v1/queues/q")).json()["state"] == "OverQuota"
+        assert (await _job(hub))["state"] == "Offered"
 
 
 async def _job(hub: Any) -> dict[str, Any]:
