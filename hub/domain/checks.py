@@ -62,7 +62,8 @@ def queue_fault(rules: Rules, known: Mapping[str, Check]) -> Fault | None:
     if absent := [n for n in names if n not in known]:
         return Fault("AdmissionCheckNotFound", f"AdmissionChecks not found: {', '.join(absent)}")
     if idle := [n for n in names if not known[n].active]:
-        text = f"AdmissionChecks are not active: {', '.join(idle)}"
+        told = [f"{n} (no Active=True from {known[n].controller or 'a controller'})" for n in idle]
+        text = f"AdmissionChecks are not active: {', '.join(told)}"
         return Fault("AdmissionCheckInactive", text)
     dispatching = [n for n in names if known[n].controller == MULTIKUEUE]
     if len(dispatching) > 1:
