@@ -13,6 +13,8 @@ from shared.clock import Clock
 
 _log = structlog.get_logger()
 
+_REST = 2  # times what a turn took
+
 Tick = Callable[[], Awaitable[float | None]]
 Observer = Callable[[str, float, BaseException | None], None]
 
@@ -24,6 +26,8 @@ def unobserved(name: str, seconds: float, fault: BaseException | None) -> None:
 class Loop:
     """Runs `tick` at least every `every_s`, sooner when woken, never within `least_s` of the last turn.
 
+    After a long turn it rests twice as long as the turn took, at most `most_rest_s`: a busy loop leaves
+    two thirds of the time to others and finds more to do at once.
     A tick may return the seconds until it wants the next turn (0: at once). An exception in a tick
     ends that turn only: the loop backs off and goes on. `observe` is told of each turn: the loop's
     name, the seconds it took, and what it raised.
@@ -37,6 +41,7 @@ class Loop:
         *,
         every_s: float,
         least_s: float = 0.0,
+        most_rest_s: float = 0.0,
         observe: Observer = unobserved,
     ) -> None:
         self.name = name
@@ -44,6 +49,7 @@ class Loop:
         self._clock = clock
         self._every_s = every_s
         self._least_s = least_s
+        self._most_rest_s = most_rest_s
         self._observe = observe
         self._news = asyncio.Event()
         self._stopping = False
@@ -71,7 +77,8 @@ class Loop:
             if fault is not None:
                 await self._clock.sleep(retry.backoff(self._faults))
                 continue
-            await self._clock.sleep(max(0.0, self._least_s - took))
+            rest = min(_REST * took, self._most_rest_s)
+            await self._clock.sleep(max(rest, self._least_s - took, 0.0))
             if wanted is None:
                 wanted = retry.jittered(self._every_s)
             if wanted > 0:

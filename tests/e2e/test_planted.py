@@ -41,7 +41,7 @@ OFFERED_AFTER_THE_REPLY = (
         "hub/services/sync.py",
         '        failpoint("H09")\n',
         "        asyncio.get_running_loop().call_later(\n"
-        "            1.0, lambda: asyncio.ensure_future(self._db.write(offers.offer_late))\n"
+        "            3.0, lambda: asyncio.ensure_future(self._db.write(offers.offer_late))\n"
         "        )\n",
     ),
 )

@@ -83,3 +83,26 @@ async def test_stop_ends_it_while_it_waits() -> None:
     loop.stop()
     await until(running.done, clock, step_s=0)
     assert turns == [1]
+
+
+async def test_after_a_long_turn_it_rests() -> None:
+    """Twice as long as the turn took, at most `most_rest_s`, whatever wakes it meanwhile."""
+    clock, long_s = ManualClock(), [1.0, 5.0, 0.0, 0.0]
+    began: list[float] = []
+    ended: list[float] = []
+
+    async def tick() -> float:
+        began.append(clock.monotonic())
+        clock.advance(long_s[len(ended)])
+        ended.append(clock.monotonic())
+        return 0.0
+
+    loop = Loop("test", tick, clock, every_s=1000, most_rest_s=4.0)
+    running = asyncio.ensure_future(loop.run())
+    await until(lambda: len(ended) == 4, clock, step_s=0.25)
+    rests = [later - end for end, later in zip(ended, began[1:], strict=False)]
+    assert 2.0 <= rests[0] < 2.5
+    assert 4.0 <= rests[1] < 4.5
+    assert rests[2] < 0.5
+    loop.stop()
+    await until(running.done, clock)
