@@ -59,10 +59,12 @@ def test_a_queue_says_what_it_borrows_and_what_waits_for_checks():
     quota = {"flavor": "spot", "resource": "cpu", "nominal": "1", "used": "3", "borrowed": "2"}
     shown = {
         "kind": "ClusterQueue", "name": "gold", "strategy": "StrictFIFO", "cohort": "all",
+        "state": "OverQuota",
         "pending": 1, "reserving": 3, "admitted": 2, "weightedShare": 400, "quotas": [quota],
         "localQueues": [], "notEnforced": [], "conditions": [],
     }  # fmt: skip
     done, _ = queues(Answer(shown), "show", "gold")
+    assert "state     OverQuota" in done.out
     assert "1 more, whose admission checks are open" in done.out
     assert "400 thousandths beyond its own quota" in done.out
     assert done.out.split()[-5:] == ["cpu", "spot", "3", "2", "1"]
