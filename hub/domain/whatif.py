@@ -96,19 +96,21 @@ def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[Holder]:
     """Whose end might help: who uses the quota that is short; else who is on the nearest cluster."""
     standing = bench.standing
     contested = {s.of for s in found.search.shortages}
-    amount: Callable[[Holder], int]
+    nearest = bench.none.nearest if bench.none else None
     if contested:
         root = standing.node(bench.who.queue).root()
         names = [root.name] if root.is_queue else [n.name for n in root.queues()]
         held = [h for name in names for h in standing.holders(name) if h.uses(contested)]
-        amount = lambda h: sum(h.usage.get(of, 0) for of in contested)  # noqa: E731 - one of two
     else:
-        nearest = bench.none.nearest if bench.none else None
         held = [h for h in standing.all_holders() if h.cluster]
         if nearest is not None:
             held = [h for h in held if h.cluster == nearest.cluster]
-        missing = nearest.missing if nearest else {}
-        amount = lambda h: _taken(h, missing)  # noqa: E731 - the other
+
+    def amount(holder: Holder) -> int:
+        if contested:
+            return sum(holder.usage.get(of, 0) for of in contested)
+        return _taken(holder, nearest.missing if nearest else {})
+
     own = bench.who.queue
     far = 1 << 62
     held.sort(
