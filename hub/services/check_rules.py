@@ -12,6 +12,7 @@ from hub.domain import checks
 from hub.domain.checks import Check, Fault
 from hub.domain.plan import Assignment
 from hub.domain.queue_policy import QueuePolicy
+from shared.conditions import find
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 CHECK: Final = "AdmissionCheck"
@@ -30,10 +31,8 @@ def concerns(kind: str) -> bool:
 
 def is_active(status: Mapping[str, Any] | None) -> bool:
     """Does a status say Active=True?"""
-    return any(
-        each.get("type") == "Active" and each.get("status") == "True"
-        for each in (status or {}).get("conditions") or ()
-    )
+    active = find((status or {}).get("conditions"), "Active")
+    return active is not None and active.get("status") == "True"
 
 
 def read_check(row: Row) -> Check:

@@ -89,7 +89,10 @@ def delete_object(
     if row["origin"] not in {origin, ORIGIN_ANY, ORIGIN_HUB}:
         text = f"{kind} {name} came from {row['origin']} and can not be deleted from {origin}"
         raise Rejected("OwnedElsewhere", text)
-    _refuse_if_used(unit, row, drain=drain)
+    if drain and (group, kind) == (KUEUE, "ClusterQueue"):
+        _drain(unit, name)
+    else:
+        _refuse_if_used(unit, row)
     audit.add(
         unit, principal=principal, verb="delete", object=_path(row), outcome=f"origin {origin}"
     )
@@ -110,7 +113,13 @@ def delete_object(
     return {"uid": row["uid"], "result": "deleted"}
 
 
-def _refuse_if_used(unit: Unit, row: Row, *, drain: bool) -> None:
+def _drain(unit: Unit, queue: str) -> None:
+    """Take back what a ClusterQueue has admitted."""
+    message = f"ClusterQueue {queue} is deleted: its workloads are drained"
+    evict(unit, jobs.charged_to(unit, queue), "ClusterQueueStopped", message)
+
+
+def _refuse_if_used(unit: Unit, row: Row) -> None:
     """Raise where something still depends on the object."""
     name = row["name"]
     match (row["api_group"], row["kind"]):
@@ -129,14 +138,12 @@ def _refuse_if_used(unit: Unit, row: Row, *, drain: bool) -> None:
                 )
         case (group, "ClusterQueue") if group == KUEUE:
             charged = jobs.charged_to(unit, name)
-            if charged and not drain:
+            if charged:
                 raise Rejected(
                     "QueueNotEmpty",
                     f"{len(charged)} jobs are charged to ClusterQueue {name}: let them end, or "
                     "delete it with drain=true",
                 )
-            message = f"ClusterQueue {name} is deleted: its workloads are drained"
-            evict(unit, charged, "ClusterQueueStopped", message)
         case _:
             return
 

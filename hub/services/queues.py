@@ -10,6 +10,7 @@ from hub.services.queue_status import not_enforced
 from hub.store import objects
 from hub.store.unit import Unit
 from shared import quantity
+from shared.conditions import find
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -107,8 +108,8 @@ def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Row | None
     """Stopped, Inactive, OverQuota (its quota was lowered below what it has), or Ready."""
     if queue.stopped:
         return "Stopped"
-    conditions = (status or {}).get("conditions") or []
-    if any(c["type"] == "Active" and c["status"] == "False" for c in conditions):
+    active = find((status or {}).get("conditions"), "Active")
+    if active is not None and active["status"] == "False":
         return "Inactive"
     used = counted.tree.usage(queue.name)
     over = any(amount > node.potential.get(of, 0) for of, amount in used.items())

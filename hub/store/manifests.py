@@ -43,19 +43,6 @@ def latest_of(unit: Unit, uids: Sequence[str]) -> dict[str, bytes]:
     return found
 
 
-def hashes(unit: Unit, uids: Sequence[str]) -> dict[str, str]:
-    """The hash of each job's newest manifest."""
-    found: dict[str, str] = {}
-    for start in range(0, len(uids), CHUNK):
-        rows = unit.conn.execute(
-            select(manifests.c.uid, manifests.c.hash)
-            .where(manifests.c.uid.in_(uids[start : start + CHUNK]))
-            .order_by(manifests.c.generation)
-        )
-        found.update((uid, value) for uid, value in rows)
-    return found
-
-
 def remove(unit: Unit, uids: Sequence[str]) -> None:
     """Forget all generations of the given jobs."""
     for start in range(0, len(uids), CHUNK):
