@@ -14,9 +14,14 @@ DEMO_ARGS ?=
 TEST_ARGS ?=
 BENCH ?= dispatch
 BENCH_ARGS ?=
+SEEDS ?=
+SIMULATE_ARGS ?=
+MODELLED := 1,20000
+CHAOS_ARGS ?=
+PLANTED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-browser test-real check check-format check-lint check-types check-imports \
+.PHONY: help setup demo simulate test test-slow test-browser test-real chaos soak planted check check-format check-lint check-types check-imports \
 	check-yaml format bench lock realkube clean
 
 help:  ## List the targets
@@ -43,11 +48,27 @@ test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
 	$(BIN)/python -m pytest -m "slow and not browser" $(TEST_ARGS)
 
+simulate: $(READY)  ## Play seeds of the deterministic simulation: SEEDS=first,count
+	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),$(MODELLED)) $(SIMULATE_ARGS)
+
 test-browser: $(READY)  ## Run the tests of the live page in a real browser (needs chromium on PATH)
 	$(BIN)/python -m pytest -m browser tests/web $(TEST_ARGS)
 
 test-real: $(READY) realkube  ## Run what Kubernetes must agree with on a real control plane (needs Go)
 	$(BIN)/python -m pytest --kube=real -m "realkube or anykube" $(TEST_ARGS)
+
+# A comma in a default would end an argument of $(or).
+FEW := 1,2
+MANY := 1,100
+
+chaos: $(READY)  ## Play random fault schedules on real processes: SEEDS=first,count (1,2)
+	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(FEW)) $(CHAOS_ARGS)
+
+soak: $(READY)  ## The same for hours: SEEDS=1,100
+	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
+
+planted: $(READY)  ## Plant defects one at a time; each must be found (PLANTED="name …")
+	@$(BIN)/python -m tests.planted $(PLANTED)
 
 check: check-format check-lint check-types check-imports check-yaml  ## Format, lint, types and import contracts
 

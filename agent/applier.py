@@ -1,17 +1,27 @@
 """The agent's hands: carries one decided step out in the member and says how it ended.
 
 Every write names its precondition: a POST is refused where the name is taken, patches and deletions
-carry the uid they mean. A write without an answer is read back before anything is concluded. What
-does not carry our labels is never touched.
+carry the uid they mean, deletions and releases the version too. From a write without an answer
+nothing is concluded: what there is, is read. What does not carry our labels is never touched.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
 from agent import drift
-from agent.plan import Object, Trouble, epoch_of, owner_of, stamped
+from agent.plan import (
+    PODS_LEFT,
+    Object,
+    Trouble,
+    epoch_of,
+    is_deleting,
+    owner_of,
+    stamped,
+    unstarted,
+)
+from agent.pods import is_over
 from shared import labels
 from shared.clock import Clock
 from shared.failpoints import failpoint
@@ -21,22 +31,20 @@ from shared.wire.agent_v1 import Work
 
 log = structlog.get_logger(__name__)
 
-_READ_BACKS = 3
-_READ_BACK_PAUSE_S = 0.2
 _WRITE_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a step ended. `live`: the object as it now is. `absent`: it is certain that it is not there.
+    """How a step ended. `live`: the object as it now is.
 
-    `unknown`: whether the write took place is not known. `taken_by`: the uid of another work of ours
-    that holds the name.
+    `absent_at`, `podless_at`: a read that began then (monotonic) found no object of this epoch, no
+    pods. `taken_by`: the uid of another work of ours that holds the name.
     """
 
     live: Object | None = None
-    absent: bool = False
-    unknown: bool = False
+    absent_at: float | None = None
+    podless_at: float | None = None
     trouble: Trouble | None = None
     taken_by: str = ""
 
@@ -51,18 +59,17 @@ class Applier:
 
     # --- Jobs ------------------------------------------------------------------------------------
 
-    async def create(self, work: Work, lease_left_s: float, *, make_namespace: bool) -> Outcome:
-        """POST a Job, or adopt the one that an earlier, unanswered POST made.
+    async def create(self, work: Work, *, make_namespace: bool, mark: str = "") -> Outcome:
+        """POST a Job that is not started, or adopt the one that an earlier POST made.
 
-        The request does not outlive the lease. `make_namespace`: create a missing namespace first.
+        `make_namespace`: create a missing namespace first. `mark`: see `agent.marks`.
         """
-        manifest = stamped(work, self._hub_id)
         failpoint("A02")
         try:
             live = await self._client.create(
-                manifest,
+                unstarted(work, self._hub_id, mark),
                 field_manager=labels.FIELD_MANAGER,
-                timeout_s=min(_WRITE_S, max(0.05, lease_left_s)),
+                timeout_s=_WRITE_S,
             )
         except errors.AlreadyExists:
             return await self._who_is_there(work)
@@ -71,17 +78,19 @@ class Applier:
                 trouble = await self._make_namespace(work.namespace)
                 if trouble is not None:
                     return Outcome(trouble=trouble)
-                return await self.create(work, lease_left_s, make_namespace=False)
+                return await self.create(work, make_namespace=False, mark=mark)
             return Outcome(trouble=_missing(missing))
-        except errors.NotSent as silent:
-            return Outcome(trouble=Trouble("Unavailable", silent.message))
         except errors.Unavailable as silent:
             failpoint("A04")
-            return await self._after_silence(work, silent)
+            return Outcome(trouble=Trouble("Unavailable", silent.message))
         except errors.KubeError as refusal:
-            return Outcome(trouble=refused(refusal))
+            return Outcome(trouble=refused(refusal, hopeless=True))
         failpoint("A03")
         return Outcome(live=live)
+
+    async def start(self, work: Work, patch: Object, lease_left_s: float) -> Outcome:
+        """Start the one object that the patch names. The request does not outlive the lease."""
+        return await self.patch_job(work, patch, timeout_s=min(_WRITE_S, lease_left_s))
 
     async def _who_is_there(self, work: Work) -> Outcome:
         """The name is taken: by this very work (adopt it), by another of ours, or by a stranger."""
@@ -89,8 +98,6 @@ class Applier:
             live = await self._get(work)
         except errors.NotFound:
             return Outcome(trouble=Trouble("Retrying", "the name has just become free"))
-        except errors.Unavailable as silent:
-            return Outcome(unknown=True, trouble=Trouble("Unavailable", silent.message))
         except errors.KubeError as refusal:
             return Outcome(trouble=refused(refusal))
         return self._judge(work, live)
@@ -104,19 +111,8 @@ class Applier:
             return Outcome(trouble=Trouble("NameTaken", text), taken_by=owner)
         return Outcome(trouble=Trouble("NameConflict", _stranger(live)))
 
-    async def _after_silence(self, work: Work, silent: errors.Unavailable) -> Outcome:
-        """Read back a write that was not answered (504, timeout, broken connection)."""
-        for attempt in range(_READ_BACKS):
-            try:
-                return self._judge(work, await self._get(work))
-            except errors.NotFound:
-                break
-            except errors.KubeError:
-                await self._clock.sleep(_READ_BACK_PAUSE_S * 2**attempt)
-        return Outcome(unknown=True, trouble=Trouble("Unavailable", silent.message))
-
-    async def patch_job(self, work: Work, patch: Object) -> Outcome:
-        """Merge-patch the changed mutable fields; `metadata.uid` in it is the precondition."""
+    async def patch_job(self, work: Work, patch: Object, timeout_s: float = _WRITE_S) -> Outcome:
+        """Merge-patch a Job; `metadata.uid` (and resourceVersion) in it are the precondition."""
         try:
             live = await self._client.merge_patch(
                 work.api_version,
@@ -125,46 +121,90 @@ class Applier:
                 work.name,
                 patch,
                 field_manager=labels.FIELD_MANAGER,
+                timeout_s=timeout_s,
             )
-        except errors.NotFound:
-            return Outcome(absent=True)
+        except (errors.NotFound, errors.Conflict) as gone:
+            outcome = await self.read_back(work, patch["metadata"]["uid"])
+            if outcome.trouble is None and outcome.live is not None:
+                return replace(outcome, trouble=Trouble("Retrying", gone.message))
+            return outcome
         except errors.KubeError as refusal:
             return Outcome(trouble=refused(refusal))
         return Outcome(live=live)
 
+    async def release(self, live: Object, patch: Object) -> Outcome:
+        """Take our finalizer off one version of an object."""
+        try:
+            after = await self._client.merge_patch(
+                *_address(live), patch, field_manager=labels.FIELD_MANAGER
+            )
+        except (errors.NotFound, errors.Conflict):
+            return await self._as_it_is(live)
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        return Outcome(live=after)
+
+    async def count_pods(self, namespace: str, job_uid: str) -> Outcome:
+        """Look for pods of a job past every cache; `podless_at` if there are none."""
+        began = self._clock.monotonic()
+        selector = f"{labels.JOB_UID}={job_uid}"
+        try:
+            listing = await self._client.list("v1", "Pod", namespace, selector)
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        left = [pod for pod in listing.items if not is_over(pod)]
+        if left:
+            text = f"{len(left)} pods still exist"
+            return Outcome(trouble=Trouble(PODS_LEFT, text))
+        return Outcome(podless_at=began)
+
     # --- both ------------------------------------------------------------------------------------
 
-    async def delete(self, live: Object, propagation: Propagation) -> Outcome:
-        """Delete exactly the object with this uid."""
+    async def delete(self, live: Object, propagation: Propagation, *, strict: bool) -> Outcome:
+        """Delete exactly the object with this uid; `strict`: as it was seen, not a later version."""
         metadata = live["metadata"]
         try:
-            await self._client.delete(
-                live["apiVersion"],
-                live["kind"],
-                metadata.get("namespace") or "",
-                metadata["name"],
+            last = await self._client.delete(
+                *_address(live),
                 uid=metadata["uid"],
+                resource_version=metadata.get("resourceVersion") if strict else None,
                 propagation=propagation,
             )
         except (errors.NotFound, errors.Conflict):
-            return Outcome(absent=True)  # gone, or the name holds another object by now
+            return await self._as_it_is(live)
         except errors.KubeError as refusal:
             return Outcome(trouble=refused(refusal))
         failpoint("A06")
-        return Outcome()
+        return Outcome(live=last)
+
+    async def _as_it_is(self, live: Object) -> Outcome:
+        """The present version of an object, or that no object has its uid."""
+        began, metadata = self._clock.monotonic(), live["metadata"]
+        try:
+            now = await self._client.get(*_address(live))
+        except errors.NotFound:
+            return Outcome(absent_at=began)
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        if owner_of(now, self._hub_id) != owner_of(live, self._hub_id):
+            return Outcome(absent_at=began)
+        if now["metadata"].get("resourceVersion") != metadata.get("resourceVersion"):
+            return Outcome(live=now)
+        return Outcome(live=now, trouble=Trouble("Retrying", "refused, and yet it is as it was"))
 
     async def read_back(self, work: Work, known_uid: str) -> Outcome:
         """Look by name. An object of ours whose labels were taken off gets them back."""
+        began = self._clock.monotonic()
         try:
             live = await self._get(work)
         except errors.NotFound:
-            return Outcome(absent=True)
+            return Outcome(absent_at=began)
         except errors.KubeError as refusal:
             return Outcome(trouble=refused(refusal))
         if owner_of(live, self._hub_id) == work.uid:
             return Outcome(live=live)
-        if live["metadata"].get("uid") != known_uid:
-            return Outcome(absent=True)
+        if not known_uid or live["metadata"].get("uid") != known_uid:
+            return Outcome(absent_at=began)
         marks = {
             labels.MANAGED_BY: self._hub_id,
             labels.JOB_UID: work.uid,
@@ -209,7 +249,7 @@ class Applier:
         except errors.NotFound as missing:
             return Outcome(trouble=_missing(missing))
         except errors.Unavailable as silent:
-            return Outcome(unknown=True, trouble=Trouble("Unavailable", silent.message))
+            return Outcome(trouble=Trouble("Unavailable", silent.message))
         except errors.KubeError as refusal:
             return Outcome(trouble=refused(refusal))
         return Outcome(live=applied)
@@ -228,6 +268,8 @@ class Applier:
         if owner is not None:
             text = f"the name is held by {owner} until that is gone"
             return Outcome(trouble=Trouble("NameTaken", text), taken_by=owner), False
+        if _made_for_a_job(live, self._hub_id):
+            return Outcome(live=live), True  # whatever the rule for strangers says
         if work.when_to_take_over == "Never":
             return Outcome(trouble=Trouble("NameConflict", _stranger(live))), False
         if work.when_to_take_over == "IfNoDiff":
@@ -267,6 +309,13 @@ class Applier:
         newest = max(listing.items, key=_last_seen)
         return str(newest.get("reason") or ""), str(newest.get("message") or "")
 
+    async def is_namespace_going(self, name: str) -> bool:
+        """Whether a namespace is being deleted; False where the API server does not say."""
+        try:
+            return is_deleting(await self._client.get("v1", "Namespace", "", name))
+        except errors.KubeError:
+            return False
+
     async def _make_namespace(self, name: str) -> Trouble | None:
         """Create the namespace a Job was submitted to, as users expect; None if it is there now."""
         namespace = {
@@ -288,19 +337,29 @@ class Applier:
         return await self._client.get(work.api_version, work.kind, work.namespace, work.name)
 
 
+def _address(live: Object) -> tuple[str, str, str, str]:
+    """Where an object is: apiVersion, kind, namespace, name."""
+    metadata = live["metadata"]
+    return live["apiVersion"], live["kind"], metadata.get("namespace") or "", metadata["name"]
+
+
 def _last_seen(event: Object) -> str:
     series = event.get("series") or {}
     at = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
     return str(at or "")
 
 
-def refused(refusal: errors.KubeError) -> Trouble:
-    """What a refusal means: not now, not as it is, or not at all."""
+def refused(refusal: errors.KubeError, *, hopeless: bool = False) -> Trouble:
+    """What a refusal means: not now, or not as it is.
+
+    `hopeless`: of a POST, whose manifest never changes: one that fails validation (422) is refused for
+    good. An admission webhook's refusal (400, 403) may be another one tomorrow.
+    """
     if isinstance(refusal, errors.TooManyRequests):
         return Trouble("Throttled", refusal.message)
     if isinstance(refusal, errors.Unavailable | errors.Unauthorized):
         return Trouble("Unavailable", refusal.message)
-    if isinstance(refusal, errors.Invalid):
+    if isinstance(refusal, errors.Invalid) and hopeless and refusal.status == 422:
         return Trouble("Invalid", refusal.message, final=True)
     return Trouble("ApplyFailed", refusal.message)
 
@@ -320,6 +379,13 @@ def _conflict(conflict: errors.Conflict) -> Trouble:
     managers = ", ".join(sorted({field.manager for field in owned}))
     paths = ", ".join(field.field for field in owned[:3])
     return Trouble("NameConflict", f"{managers} manages {paths} of the object that is there")
+
+
+def _made_for_a_job(live: Object, hub_id: str) -> bool:
+    """A namespace that we made ourselves because a Job came first: nobody's work, and ours to place."""
+    marks = live["metadata"].get("labels") or {}
+    mine = marks.get(labels.MANAGED_BY) == hub_id and not marks.get(labels.JOB_UID)
+    return mine and live["kind"] == "Namespace"
 
 
 def _stranger(live: Object) -> str:

@@ -1,21 +1,27 @@
 """A slow second look at what the event streams may leave open.
 
-Two things no event tells: that an object which is known only from our own write went away before a
-watch showed it, and why a Job's controller makes no pods (quota, admission): that stands in Events,
-which are too many to watch.
+Three things no event tells: that an object which is known only from our own write went away before a
+watch showed it; why a Job's controller makes no pods (quota, admission): that stands in Events, which
+are too many to watch; and that a namespace which is being deleted waits for a Job whose end the hub,
+being unreachable, has not taken in.
 """
 
 from collections.abc import Mapping
 from typing import Protocol
 
+import structlog
+
 from agent.applier import Applier
 from agent.holding import Holding
 from agent.observer import Observer
-from agent.plan import finished
+from agent.plan import finished, is_deleting, is_held_by_us
 from shared.clock import Clock
+
+log = structlog.get_logger(__name__)
 
 PERIOD_S = 10.0
 _UNSEEN_S = 30.0
+STRANDED_S = 60.0
 _EXPLAINED_AT_ONCE = 20  # requests a round
 
 
@@ -52,15 +58,21 @@ class Audit:
         """Look again and again until cancelled."""
         while True:
             await self._clock.sleep(PERIOD_S)
-            now = self._clock.monotonic()
-            podless = []
-            for holding in list(self._holdings.values()):
-                if self._is_unseen(holding, now):
-                    self._desk.look_again(holding)
-                elif self._is_podless(holding, now):
-                    podless.append(holding)
-            for holding in podless[:_EXPLAINED_AT_ONCE]:
-                await self._explain(holding)
+            await self.look()
+
+    async def look(self) -> None:
+        """Look over all holdings once."""
+        now = self._clock.monotonic()
+        podless = []
+        for holding in list(self._holdings.values()):
+            if self._is_unseen(holding, now):
+                self._desk.look_again(holding)
+            elif self._is_stranded(holding, now):
+                await self._let_go_with_namespace(holding)
+            elif self._is_podless(holding, now):
+                podless.append(holding)
+        for holding in podless[:_EXPLAINED_AT_ONCE]:
+            await self._explain(holding)
 
     def _is_unseen(self, holding: Holding, now: float) -> bool:
         """Known from our own write only, for longer than a watch needs to show it."""
@@ -80,6 +92,25 @@ class Audit:
         if (live.get("spec") or {}).get("suspend") or finished(live):
             return False
         return not (live.get("status") or {}).get("active") and not holding.seen.pods
+
+    def _is_stranded(self, holding: Holding, now: float) -> bool:
+        """An ended Job that somebody deletes, and whose end the hub has not taken in for a minute."""
+        live = holding.seen.live
+        if not holding.is_job or live is None or not holding.seen.closed:
+            return False
+        waits = is_deleting(live) and is_held_by_us(live)
+        known = holding.seen.acknowledged == live["metadata"].get("uid")
+        return waits and not known and now - holding.since >= STRANDED_S
+
+    async def _let_go_with_namespace(self, holding: Holding) -> None:
+        """The deletion of a namespace never hangs on us: this agent remembers how its Jobs ended."""
+        live = holding.seen.live
+        if live is None:
+            return
+        if await self._applier.is_namespace_going(live["metadata"].get("namespace") or ""):
+            log.warning("result.kept_in_memory", uid=holding.uid, reason="its namespace goes")
+            holding.seen.acknowledged = live["metadata"].get("uid") or ""
+            self._desk.mark(holding.uid)
 
     async def _explain(self, holding: Holding) -> None:
         live = holding.seen.live

@@ -145,6 +145,7 @@ class Ledger:
             properties=self._properties(),
             queue_managers=[],
             kinds=None,
+            api_server=None,
         )
 
     def _pool(

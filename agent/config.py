@@ -1,10 +1,15 @@
 """What an agent is told when it starts: flags first, then ROADSTEAD_* variables, then defaults."""
 
 import argparse
+import ipaddress
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
 
+from agent.gate import PROFILES, Gate
+from shared.podsecurity import Rules
 from shared.wire.agent_v1 import LEASE_S
 
 
@@ -22,6 +27,28 @@ class Settings:
     kube_qps: float | None = None
     lease_s: float = LEASE_S  # smaller in tests only: it is a promise between sessions
     stand_by: bool = True  # after having been superseded, wait before opening a session
+    gate: Gate = field(default_factory=Gate)  # what this member lets a hub write
+
+
+# Options of the gate, each of the rule or field it sets; lists are by comma.
+GATE_OPTIONS: Final = (
+    ("profile", "profile", "what is written here: jobs alone, or objects too"),
+    ("kinds", "kinds", "kinds of objects, as patterns of GROUP/KIND (core/ConfigMap)"),
+    ("pod-security", "level", "Pod Security level: privileged, baseline or restricted"),
+    ("pod-security-levels", "levels", "other levels of namespaces, as NAMESPACE=LEVEL"),
+    ("namespaces", "namespaces", "namespaces, as patterns, in which anything is written"),
+    ("denied-namespaces", "denied_namespaces", "namespaces, as patterns, in which nothing is"),
+    ("service-accounts", "service_accounts", "service accounts: NAME, NAMESPACE/NAME or *"),
+    ("schedulers", "schedulers", "values of schedulerName that pods may have"),
+    ("priority-classes", "priority_classes", "priorityClassName, as patterns; system-… in full"),
+    ("token-audiences", "token_audiences", "audiences of projected tokens"),
+    (
+        "fields",
+        "fields",
+        "nodeName, tolerateEverything, controlPlane, hostUsers, hostAliases, runtimeClassName",
+    ),
+)
+_OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 def from_arguments(
@@ -37,13 +64,16 @@ def from_arguments(
     _option(parser, environ, "metrics-port", "port of /metrics and /healthz; none: off")
     _option(parser, environ, "metrics-host", "address of that port", fallback="127.0.0.1")
     _option(parser, environ, "kube-qps", "bound on requests per second to the member")
-    parser.add_argument(
-        "--die-with-parent",
-        action="store_true",
-        default=environ.get("ROADSTEAD_DIE_WITH_PARENT", "") not in {"", "0", "false"},
-        help="end when the process that started this one ends",
-    )
+    _switch(parser, environ, "hub-plain-http", "allow http:// to a hub on another machine")
+    _switch(parser, environ, "die-with-parent", "end when the process that started this one ends")
+    defaults = Gate()
+    for name, rule, text in GATE_OPTIONS:
+        of = defaults.rules if hasattr(defaults.rules, rule) else defaults
+        _option(parser, environ, name, text, fallback=getattr(of, rule), prefix="AGENT_")
     given = parser.parse_args(arguments)
+    fault = _fault_of(given.hub, plain=given.hub_plain_http)
+    if fault:
+        parser.error(fault)
     settings = Settings(
         hub_url=given.hub,
         credential=Path(given.credential),
@@ -53,8 +83,25 @@ def from_arguments(
         metrics_port=int(given.metrics_port) if given.metrics_port else None,
         metrics_host=given.metrics_host,
         kube_qps=float(given.kube_qps) if given.kube_qps else None,
+        gate=_gate(parser, given),
     )
     return settings, given.die_with_parent
+
+
+def _gate(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Gate:
+    """The gate as given; in a cluster's pod the agent's own namespace is denied as well."""
+    values: dict[str, Any] = {
+        rule: getattr(given, name.replace("-", "_")) for name, rule, _ in GATE_OPTIONS
+    }
+    if _OWN_NAMESPACE.exists():
+        values["denied_namespaces"] += f",{_OWN_NAMESPACE.read_text().strip()}"
+    profile, kinds = values.pop("profile"), values.pop("kinds")
+    if profile not in PROFILES:
+        parser.error(f"--profile {profile}: expected {' or '.join(PROFILES)}")
+    try:
+        return Gate(Rules(**values), profile, kinds)
+    except ValueError as wrong:
+        parser.error(str(wrong))
 
 
 def _option(
@@ -65,8 +112,9 @@ def _option(
     *,
     required: bool = False,
     fallback: str | None = None,
+    prefix: str = "",
 ) -> None:
-    variable = "ROADSTEAD_" + name.upper().replace("-", "_")
+    variable = f"ROADSTEAD_{prefix}" + name.upper().replace("-", "_")
     default = environ.get(variable) or fallback
     parser.add_argument(
         f"--{name}",
@@ -74,6 +122,43 @@ def _option(
         required=required and default is None,
         help=f"{text} [{variable}]",
     )
+
+
+def _switch(
+    parser: argparse.ArgumentParser, environ: Mapping[str, str], name: str, text: str
+) -> None:
+    variable = "ROADSTEAD_" + name.upper().replace("-", "_")
+    parser.add_argument(
+        f"--{name}",
+        action="store_true",
+        default=environ.get(variable, "") not in {"", "0", "false"},
+        help=f"{text} [{variable}]",
+    )
+
+
+def _fault_of(url: str, *, plain: bool) -> str:
+    """Why the agent must not speak to this address; "" if it may.
+
+    Its credential and the manifests it gets are worth as much as the member: in clear they go to the
+    own machine only, unless somebody has said that the way is safe.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        return f"--hub {url}: expected https://HOST[:PORT]"
+    if parts.scheme == "https" or plain or _is_own_machine(parts.hostname):
+        return ""
+    return (
+        f"--hub {url}: the credential would be sent in clear; use https://, or --hub-plain-http "
+        "(ROADSTEAD_HUB_PLAIN_HTTP=1) where the way is safe by other means"
+    )
+
+
+def _is_own_machine(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return address.is_loopback or address.is_unspecified
 
 
 def _path(text: str | None) -> Path | None:

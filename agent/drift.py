@@ -7,6 +7,7 @@ their API lets change are compared, by value.
 """
 
 import base64
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ import orjson
 
 from agent import ownership
 from agent.plan import JOB, mutable_fields
-from shared import labels, quantity
+from shared import labels, quantity, secrecy
 
 Object = dict[str, Any]
 Path = tuple[str, ...]
@@ -28,6 +29,8 @@ _USUAL_KEYS = (("name",), ("key",), ("containerPort", "protocol"), ("port", "pro
 _OWN_ANNOTATIONS = frozenset(
     {labels.GENERATION, labels.SPEC_HASH, labels.INCARNATION, labels.PLACED_BY}
 )
+# What may have a key `env` that is no list of environment variables.
+_NO_ENVIRONMENT = frozenset({"labels", "annotations", "matchLabels", "nodeSelector", "data"})
 _NOT_COMPARED = frozenset({"apiVersion", "kind", "status"})
 
 
@@ -107,12 +110,12 @@ def without(manifest: Object, paths: Sequence[Path]) -> Object:
 
 
 def shown(value: Any, secret: bool) -> str | None:
-    """A value as JSON text for the report, bounded; `<redacted>` for a Secret's."""
+    """A value as JSON text for the report, bounded; `<redacted>` where it is secret."""
     if value is ABSENT:
         return None
     if secret:
         return REDACTED
-    text = orjson.dumps(value, default=str).decode()
+    text = orjson.dumps(secrecy.without_env(value), default=str).decode()
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
@@ -131,8 +134,12 @@ def at(obj: Any, path: Path) -> Any:
 
 
 def is_secret(manifest: Object, path: Path) -> bool:
-    """Whether the value at this path is a Secret's content."""
-    return manifest.get("kind") == "Secret" and path[:1] in {("data",), ("stringData",)}
+    """Whether the value at this path is a Secret's, its labels apart, or an environment variable's."""
+    if manifest.get("kind") == "Secret":
+        return path[:2] != ("metadata", "labels")
+    return any(
+        part == "env" and above not in _NO_ENVIRONMENT for above, part in itertools.pairwise(path)
+    )
 
 
 # --- walking -------------------------------------------------------------------------------------

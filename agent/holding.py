@@ -5,33 +5,35 @@ the outcome of the last step.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from agent import drift, status
 from agent.applier import Outcome
 from agent.plan import (
     JOB,
+    PODS_LEFT,
     Decision,
     Object,
     Seen,
     epoch_of,
+    finalizers_of,
     generation_of,
     is_deleting,
+    is_unstarted,
     outdated,
 )
+from agent.plan_job import FOREGROUND
 from agent.pods import JobPods
 from shared import labels
 from shared.clock import Clock
 from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
 
-# A create without answer may still be carried out by the server for this long.
-UNKNOWN_S = 15.0
 _FIRST_RETRY_S = 0.5
 _LONGEST_RETRY_S = 300.0
 _CALM_S = 120.0  # this long without drift ends a fight over a field
 _LONGEST_FIGHT_S = 60.0
 _MAX_TRIES = 5  # before a refusal of a Job is final
-_QUICK = frozenset({"NameTaken", "Retrying"})
+_QUICK = frozenset({"NameTaken", "Retrying", PODS_LEFT})
 _RECHECK_S = 10.0  # of a name that a stranger holds, a missing namespace
 _RECHECKED = frozenset({"NameConflict", "NamespaceMissing", "KindNotServed"})
 _LONGEST_UNAVAILABLE_S = 8.0
@@ -47,6 +49,7 @@ class Holding:
     busy: bool = False  # a step is under way
     tries: int = 0  # refusals in a row
     known_uid: str = ""  # of the object that was ours last
+    gone_uid: str = ""  # of the object that was last seen deleted for good
     since: float = 0.0  # monotonic instant at which `live` was last confirmed
     base: Object | None = None  # the manifest that the live object was applied from, if known
     last_job: JobStatus | None = None  # a terminal status outlives the object until acknowledged
@@ -66,6 +69,19 @@ class Holding:
         live = self.seen.live
         return live is not None and (live.get("apiVersion"), live.get("kind")) == JOB
 
+    def means(self, obj: Object) -> bool:
+        """Whether the object is the one the work means: a copy of it under another name is not."""
+        work = self.work
+        if work is None:
+            return True
+        metadata = obj["metadata"]
+        return (work.api_version, work.kind, work.namespace, work.name) == (
+            obj.get("apiVersion"),
+            obj.get("kind"),
+            metadata.get("namespace") or "",
+            metadata["name"],
+        )
+
     # --- changes ---------------------------------------------------------------------------------
 
     def desire(self, work: Work) -> None:
@@ -73,9 +89,7 @@ class Holding:
         old = self.work
         self.work = work
         if old is None or old.epoch != work.epoch:
-            live = self.seen.live
-            self.seen.ever = live is not None and epoch_of(live) == work.epoch
-            self.seen.deleting = False
+            self.seen.new_epoch(work.epoch)
             self.last_job = None
         if old is None or (old.epoch, old.hash, old.action) != (
             work.epoch,
@@ -94,54 +108,66 @@ class Holding:
     def is_here(self, live: Object, now: float) -> None:
         """The object is there, as the cache or our own write shows it."""
         held = self.seen.live
+        if live["metadata"].get("uid") == self.gone_uid:
+            return  # an answer that was overtaken by the event of its deletion
         if held is not None and _newer(held, live):
             return
-        if held is not None and held["metadata"].get("uid") != live["metadata"].get("uid"):
-            self.seen.deleting = False
         self.seen.live = live
         self.seen.vanished = False
+        self.seen.absent_at = self.seen.podless_at = None
         self.since = now
         self.known_uid = live["metadata"].get("uid") or ""
+        if is_deleting(live) and FOREGROUND in finalizers_of(live):
+            self.seen.foreground = self.known_uid
         if self.work is not None and epoch_of(live) == self.work.epoch:
-            self.seen.ever = True
+            self.seen.ever = self.seen.ever or not is_unstarted(live)
             if self.work.manifest is not None and not outdated(self.work, live):
                 self.base = self.work.manifest
 
     def went(self) -> None:
         """The object is not in the cache any more; who took it away is for `plan` to ask."""
-        expected = self.seen.deleting
-        was_there = self.seen.live is not None
+        last = self.seen.live
         self.seen.live = None
-        self.seen.deleting = False
+        if last is not None and is_deleting(last):
+            self.gone_uid = last["metadata"].get("uid") or ""
         self.drifts.clear()
         self.leave.clear()
         if self.seen.trouble is not None:
             self.forget_trouble()
-        self.seen.vanished = was_there and not expected and self.is_job
+        self.seen.vanished = last is not None and not is_deleting(last) and self.is_job
+
+    def close(self, phase: Literal["Gone", "Missing"]) -> None:
+        """It was concluded that nothing of this epoch runs or can start: nothing of it is begun again."""
+        self.seen.closed = phase
 
     # --- outcomes --------------------------------------------------------------------------------
 
     def settle(self, decision: Decision, outcome: Outcome, now: float) -> None:
         """Take in how a step ended."""
+        seen = self.seen
         if outcome.live is not None:
             self.is_here(outcome.live, now)
-        elif outcome.absent:
-            self.seen.live = None
-            self.seen.vanished = False
-            self.seen.deleting = False
-            if decision.do == "ReadBack":
-                self.seen.unknown_until = min(self.seen.unknown_until, now + UNKNOWN_S)
-        elif decision.do == "Delete" and outcome.trouble is None:
-            self.seen.deleting = True
-        if outcome.unknown and decision.do == "Create":
-            self.seen.unknown_until = now + UNKNOWN_S
+        elif outcome.absent_at is not None:
+            seen.live = None
+            seen.vanished = False
+            seen.absent_at = outcome.absent_at
+        if outcome.podless_at is not None:
+            self._is_podless(outcome.podless_at)
         if outcome.trouble is None:
-            self.seen.trouble = None
+            seen.trouble = None
             self.tries = 0
             if decision.do not in {"Apply", "PatchJob"}:
-                self.seen.not_before = 0.0
+                seen.not_before = 0.0
             return
         self._refused(decision, outcome, now)
+
+    def _is_podless(self, at: float) -> None:
+        """A read that began at `at` found no pods: of a Job deleted before then, none will come."""
+        seen = self.seen
+        seen.podless_at = at
+        live = seen.live
+        if live is not None and is_deleting(live) and self.since <= at:
+            seen.podless = live["metadata"].get("uid") or ""
 
     def _refused(self, decision: Decision, outcome: Outcome, now: float) -> None:
         trouble = outcome.trouble
@@ -152,8 +178,8 @@ class Holding:
         elif trouble.reason in _QUICK:
             wait = min(2.0, _FIRST_RETRY_S * self.tries)
         else:
-            cap = _LONGEST_UNAVAILABLE_S if outcome.unknown else _LONGEST_RETRY_S
-            cap = _LONGEST_UNAVAILABLE_S if trouble.reason == "Unavailable" else cap
+            unavailable = trouble.reason == "Unavailable"
+            cap = _LONGEST_UNAVAILABLE_S if unavailable else _LONGEST_RETRY_S
             wait = min(cap, _FIRST_RETRY_S * 2.0 ** min(self.tries - 1, 12))
         self.seen.trouble = trouble
         self.seen.not_before = now + wait
@@ -167,7 +193,7 @@ class Holding:
             if self.drifts or self.leave:
                 self._found([], "")
             return
-        if self.is_job and not self._may_have_drifted(live):
+        if self.is_job and (is_unstarted(live) or not self._may_have_drifted(live)):
             return
         now_text = rfc3339(clock)
         self.doubtful = False
@@ -258,9 +284,18 @@ class Holding:
         self.overwritten.update(self.drifts)
 
     def reported(self, entry: Observed) -> bool:
-        """The hub has stored this entry; True if mended drift can now be left out of the next one."""
+        """The hub has stored this entry; True if something may now be done or left out.
+
+        That is: mended drift left out of the next entry, an ended object let go.
+        """
+        ended = entry.phase in {"Gone", "Missing"} and bool(entry.object_uid)
+        if ended:
+            self.seen.acknowledged = entry.object_uid
+        if entry.job is not None and entry.job.result is not None and entry.object_uid:
+            ended = ended or self.seen.told != entry.object_uid
+            self.seen.told = entry.object_uid
         if not self.overwritten:
-            return False
+            return ended
         for item in entry.drift:
             self.overwritten.pop(item.path, None)
         return True
@@ -272,7 +307,7 @@ class Holding:
         live, work = self.seen.live, self.work
         job = None
         if self.is_job:
-            job = self._job_status(live, pods)
+            job = self._job_status(live, pods, over=decision.phase in {"Gone", "Missing"})
         drifts = {**self.overwritten, **self.drifts}
         return Observed(
             uid=self.uid,
@@ -287,14 +322,19 @@ class Holding:
             available=status.available(live) if live is not None else None,
             member_generation=(live["metadata"].get("generation") or 0) if live else 0,
             drift=[drifts[path] for path in sorted(drifts)][:100],
+            incarnation=_incarnation(live) if work is None else "",
         )
 
-    def _job_status(self, live: Object | None, pods: JobPods | None) -> JobStatus | None:
-        if live is None:
+    def _job_status(
+        self, live: Object | None, pods: JobPods | None, *, over: bool
+    ) -> JobStatus | None:
+        """What the Job says of itself. `over`: no pod of it is left, so its counts are the last ones."""
+        if live is None or (self.work is not None and epoch_of(live) < self.work.epoch):
             return self.last_job
         manifest = self.work.manifest if self.work is not None else None
         wanted = manifest is not None and not (manifest.get("spec") or {}).get("suspend")
-        told = status.job_status(live, pods, should_run=wanted)
+        wanted = wanted and not is_unstarted(live)
+        told = status.job_status(live, pods, should_run=wanted, over=over)
         if told.result is None and not told.reason and not told.active:
             told.reason, told.message = self.hint
         if told.result is not None and (self.work is None or epoch_of(live) == self.work.epoch):
@@ -303,9 +343,16 @@ class Holding:
 
     def _generation(self, decision: Decision) -> int:
         wanted = self.work.generation if self.work is not None else 0
-        if self.seen.live is None or decision.phase in {"Failed", "Waiting"}:
+        if self.seen.live is None:
+            return wanted
+        if decision.phase in {"Failed", "Waiting"} and not self.is_job:
             return wanted
         return generation_of(self.seen.live, wanted)
+
+
+def _incarnation(live: Object | None) -> str:
+    marks = (live["metadata"].get("annotations") or {}) if live is not None else {}
+    return str(marks.get(labels.INCARNATION) or "")
 
 
 def rfc3339(clock: Clock) -> str:

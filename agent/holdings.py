@@ -84,6 +84,11 @@ class ObservedSet:
         """Whether something is to be sent."""
         return bool(self._unsent)
 
+    @property
+    def unsent(self) -> int:
+        """How many entries are to be sent."""
+        return len(self._unsent)
+
     def put(self, entry: Observed) -> bool:
         """Take in what is seen of one uid; `entry.seq` is set here. True if it is a change."""
         old = self.entries.get(entry.uid)

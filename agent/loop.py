@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from agent.health import Health
 from agent.holdings import DesiredSet
 from agent.hub import HubClient, HubError
 from agent.lease import Lease
@@ -38,15 +39,18 @@ _POLL_S = 20.0
 _CAPACITY_GAP_S = 1.0
 _RETRY_BASE_S = 0.2
 _RETRY_CAP_S = 10.0
-_REFUSED_RETRY_S = (
-    30.0  # when only somebody's doing can help: a revoked credential, an old version
-)
+_REFUSED_RETRY_S = 30.0  # when only somebody's doing can help, such as an old version
 _SUPERSEDED = "SessionSuperseded"
+_NOT_LET_IN = 401  # the credential was taken back: the cluster has left, or has joined anew
 _SMALLEST_PAGE = 50
 
 
 class SupersededError(Exception):
     """Another agent runs with this credential and has taken over."""
+
+
+class RevokedError(Exception):
+    """The hub does not know this credential any more."""
 
 
 @dataclass(slots=True)
@@ -75,9 +79,11 @@ class Exchange:
         lease_s: float,
         clock: Clock,
         meters: Meters,
+        health: Health,
         incarnation: str = "",
     ) -> None:
         self._hub = hub
+        self._health = health
         self._secret = secret
         self._session = session
         self._cluster_uid = cluster_uid
@@ -108,7 +114,7 @@ class Exchange:
         self._news.set()
 
     async def run(self) -> None:
-        """Exchange until cancelled. Raises `SupersededError`."""
+        """Exchange until cancelled. Raises `SupersededError`, `RevokedError`."""
         ticker = asyncio.create_task(self._watch_capacity())
         try:
             while True:
@@ -152,10 +158,14 @@ class Exchange:
             seq=self._seq,
             cluster_uid=self._cluster_uid,
             incarnation_seen=self._incarnation,
+            marks=self._reconciler.marks.tell(everything=self._full),
             wait_s=self._poll_s if quiet else 0,
             desired=self.desired.base,
             observed=ObservedSet.model_construct(
-                full=self._full, digest=observed.digest, entries=list(entries)
+                full=self._full,
+                digest=observed.digest,
+                entries=list(entries),
+                more=len(entries) < observed.unsent,
             ),
             capacity=capacity,
         )
@@ -217,6 +227,9 @@ class Exchange:
         if refusal.status == 409 and refusal.code == _SUPERSEDED:
             self._lease.revoked = True
             raise SupersededError(refusal.detail)
+        if refusal.status == _NOT_LET_IN:
+            self._lease.revoked = True
+            raise RevokedError(f"{refusal.code}: {refusal.detail}")
         if refusal.status == 413:
             self._page_size = max(_SMALLEST_PAGE, self._page_size // 2)
         self._failures += 1
@@ -244,7 +257,7 @@ class Exchange:
     def _take(self, sent: _Sent, reply: SyncReply) -> None:
         """Take in a reply to the newest request of this session."""
         failpoint("A01")
-        self._lease.answered(sent.at)
+        self._lease.answered(sent.at, self._clock.monotonic())
         if sent.request.observed.full:
             self._full = False
             self._full_at = sent.at
@@ -255,12 +268,14 @@ class Exchange:
         for refused in reply.refused:
             log.warning("entry.refused", uid=refused.uid, code=refused.code, detail=refused.detail)
         self._incarnation = reply.incarnation
+        self._reconciler.marks.answered(reply.mark)
         self._more = reply.desired.more
         self._pools = reply.pool_keys
         changed, removed = self.desired.take(reply.desired)
         self._reconciler.acknowledged(sent.entries)
         if changed or removed:
             self._reconciler.desire(changed, removed)
+        self._reconciler.order(reply.orders)
         if reply.need_full:
             self._full = True
             self._capacity_sent = None
@@ -274,7 +289,8 @@ class Exchange:
 
     def _capacity_mark(self) -> tuple[int, int, int]:
         observer = self._reconciler.observer
-        return observer.ledger.revision, observer.revision, self._pools.revision
+        other = observer.revision + self._health.revision
+        return observer.ledger.revision, other, self._pools.revision
 
     def _capacity(
         self, now: float, complete: bool
@@ -297,6 +313,7 @@ class Exchange:
         capacity = observer.ledger.snapshot(self._pools, self._reconciler.unfinished)
         capacity.kubernetes_version = observer.kubernetes_version
         capacity.queue_managers = observer.queue_managers()
+        capacity.api_server = self._health.told()
         if observer.kinds and observer.kinds != self._kinds_sent:
             capacity.kinds = observer.kinds
         return capacity, mark

@@ -14,9 +14,10 @@ import structlog
 from agent import credential as identity
 from agent.config import Settings
 from agent.credential import Credential
+from agent.health import Health
 from agent.hub import HubClient, HubError
 from agent.lease import Lease
-from agent.loop import Exchange, SupersededError
+from agent.loop import Exchange, RevokedError, SupersededError
 from agent.reconcile import Reconciler
 from agent.telemetry import Meters, serve
 from shared.clock import Clock, SystemClock
@@ -78,9 +79,16 @@ class Agent:
         self._log = log.bind(cluster=credential.cluster, session=session)
         lease = Lease(self.settings.lease_s)
         reconciler = Reconciler(
-            client, credential.hub_id, lease, self._news, self._clock, self.meters
+            client,
+            credential.hub_id,
+            lease,
+            self._news,
+            self._clock,
+            self.meters,
+            self.settings.gate,
         )
         self.reconciler = reconciler
+        health = Health(client, self._clock, self._news)
         self.exchange = Exchange(
             hub,
             credential.secret,
@@ -91,12 +99,14 @@ class Agent:
             lease_s=self.settings.lease_s,
             clock=self._clock,
             meters=self.meters,
+            health=health,
             incarnation=credential.incarnation,
         )
         self.meters.lease_left.set_function(lambda: lease.left(self._clock.monotonic()))
         loops = [
             asyncio.create_task(reconciler.run()),
             asyncio.create_task(self.exchange.run()),
+            asyncio.create_task(health.run()),
         ]
         metrics = await self._serve_metrics(loops)
         self._log.info("agent.started")
@@ -108,6 +118,13 @@ class Agent:
             lived = self._clock.monotonic() - started
             self._superseded(lived, str(taken))
             return EXIT_SUPERSEDED
+        except RevokedError as refusal:
+            self._log.error(
+                "agent.refused",
+                error=str(refusal),
+                meaning="this cluster is no member any more; what runs here is left as it is",
+            )
+            return EXIT_REFUSED
         finally:
             for task in loops:
                 task.cancel()

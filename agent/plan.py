@@ -1,8 +1,6 @@
-"""What to do about one work, from what is desired and what is seen. Pure.
+"""The nouns of a decision about one work, the facts read from objects, and the rules for plain objects.
 
-`decide` is level-based: it may be called any number of times with the same picture and answers the
-same. Its rules are those of the agents reference, 5.4: never create without a fresh lease, never
-create what was seen once, never touch what is not ours, one epoch at a time.
+Pure. The rules for Jobs stand in `agent.plan_job`; `agent.decide` picks between the two.
 """
 
 import datetime as dt
@@ -19,7 +17,17 @@ JOB = ("batch/v1", "Job")
 # `suspend` (it starts and stops the Job) and never `ttlSecondsAfterFinished` (withheld).
 MUTABLE_JOB_FIELDS = ("parallelism", "activeDeadlineSeconds", "backoffLimit")
 
-Do = Literal["Nothing", "Create", "PatchJob", "Delete", "Apply", "ReadBack"]
+Do = Literal[
+    "Nothing",
+    "Create",  # a Job, not started yet
+    "Start",  # the Job with this very uid
+    "PatchJob",
+    "Delete",
+    "Release",  # take our finalizer off
+    "Apply",
+    "ReadBack",  # look by name, past every cache
+    "CountPods",  # look for pods of the job, past every cache
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +41,36 @@ class Trouble:
 
 @dataclass(slots=True)
 class Seen:
-    """What the agent knows about one uid in the member, besides the work itself."""
+    """What the agent knows about one uid in the member, besides the work itself.
+
+    Instants are monotonic seconds and belong to the beginning of a read.
+    """
 
     live: Object | None = None  # the object that carries our labels with this uid
-    ever: bool = False  # this epoch's object existed at some time of this session
+    ever: bool = False  # this epoch's object was there, started, at some time of this session
+    started: bool = False  # this session asked for the start of this epoch
     vanished: bool = False  # it went away without our asking: look before concluding
-    unknown_until: float = 0.0  # a create without answer may still land until then
+    absent_at: float | None = None  # a read past the caches that began then found nothing
+    podless_at: float | None = None  # such a read found no pods
+    foreground: str = ""  # uid of the object that was seen waiting for its pods to go
+    podless: str = ""  # uid of the deleted object of which a read past the caches found no pods
+    acknowledged: str = ""  # uid of the object whose end the hub has stored
+    told: str = ""  # uid of the object whose result the hub has stored
+    closed: Literal["", "Gone", "Missing"] = ""  # said of this epoch; nothing of it is begun again
+    ordered: str = ""  # uid of the object that the hub wants removed though nothing desires it
     pods: int = 0  # pods of this job that still exist
     trouble: Trouble | None = None
     not_before: float = 0.0  # monotonic instant of the next try
     drifted: bool = False  # a desired path does not hold (see agent.drift)
-    deleting: bool = False  # we asked for deletion of the live object
     make_room: bool = False  # a newer job of the same name needs the place of this ended one
+
+    def new_epoch(self, epoch: int) -> None:
+        """What was known of an earlier epoch says nothing of this one."""
+        live = self.live
+        self.ever = live is not None and epoch_of(live) == epoch and not is_unstarted(live)
+        self.started = False
+        self.closed = ""
+        self.absent_at = self.podless_at = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +80,8 @@ class Picture:
     hub_id: str
     now: float
     wall: dt.datetime
-    may_create: bool  # the lease is fresh (wire module, LEASE_S)
-    settled: bool  # no earlier session of this credential can act any more
+    may_start: bool  # the lease is fresh (wire module, LEASE_S)
+    settled_at: float | None  # since then no earlier session can start anything; None: not yet
     synced: bool = True  # the cache of this kind has been complete once
     served: bool = True  # the member serves the kind
     wave_open: bool = True  # everything this one waits for is applied or failed
@@ -73,138 +99,10 @@ class Decision:
     force: bool = False  # of an Apply
     propagation: Literal["Foreground", "Background"] = "Foreground"
     patch: Object = field(default_factory=dict)
+    urgent: bool = True  # somebody waits for it
 
 
-def decide(work: Work, seen: Seen, picture: Picture) -> Decision:
-    """The next step for one work. See `decide_job` and `decide_object`."""
-    if not picture.synced:
-        return Decision("Waiting", reason="Observing", message="reading the member's objects")
-    if (work.api_version, work.kind) == JOB:
-        return decide_job(work, seen, picture)
-    return decide_object(work, seen, picture)
-
-
-# --- Jobs ----------------------------------------------------------------------------------------
-
-
-def decide_job(work: Work, seen: Seen, picture: Picture) -> Decision:
-    """A Job is created once per epoch, patched in its mutable fields, and deleted when told."""
-    live = seen.live
-    if live is not None and epoch_of(live) > work.epoch:
-        return _newer_epoch_there(work, live)
-    if seen.vanished and live is None:
-        return Decision("Waiting", "ReadBack", reason="Vanished", message="looking for the Job")
-    if work.action == "Withdraw":
-        return _withdraw(seen, picture)
-    if live is not None and epoch_of(live) < work.epoch:
-        return _clear_the_way(
-            seen, "EarlierEpochGoing", f"epoch {epoch_of(live)} is being removed"
-        )
-    if work.action == "Keep":
-        return _keep(work, seen, picture)
-    if live is not None:
-        return _hold_job(work, live, seen, picture)
-    return _start(work, seen, picture)
-
-
-def _newer_epoch_there(work: Work, live: Object) -> Decision:
-    return Decision(
-        "Applied",
-        reason="NewerEpoch",
-        message=f"epoch {epoch_of(live)} is here, {work.epoch} was asked for",
-    )
-
-
-def _start(work: Work, seen: Seen, picture: Picture) -> Decision:
-    if work.seen or seen.ever:
-        if not picture.settled:
-            return Decision("Waiting", reason="LeaseWait", message="an earlier session may act")
-        return Decision("Missing", reason="Missing", message="the Job was here and is gone")
-    if seen.pods:
-        text = f"{seen.pods} pods of an earlier epoch still exist"
-        return Decision("Waiting", reason="EarlierEpochGoing", message=text)
-    held = _troubled(seen, picture)
-    if held is not None:
-        return held
-    if not picture.may_create:
-        return Decision(
-            "Waiting", reason="LeaseExpired", message="the hub has not answered lately"
-        )
-    return Decision("Waiting", "Create", reason="Creating")
-
-
-def _hold_job(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
-    if is_deleting(live):
-        return Decision("Applied", reason="Deleting", message="someone deletes the Job")
-    if finished(live):
-        return Decision("Applied")
-    due = seen.drifted and work.when_to_apply == "Always"
-    if outdated(work, live) and seen.drifted and work.when_to_apply == "IfNotDrifted":
-        return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
-    if not (due or outdated(work, live)):
-        return Decision("Applied")
-    if picture.now < seen.not_before:
-        trouble = seen.trouble or Trouble("")
-        phase: Phase = "Failed" if trouble.final else "Applied"
-        return Decision(phase, "Nothing", trouble.reason, trouble.message, seen.not_before)
-    return Decision("Applied", "PatchJob", patch=job_patch(work, live))
-
-
-def _keep(work: Work, seen: Seen, picture: Picture) -> Decision:
-    """A finished Job stays `ttl_s` after its end (None: for good) and is then deleted."""
-    live = seen.live
-    if live is None:
-        return _gone_or_wait(seen, picture)
-    if seen.deleting or is_deleting(live):
-        return Decision("Applied", reason="Expiring", message="time to live is over")
-    ended = finished(live)
-    if ended is None or (work.ttl_s is None and not seen.make_room):
-        return Decision("Applied")
-    left = (work.ttl_s or 0) - (picture.wall - ended).total_seconds()
-    if left > 0 and not seen.make_room:
-        return Decision("Applied", wake_at=picture.now + left)
-    if not picture.settled:
-        return Decision("Applied", reason="LeaseWait", message="deletion waits for the lease")
-    if picture.now < seen.not_before:
-        return Decision("Applied", wake_at=seen.not_before)
-    return Decision("Applied", "Delete", reason="Expiring", propagation="Background")
-
-
-# --- both ----------------------------------------------------------------------------------------
-
-
-def _withdraw(seen: Seen, picture: Picture) -> Decision:
-    if seen.live is None:
-        return _gone_or_wait(seen, picture)
-    return _clear_the_way(seen, "Withdrawing", "being deleted", picture)
-
-
-def _clear_the_way(
-    seen: Seen, reason: str, message: str, picture: Picture | None = None
-) -> Decision:
-    """Delete the live object (foreground) unless that is under way."""
-    assert seen.live is not None
-    phase: Phase = "Waiting" if reason == "EarlierEpochGoing" else "Applied"
-    if seen.deleting or is_deleting(seen.live):
-        return Decision(phase, reason=reason, message=message)
-    if picture is not None and picture.now < seen.not_before:
-        return Decision(phase, reason=reason, message=message, wake_at=seen.not_before)
-    return Decision(phase, "Delete", reason=reason, message=message)
-
-
-def _gone_or_wait(seen: Seen, picture: Picture) -> Decision:
-    if seen.pods:
-        text = f"{seen.pods} pods still exist"
-        return Decision("Waiting", reason="PodsRemain", message=text)
-    if picture.now < seen.unknown_until:
-        text = "a creation without answer may still take place"
-        return Decision("Waiting", "ReadBack", "OutcomeUnknown", text, seen.unknown_until)
-    if not picture.settled:
-        return Decision("Waiting", reason="LeaseWait", message="an earlier session may act")
-    return Decision("Gone")
-
-
-def _troubled(seen: Seen, picture: Picture) -> Decision | None:
+def troubled(seen: Seen, picture: Picture) -> Decision | None:
     """Failed or waiting on account of the last try, until the next one is due."""
     trouble = seen.trouble
     if trouble is None or (not trouble.final and picture.now >= seen.not_before):
@@ -216,8 +114,9 @@ def _troubled(seen: Seen, picture: Picture) -> Decision | None:
     )
 
 
+PODS_LEFT = "PodsRemain"
 # Reasons that say "not yet", not "no".
-TRANSIENT = frozenset({"Unavailable", "Throttled", "NameTaken", "Retrying"})
+TRANSIENT = frozenset({"Unavailable", "Throttled", "NameTaken", "Retrying", PODS_LEFT})
 
 
 # --- other objects -------------------------------------------------------------------------------
@@ -226,13 +125,15 @@ TRANSIENT = frozenset({"Unavailable", "Throttled", "NameTaken", "Retrying"})
 def decide_object(work: Work, seen: Seen, picture: Picture) -> Decision:
     """An object is applied, kept as declared, and deleted when told."""
     live = seen.live
+    if not picture.synced:
+        return OBSERVING
     if work.action == "Withdraw":
-        return _withdraw(seen, picture)
+        return _withdraw_object(seen, picture)
     if not picture.served:
         text = f"the cluster does not serve {work.kind} in {work.api_version}"
         return Decision("Failed", reason="KindNotServed", message=text)
     if live is None:
-        held = _troubled(seen, picture)
+        held = troubled(seen, picture)
         if held is not None:
             return held
         if not picture.wave_open:
@@ -243,6 +144,25 @@ def decide_object(work: Work, seen: Seen, picture: Picture) -> Decision:
     return _hold_object(work, live, seen, picture)
 
 
+def _withdraw_object(seen: Seen, picture: Picture) -> Decision:
+    """Delete an object and say Gone; a late copy of it is an orphan, which the hub orders away."""
+    live = seen.live
+    if live is None:
+        if picture.settled_at is None:
+            return LEASE_WAIT
+        return Decision("Gone")
+    if is_deleting(live):
+        return Decision("Applied", reason="Withdrawing", message="being deleted")
+    if picture.now < seen.not_before:
+        why = seen.trouble.message if seen.trouble is not None else "being deleted"
+        return Decision("Applied", reason="Withdrawing", message=why, wake_at=seen.not_before)
+    return Decision("Applied", "Delete", reason="Withdrawing", message="being deleted")
+
+
+OBSERVING = Decision("Waiting", reason="Observing", message="reading the member's objects")
+LEASE_WAIT = Decision("Waiting", reason="LeaseWait", message="an earlier session may still act")
+
+
 def _hold_object(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
     stale = outdated(work, live)
     if stale and seen.drifted and work.when_to_apply == "IfNotDrifted":
@@ -250,7 +170,7 @@ def _hold_object(work: Work, live: Object, seen: Seen, picture: Picture) -> Deci
     if not stale and not (seen.drifted and work.when_to_apply == "Always"):
         return Decision("Applied")
     if stale:
-        held = _troubled(seen, picture)
+        held = troubled(seen, picture)
         if held is not None:
             return held
     elif picture.now < seen.not_before:
@@ -283,6 +203,21 @@ def generation_of(obj: Object, otherwise: int) -> int:
 
 def is_deleting(obj: Object) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def finalizers_of(obj: Object) -> list[str]:
+    return list(obj["metadata"].get("finalizers") or ())
+
+
+def is_held_by_us(obj: Object) -> bool:
+    """Whether our finalizer keeps the object."""
+    return labels.MEMBER_FINALIZER in finalizers_of(obj)
+
+
+def is_unstarted(job: Object) -> bool:
+    """Whether a Job was created and never started: it carries our mark and is suspended."""
+    marks = job["metadata"].get("annotations") or {}
+    return labels.NOT_STARTED in marks and bool((job.get("spec") or {}).get("suspend"))
 
 
 def finished(job: Object) -> dt.datetime | None:
@@ -334,6 +269,44 @@ def stamped(work: Work, hub_id: str) -> Object:
         **(metadata.get("annotations") or {}),
     }
     return {**work.manifest, "metadata": metadata}
+
+
+def unstarted(work: Work, hub_id: str, mark: str = "") -> Object:
+    """The Job as it is created: suspended, in a queue that does not exist, held by our finalizer.
+
+    Whenever a POST of it may land, however late, nothing starts of it.
+    """
+    job = stamped(work, hub_id)
+    metadata = job["metadata"]
+    metadata["labels"][labels.QUEUE_NAME] = labels.NO_QUEUE
+    metadata["annotations"][labels.NOT_STARTED] = "true"
+    if mark:
+        metadata["annotations"][labels.MARK] = mark
+    metadata["finalizers"] = [labels.MEMBER_FINALIZER]
+    return {**job, "spec": {**(job.get("spec") or {}), "suspend": True}}
+
+
+def start_patch(work: Work, live: Object) -> Object:
+    """The merge patch that starts exactly this object, in its newest size; it dies with the object."""
+    assert work.manifest is not None
+    wanted = work.manifest
+    patch = job_patch(work, live) if outdated(work, live) else {"metadata": {}}
+    metadata = patch["metadata"]
+    metadata["uid"] = live["metadata"]["uid"]
+    metadata["annotations"] = {**metadata.get("annotations", {}), labels.NOT_STARTED: None}
+    queue = (wanted["metadata"].get("labels") or {}).get(labels.QUEUE_NAME)
+    metadata["labels"] = {**metadata.get("labels", {}), labels.QUEUE_NAME: queue}
+    suspend = bool((wanted.get("spec") or {}).get("suspend"))
+    patch["spec"] = {**patch.get("spec", {}), "suspend": suspend}
+    return patch
+
+
+def release_patch(live: Object) -> Object:
+    """The merge patch that takes our finalizer off this very version of the object."""
+    metadata = live["metadata"]
+    left = [name for name in finalizers_of(live) if name != labels.MEMBER_FINALIZER]
+    mine = {"uid": metadata["uid"], "resourceVersion": metadata.get("resourceVersion")}
+    return {"metadata": {**mine, "finalizers": left}}
 
 
 def job_patch(work: Work, live: Object) -> Object:

@@ -26,6 +26,9 @@ STUCK_REASONS = frozenset(
 )
 
 
+_ENDED = frozenset({"Succeeded", "Failed"})
+
+
 @dataclass(slots=True)
 class PodView:
     """One pod. `requests` counts the pod itself as 1 of `pods`."""
@@ -42,9 +45,14 @@ class PodView:
     message: str = ""
 
     @property
+    def counts(self) -> bool:
+        """Whether its job is not over yet for it: it may run, or its controller has to count its end."""
+        return bool(self.owner) or self.phase not in _ENDED
+
+    @property
     def holds_node(self) -> bool:
         """Whether it takes room on a node: bound and not ended, terminating ones included."""
-        return bool(self.node) and self.phase not in {"Succeeded", "Failed"}
+        return bool(self.node) and self.phase not in _ENDED
 
 
 def view(pod: Object, previous: PodView | None) -> PodView:
@@ -79,6 +87,12 @@ def _requests(spec: Object) -> dict[str, int]:
         amounts = {}  # the API server took it all the same; it holds a place, no countable amount
     amounts["pods"] = 1
     return amounts
+
+
+def is_over(pod: Object) -> bool:
+    """Whether a pod has ended and nobody owns it, so that nobody has to count its end."""
+    ended = (pod.get("status") or {}).get("phase") in _ENDED
+    return ended and not _job_owner(pod["metadata"])
 
 
 def _job_owner(metadata: Object) -> str:
@@ -126,6 +140,7 @@ class JobPods:
         old = self.views.get(pod.uid)
         self.views[pod.uid] = pod
         changed = old is None or (old.reason, old.message) != (pod.reason, pod.message)
+        changed = changed or old is None or old.counts is not pod.counts
         if pod.started and (not self.running_since or pod.started < self.running_since):
             self.running_since = pod.started
             changed = True
@@ -141,6 +156,11 @@ class JobPods:
             return "", ""
         worst = min(held, key=lambda pod: (pod.reason == "FailedScheduling", pod.uid))
         return worst.reason, worst.message
+
+    @property
+    def left(self) -> int:
+        """How many its job has to wait for before it is over."""
+        return sum(pod.counts for pod in self.views.values())
 
     def __len__(self) -> int:
         return len(self.views)

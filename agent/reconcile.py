@@ -13,9 +13,13 @@ import structlog
 
 from agent.applier import Applier, Outcome
 from agent.audit import Audit
+from agent.decide import decide
+from agent.due import Due
+from agent.gate import Gate
 from agent.holding import Holding
 from agent.holdings import ObservedSet
 from agent.lease import Lease
+from agent.marks import Marks
 from agent.observer import KindKey, Observer
 from agent.plan import (
     JOB,
@@ -23,26 +27,25 @@ from agent.plan import (
     Object,
     Picture,
     Trouble,
-    decide,
     finished,
+    is_unstarted,
     outdated,
 )
+from agent.plan_job import decide_orphan
+from agent.releases import Releases
+from agent.steps import Steps
 from agent.telemetry import Meters
 from agent.timers import Timers
 from agent.waves import Waves
 from shared.clock import Clock
 from shared.failpoints import failpoint
 from shared.kube.client import KubeClient
-from shared.wire.agent_v1 import Observed, Work
+from shared.wire.agent_v1 import Observed, Order, Work
 
 log = structlog.get_logger(__name__)
 
 _STEPS_AT_ONCE = 32
-_BURST = 200  # uids decided about before the event loop gets a turn
-_COALESCE_S = 0.01  # after a burst
-# What was seen is decided about twenty times a second at most: events that come together cost one decision.
-_SEEN_S = 0.05
-# First steps that end at once are not worth a report; whatever delays them is.
+# Steps that end at once are not worth a report; whatever delays them is.
 _ROUTINE = frozenset({"Creating", "Applying"})
 _CRD = "CustomResourceDefinition"
 
@@ -58,6 +61,7 @@ class Reconciler:
         news: Callable[[], None],
         clock: Clock,
         meters: Meters,
+        gate: Gate | None = None,
     ) -> None:
         self.holdings: dict[str, Holding] = {}
         self.observed = ObservedSet()
@@ -67,18 +71,19 @@ class Reconciler:
         self._lease = lease
         self._news = news
         self._clock = clock
-        self._meters = meters
         self._audit = Audit(self.holdings, self.observer, self._applier, clock, self)
         self._waves = Waves()
         self._wave_waiters: set[str] = set()
         self._lease_waiters: set[str] = set()
-        self._marked: dict[str, None] = {}
-        self._kick = asyncio.Event()
-        self._soon: dict[str, None] = {}
-        self._soon_set = asyncio.Event()
+        self._due = Due(clock)
         self._timers = Timers(clock, self.mark)
         self._steps: asyncio.Queue[tuple[Holding, Decision]] = asyncio.Queue()
+        self.marks = Marks()
         self._namespaces: set[str] = set()  # names of Namespaces among the works
+        self._hands = Steps(
+            self._applier, lease, clock, meters, self._namespaces, self.marks, gate or Gate()
+        )
+        self._releases = Releases(clock, self._release)
 
     # --- what is desired -------------------------------------------------------------------------
 
@@ -115,10 +120,18 @@ class Reconciler:
         sent = list(entries)
         self.observed.acknowledge((entry.uid, entry.seq) for entry in sent)
         for entry in sent:
-            if entry.drift:
-                holding = self.holdings.get(entry.uid)
-                if holding is not None and holding.reported(entry):
-                    self.mark(entry.uid)
+            holding = self.holdings.get(entry.uid)
+            if holding is not None and holding.reported(entry):
+                self.mark(entry.uid)
+
+    def order(self, orders: Iterable[Order]) -> None:
+        """What the hub says of things that it does not want."""
+        for order in orders:
+            holding = self.holdings.get(order.uid)
+            if holding is None or holding.work is not None or order.action != "Remove":
+                continue
+            holding.seen.ordered = order.object_uid
+            self.mark(order.uid)
 
     def unfinished(self, uid: str) -> bool:
         """Whether this uid's job has not ended, as far as is known."""
@@ -129,28 +142,31 @@ class Reconciler:
 
     def object_changed(self, uid: str, obj: Object) -> None:
         holding = self._holding(uid)
-        if not self._is_addressed(holding, obj):
+        self.marks.found(obj)
+        if not holding.means(obj):
             return
         holding.is_here(obj, self._clock.monotonic())
+        if holding.busy and holding.is_job and is_unstarted(obj):
+            return  # the step that is under way goes on with it
         holding.compare(self._clock)
-        self._mark_soon(uid)
+        self._due.mark_soon(uid)
 
     def object_gone(self, uid: str, obj: Object) -> None:
         holding = self.holdings.get(uid)
-        if holding is None or not self._is_addressed(holding, obj):
+        if holding is None or not holding.means(obj):
             return
         live = holding.seen.live
         if live is not None and live["metadata"].get("uid") != obj["metadata"].get("uid"):
             return
+        holding.is_here(obj, self._clock.monotonic())
         if holding.is_job:
-            holding.is_here(obj, self._clock.monotonic())
             holding.observed(Decision("Applied"), self.observer.pods.get(uid))  # keep its result
         holding.went()
         self.mark(uid)
 
     def pods_changed(self, uid: str) -> None:
         if uid in self.holdings:
-            self._mark_soon(uid)
+            self._due.mark_soon(uid)
 
     def kind_changed(self, key: KindKey) -> None:
         for uid, holding in self.holdings.items():
@@ -163,8 +179,9 @@ class Reconciler:
     async def run(self) -> None:
         """Decide and act until cancelled."""
         await self.observer.start()
-        loops = [self._decide_marked(), self._gather_soon(), self._timers.run(), self._audit.run()]
+        loops = [self._decide_due(), self._due.gather(), self._timers.run(), self._audit.run()]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
+        loops.append(self._releases.run())
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
             await asyncio.gather(*tasks)
@@ -176,43 +193,19 @@ class Reconciler:
 
     def mark(self, uid: str) -> None:
         """Have this uid decided about soon."""
-        self._marked[uid] = None
-        self._kick.set()
-
-    def _mark_soon(self, uid: str) -> None:
-        """Have this uid decided about with what else is seen of it within a moment."""
-        if not self._soon:
-            self._soon_set.set()
-        self._soon[uid] = None
-
-    async def _gather_soon(self) -> None:
-        while True:
-            await self._soon_set.wait()
-            self._soon_set.clear()
-            await self._clock.sleep(_SEEN_S)
-            self._marked.update(self._soon)
-            self._soon.clear()
-            self._kick.set()
+        self._due.mark(uid)
 
     def look_again(self, holding: Holding) -> None:
         """Read one object back, for the audit."""
-        holding.busy = True
-        self._steps.put_nowait((holding, Decision("Applied", "ReadBack")))
+        self._hand_over(holding, Decision("Applied", "ReadBack"))
 
-    async def _decide_marked(self) -> None:
-        while True:
-            await self._kick.wait()
-            self._kick.clear()
-            burst = list(self._marked)[:_BURST]
+    async def _decide_due(self) -> None:
+        async for burst in self._due.bursts():
             for uid in burst:
-                self._marked.pop(uid, None)
                 try:
                     self._decide(uid)
                 except Exception:
                     log.exception("decide.failed", uid=uid)
-            if self._marked:
-                self._kick.set()
-            await self._clock.sleep(_COALESCE_S)
 
     def _decide(self, uid: str) -> None:
         holding = self.holdings.get(uid)
@@ -223,9 +216,11 @@ class Reconciler:
             self._decide_orphan(holding)
             return
         pods = self.observer.pods.get(uid)
-        seen.pods = len(pods) if pods is not None else 0
+        seen.pods = pods.left if pods is not None else 0
         picture = self._picture(work)
         decision = decide(work, seen, picture)
+        if decision.phase in {"Gone", "Missing"}:
+            holding.close(decision.phase)
         if decision.do != "Nothing" and not holding.busy and not self._lease.revoked:
             decision = self._begin(holding, work, decision)
         self._note_wave(
@@ -252,8 +247,14 @@ class Reconciler:
                 self.observed.drop(holding.uid)
                 self._news()
             return
-        decision = Decision("Applied", reason="Orphan", message="the hub does not ask for it")
-        if self.observed.put(holding.observed(decision, self.observer.pods.get(holding.uid))):
+        pods = self.observer.pods.get(holding.uid)
+        holding.seen.pods = pods.left if pods is not None else 0
+        decision = decide_orphan(holding.seen, self._picture_of(JOB, wave_open=True))
+        if decision.do != "Nothing" and not holding.busy and not self._lease.revoked:
+            self._hand_over(holding, decision)
+        if decision.wake_at is not None:
+            self._timers.set(decision.wake_at, holding.uid)
+        if self.observed.put(holding.observed(decision, pods)):
             self._news()
 
     def _begin(self, holding: Holding, work: Work, decision: Decision) -> Decision:
@@ -267,51 +268,67 @@ class Reconciler:
             holding.mend()
             if not outdated(work, holding.seen.live):
                 holding.fight_back(now)
-        holding.busy = True
-        self._steps.put_nowait((holding, decision))
+        if decision.do == "Start":
+            holding.seen.started = True
+        self._hand_over(holding, decision)
         return decision
+
+    def _hand_over(self, holding: Holding, decision: Decision) -> None:
+        """Have a step carried out; one that nobody waits for, when there is nothing else to do."""
+        holding.busy = decision.urgent
+        if decision.urgent:
+            self._releases.give_way()
+            self._steps.put_nowait((holding, decision))
+        else:
+            self._releases.put(holding.uid)
 
     async def _step(self) -> None:
         while True:
-            holding, decision = await self._steps.get()
-            try:
-                outcome = await self._carry_out(holding, decision)
-                holding.settle(decision, outcome, self._clock.monotonic())
-                self._after(holding, decision, outcome)
-            except Exception as fault:
-                log.exception("step.failed", uid=holding.uid, step=decision.do)
-                trouble = Trouble("ApplyFailed", f"{type(fault).__name__}: {fault}")
-                holding.settle(decision, Outcome(trouble=trouble), self._clock.monotonic())
-            finally:
-                holding.busy = False
-                if decision.do == "Create" and holding.seen.trouble is None:
-                    self._mark_soon(holding.uid)
-                else:
-                    self.mark(holding.uid)
+            await self._take(*await self._steps.get())
 
-    async def _carry_out(self, holding: Holding, decision: Decision) -> Outcome:
-        work, live = holding.work, holding.seen.live
-        if work is None or self._lease.revoked:
-            return Outcome()
-        failpoint("A05")
-        self._meters.steps.labels(decision.do).inc()
-        if decision.do == "Create":
-            left = self._lease.left(self._clock.monotonic())
-            if left <= 0:
-                return Outcome()
-            make = work.namespace not in self._namespaces
-            return await self._applier.create(work, left, make_namespace=make)
-        if decision.do == "PatchJob":
-            return await self._applier.patch_job(work, decision.patch)
-        if decision.do == "Delete" and live is not None:
-            return await self._applier.delete(live, decision.propagation)
-        if decision.do == "Apply":
-            return await self._applier.apply(work, live, holding.known_uid, holding.leave)
-        if decision.do == "ReadBack":
-            return await self._applier.read_back(work, holding.known_uid)
-        if live is not None and holding.doubtful:
-            holding.settle_doubt(await self._applier.dry_run(work, live), self._clock)
-        return Outcome()
+    async def _take(self, holding: Holding, decision: Decision) -> None:
+        """Carry one step out and take in how it ended; a Job that was made is started at once."""
+        holding.busy = True
+        try:
+            await self._carry_out(holding, decision)
+            if decision.do == "Create" and (start := self._start_of(holding)) is not None:
+                decision = start
+                await self._carry_out(holding, decision)
+        except Exception as fault:
+            log.exception("step.failed", uid=holding.uid, step=decision.do)
+            trouble = Trouble("ApplyFailed", f"{type(fault).__name__}: {fault}")
+            holding.settle(decision, Outcome(trouble=trouble), self._clock.monotonic())
+        finally:
+            holding.busy = False
+            if decision.do == "Start" and holding.seen.trouble is None:
+                self._due.mark_soon(holding.uid)
+            else:
+                self.mark(holding.uid)
+
+    async def _release(self, uid: str) -> None:
+        """Take our finalizer off an ended Job whose result the hub has, if that is still so."""
+        holding = self.holdings.get(uid)
+        work = holding.work if holding is not None else None
+        if holding is None or work is None or holding.busy:
+            return
+        decision = decide(work, holding.seen, self._picture(work))
+        if decision.do == "Release":
+            await self._take(holding, decision)
+
+    async def _carry_out(self, holding: Holding, decision: Decision) -> None:
+        outcome = await self._hands.carry_out(holding, decision)
+        holding.settle(decision, outcome, self._clock.monotonic())
+        self._after(holding, decision, outcome)
+
+    def _start_of(self, holding: Holding) -> Decision | None:
+        """The start of a Job that was just made, if it is still what is wanted."""
+        if holding.work is None or holding.seen.live is None:
+            return None
+        decision = decide(holding.work, holding.seen, self._picture(holding.work))
+        if decision.do != "Start":
+            return None
+        holding.seen.started = True
+        return decision
 
     def _after(self, holding: Holding, decision: Decision, outcome: Outcome) -> None:
         if outcome.live is not None:
@@ -353,32 +370,22 @@ class Reconciler:
             holding = self.holdings[uid] = Holding(uid)
         return holding
 
-    @staticmethod
-    def _is_addressed(holding: Holding, obj: Object) -> bool:
-        """Whether the object is the one the work means: a copy of it under another name is not."""
-        work = holding.work
-        if work is None:
-            return True
-        metadata = obj["metadata"]
-        return (work.api_version, work.kind, work.namespace, work.name) == (
-            obj.get("apiVersion"),
-            obj.get("kind"),
-            metadata.get("namespace") or "",
-            metadata["name"],
-        )
-
     def _picture(self, work: Work) -> Picture:
-        now = self._clock.monotonic()
         key = (work.api_version, work.kind)
+        wave_open = key == JOB or self._waves.is_open(work.kind, work.namespace)
+        return self._picture_of(key, wave_open=wave_open)
+
+    def _picture_of(self, key: KindKey, *, wave_open: bool) -> Picture:
+        now = self._clock.monotonic()
         return Picture(
             hub_id=self._hub_id,
             now=now,
             wall=self._clock.now(),
-            may_create=self._lease.left(now) > 0,
-            settled=self._lease.settled(now),
+            may_start=self._lease.left(now) > 0,
+            settled_at=self._lease.settled_at(now),
             synced=self.observer.is_synced(*key),
             served=self.observer.is_served(*key),
-            wave_open=key == JOB or self._waves.is_open(work.kind, work.namespace),
+            wave_open=wave_open,
         )
 
     def _note_wave(self, holding: Holding, *, pending: bool) -> None:

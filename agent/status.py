@@ -4,9 +4,11 @@ Pure. The rules for availability are those of the placement reference, 4, with t
 Job is never claimed available blindly, and a kind nobody can judge is None, not True.
 """
 
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+from agent.plan import parse_time
 from agent.pods import JobPods
 from shared.wire.agent_v1 import JobStatus
 
@@ -15,10 +17,20 @@ Object = dict[str, Any]
 LONGEST_MESSAGE = 1024  # as the hub stores it
 
 
-def job_status(job: Object, pods: JobPods | None, *, should_run: bool) -> JobStatus:
-    """What a member Job says of itself. `should_run`: the manifest desires it unsuspended."""
+def job_status(
+    job: Object, pods: JobPods | None, *, should_run: bool, over: bool = False
+) -> JobStatus:
+    """What a member Job says of itself. `should_run`: the manifest desires it unsuspended.
+
+    `over`: it is deleted and no pod of it is left. Its controller counts each pod before it lets it
+    go, but may not come to write the condition: a Job whose completions were reached has succeeded.
+    A failure that came with or after the deletion is the deletion's doing: no result of the Job.
+    """
     spec, status = job.get("spec") or {}, job.get("status") or {}
-    result, reason, message = _terminal(status)
+    deleted_at = parse_time(job["metadata"].get("deletionTimestamp"))
+    result, reason, message = _terminal(status, deleted_at)
+    if result is None and over:
+        result, reason, message = _decided(spec, status, deleted_at)
     suspended = bool(spec.get("suspend"))
     if result is None and pods is not None and not suspended:
         reason, message = pods.stuck()
@@ -41,15 +53,50 @@ def job_status(job: Object, pods: JobPods | None, *, should_run: bool) -> JobSta
     )
 
 
-def _terminal(status: Object) -> tuple[Any, str, str]:
+def _terminal(status: Object, deleted_at: dt.datetime | None = None) -> tuple[Any, str, str]:
     for condition in status.get("conditions") or ():
-        if condition.get("status") != "True":
+        if condition.get("status") != "True" or _is_of_deletion(condition, deleted_at):
             continue
         if condition.get("type") == "Complete":
             return "Succeeded", condition.get("reason") or "", condition.get("message") or ""
         if condition.get("type") == "Failed":
             return "Failed", condition.get("reason") or "", condition.get("message") or ""
     return None, "", ""
+
+
+def _is_of_deletion(condition: Object, deleted_at: dt.datetime | None) -> bool:
+    """Whether this failure came with the Job's deletion, which ends its pods and may outlast its deadline."""
+    if deleted_at is None or condition.get("type") not in {"Failed", "FailureTarget"}:
+        return False
+    at = parse_time(condition.get("lastTransitionTime"))
+    return at is not None and at >= deleted_at
+
+
+def _decided(spec: Object, status: Object, deleted_at: dt.datetime | None) -> tuple[Any, str, str]:
+    """How a Job ended whose controller had decided, or need only have counted."""
+    for condition in status.get("conditions") or ():
+        if _is_of_deletion(condition, deleted_at):
+            continue
+        if condition.get("status") == "True" and condition.get("type") in _DECIDED:
+            result = _DECIDED[condition["type"]]
+            return result, condition.get("reason") or "", condition.get("message") or ""
+    if _is_complete(spec, status):
+        return "Succeeded", "CompletionsReached", ""
+    return None, "", ""
+
+
+# Written before the terminal condition, while the last pods are being ended (KEP-3998, KEP-3329).
+_DECIDED = {"SuccessCriteriaMet": "Succeeded", "FailureTarget": "Failed"}
+
+
+def _is_complete(spec: Object, status: Object) -> bool:
+    """Whether as many pods as asked for have succeeded, those being counted included."""
+    uncounted = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
+    succeeded = (status.get("succeeded") or 0) + len(uncounted)
+    completions = spec.get("completions")
+    if completions is None:
+        completions = spec.get("parallelism") or 1
+    return bool(completions) and succeeded >= completions
 
 
 def suspender(job: Object) -> str:

@@ -30,6 +30,11 @@ class LoneHub:
         return peak_rss_mib(self.pid)
 
 
+def temporary() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the length of a block."""
+    return tempfile.TemporaryDirectory(prefix="roadstead-bench-")
+
+
 def cpu_s(pid: int) -> float:
     """User and system CPU seconds of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -45,12 +50,15 @@ def peak_rss_mib(pid: int) -> float:
 
 
 @contextlib.contextmanager
-def lone_hub(settings: Mapping[str, str], profile: str = "") -> Iterator[LoneHub]:
+def lone_hub(
+    settings: Mapping[str, str], profile: str = "", folder: Path | None = None
+) -> Iterator[LoneHub]:
     """Run a hub for the length of the block, with `settings` in its environment.
 
-    `profile`: a file for a profile of it, as cProfile writes them.
+    `profile`: a file for a profile of it, as cProfile writes them. `folder`: its data, else its own.
     """
-    with tempfile.TemporaryDirectory(prefix="roadstead-bench-") as name:
+    with contextlib.ExitStack() as stack:
+        name = str(folder) if folder else stack.enter_context(temporary())
         how = ["-m", "cProfile", "-o", profile, "-m", "hub"] if profile else ["-m", "hub"]
         command = [sys.executable, *how, "--data", name, "--listen", "127.0.0.1:0"]
         process = subprocess.Popen(

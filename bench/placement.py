@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hub.domain.cycle import schedule
-from hub.domain.demand import Demand, queue_profile
+from hub.domain.demand import Demand
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster, GrowingPool, pool
 from hub.domain.ledger import Ledger
@@ -68,7 +68,6 @@ def a_snapshot(fleet: dict[str, Cluster], jobs: int, shapes: int) -> Snapshot:
         pod_sets = (PodSet("main", 1, requests),)
         demand = Demand(
             f"demand-{shape}", "bench", 0, f"shape-{shape}", pod_sets,
-            profile=queue_profile(pod_sets),
         )  # fmt: skip
         entries = [Entry(n, f"job-{n}", 0) for n in range(shape, jobs, shapes)]
         lanes.append(Lane(demand, entries))

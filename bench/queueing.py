@@ -122,7 +122,8 @@ def a_cycle(queues: int, pending: int, rounds: int) -> dict[str, float]:
         before = time.process_time()
         attempts = engine.round(NOW)
         spent.append(time.process_time() - before)
-        assert len(attempts) == queues or not spent[1:]
+        # Heads without victims of their own are parked, kind after kind; nine in ten preempt.
+        assert len(attempts) >= queues * 9 // 10
     return {
         "cycle_build_s": round(built - started, 3),
         "cycle_first_round_s": round(spent[0], 3),

@@ -28,8 +28,10 @@ def _read(concern: str, defaults: Any, environ: Mapping[str, str]) -> Any:
     given: dict[str, Any] = {}
     for each in _settable(defaults):
         variable = f"ROADSTEAD_{concern}_{each.name}".upper()
-        if variable in environ:
-            given[each.name] = _value(variable, environ[variable], hints[each.name])
+        text = environ.get(variable)
+        # Only a text can be meant to be empty; deployments set what they leave open to nothing.
+        if text or (text is not None and hints[each.name] is str):
+            given[each.name] = _value(variable, text, hints[each.name])
     return type(defaults)(
         **{
             each.name: given.get(each.name, getattr(defaults, each.name))

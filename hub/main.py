@@ -8,21 +8,24 @@ DIR holds `hub.db` and, from the first start on, `admin.token`. One process per 
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import os
+import resource
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import structlog
 import uvicorn
 import uvloop
 from fastapi import FastAPI
 
+from hub import folder
 from hub.api import agents
 from hub.api.app import create_app
+from hub.api.connections import Door
 from hub.api.measures import observe_turn
 from hub.config import limits_from
 from hub.controllers.expiry import Expiry
@@ -33,7 +36,7 @@ from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.loop import Loop, Tick
 from hub.controllers.placements import Placements
 from hub.controllers.scheduling import SchedulingController
-from hub.services import identity
+from hub.services import identity, timeline
 from hub.services.hub import Hub
 from hub.services.limits import Limits
 from hub.services.sync import AgentSync
@@ -42,11 +45,12 @@ from hub.store.engine import Database
 from hub.store.errors import StoreError
 from hub.web import pages
 from shared import log
-from shared.clock import SystemClock
+from shared.clock import SteadyClock, SystemClock
 from shared.collector import spare_the_collector
 from shared.parent import die_with_parent
 
 _GRACE_S = 3
+_OWN_FILES = 256  # the store's, the log's, the hub cluster's connections
 # The loop and the store's threads pass the interpreter to and fro with every request; Python's 5 ms
 # would be the better part of a request's time.
 _SWITCH_S = 0.0005
@@ -54,24 +58,45 @@ _logger = structlog.get_logger(__name__)
 Run = Callable[[], Awaitable[None]]
 
 
-class Misconfigured(Exception):
-    """The process can not start as it was asked to."""
+EXIT_FAILED, EXIT_MISCONFIGURED, EXIT_STORE = 1, 2, 3
+
+
+class LoopEnded(Exception):
+    """One of the loops has ended by itself: the process goes too, to be started again."""
 
 
 def main() -> None:
-    """Serve until SIGTERM or SIGINT; exit 2 where the arguments or the environment are wrong."""
+    """Serve until SIGTERM or SIGINT.
+
+    Exit codes: 2 where arguments, environment or folder are wrong, 3 where the database is; one line
+    on stderr says how. 1: a loop has ended.
+    """
     arguments = _arguments()
-    log.configure(os.environ.get("ROADSTEAD_LOG_LEVEL", "info"))
+    log.configure(os.environ.get("ROADSTEAD_LOG_LEVEL") or "info")
     if arguments.die_with_parent:
         die_with_parent()
     try:
-        arguments.data.mkdir(parents=True, exist_ok=True)
+        folder.prepare(arguments.data)
         sys.setswitchinterval(_SWITCH_S)
         spare_the_collector()
-        with _locked(arguments.data / "hub.lock"):
+        with folder.locked(arguments.data):
+            folder.refuse_lost(arguments.data, _token_file(arguments))
             uvloop.run(_serve(arguments, limits_from(os.environ)))
-    except (Misconfigured, StoreError, ValueError) as error:
-        sys.exit(f"hub: {error}")
+    except StoreError as error:
+        _end(EXIT_STORE, error)
+    except LoopEnded as error:
+        _end(EXIT_FAILED, error)
+    except (folder.Misconfigured, ValueError) as error:
+        _end(EXIT_MISCONFIGURED, error)
+
+
+def _end(code: int, error: Exception) -> NoReturn:
+    sys.stderr.write(f"hub: {' '.join(str(error).split())}\n")
+    sys.exit(code)
+
+
+def _token_file(arguments: argparse.Namespace) -> Path:
+    return Path(arguments.admin_token_file or arguments.data / "admin.token")
 
 
 def _arguments() -> argparse.Namespace:
@@ -86,21 +111,22 @@ def _arguments() -> argparse.Namespace:
 
 async def _serve(arguments: argparse.Namespace, limits: Limits) -> None:
     listener = _listen(arguments.listen)
-    async with _composed(arguments.data, limits, arguments) as (app, runs):
+    async with _composed(limits, arguments) as (app, runs):
         await _until_stopped(app, runs, listener)
 
 
 @contextlib.asynccontextmanager
 async def _composed(
-    folder: Path, limits: Limits, arguments: argparse.Namespace
+    limits: Limits, arguments: argparse.Namespace
 ) -> AsyncIterator[tuple[FastAPI, list[Run]]]:
     """The application and the loops, over one open store."""
-    clock = SystemClock()
-    db = Database.open(f"sqlite:///{folder / 'hub.db'}", clock)
+    clock = SteadyClock(SystemClock())
+    db = Database.open(f"sqlite:///{arguments.data / folder.DATABASE}", clock)
     try:
         known = await db.write(identity.load)
         hub = Hub(db, clock, limits, page_key=known.page_key)
-        await _write_admin_token(hub, arguments.admin_token_file or folder / "admin.token")
+        hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
+        await _write_admin_token(hub, _token_file(arguments))
         lease = Lease(hub, holder=f"{socket.gethostname()}/{os.getpid()}")
         await lease.start()
         sync = AgentSync(
@@ -111,6 +137,7 @@ async def _composed(
             term=lease.term,
             closing=hub.closing,
             suspect_after_s=limits.scheduling.suspect_after_s,
+            timeline=hub.timeline,
         )
         app = create_app(hub, (agents.router, pages.router))
         app.state.agent_sync = sync
@@ -167,10 +194,12 @@ class _Server(uvicorn.Server):
 
 async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket) -> None:
     """Run the loops beside the server; both end on SIGTERM. A loop that ends ends the process."""
+    hub: Hub = app.state.hub
+    door = Door(hub.limits.api, hub.clock, _most_connections())
     server = _Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=door.protocol(),
             lifespan="off",
             access_log=False,
             log_config=None,
@@ -178,11 +207,11 @@ async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket)
             timeout_graceful_shutdown=_GRACE_S,
             timeout_keep_alive=75,
         ),
-        app.state.hub.closing,
+        hub.closing,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.stop)
-    tasks = [asyncio.ensure_future(run()) for run in runs]
+    tasks = [asyncio.ensure_future(run()) for run in (*runs, door.run)]
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     announcing = asyncio.ensure_future(_announce(server, listener))
     done, _ = await asyncio.wait([serving, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -194,7 +223,16 @@ async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket)
         task.cancel()
     await asyncio.gather(announcing, *tasks, return_exceptions=True)
     if done - {serving}:
-        raise Misconfigured("a loop has ended; see the log")
+        raise LoopEnded("a loop has ended; see the log")
+
+
+def _most_connections() -> int:
+    """As many as the process may have files, but for those that the hub itself needs."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard not in (soft, resource.RLIM_INFINITY):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return max(64, soft - _OWN_FILES) if soft != resource.RLIM_INFINITY else sys.maxsize
 
 
 async def _announce(server: uvicorn.Server, listener: socket.socket) -> None:
@@ -230,7 +268,7 @@ def _write_private(path: Path, text: str) -> None:
 def _listen(address: str) -> socket.socket:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
-        raise Misconfigured(f"--listen {address}: expected HOST:PORT")
+        raise folder.Misconfigured(f"--listen {address}: expected HOST:PORT")
     host = host.strip("[]")
     try:
         return socket.create_server(
@@ -239,15 +277,4 @@ def _listen(address: str) -> socket.socket:
             backlog=2048,
         )
     except OSError as error:
-        raise Misconfigured(f"--listen {address}: {error.strerror}") from error
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold DIR for this process alone. Raises Misconfigured."""
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Misconfigured(f"another hub is running on {path.parent}") from None
-        yield
+        raise folder.Misconfigured(f"--listen {address}: {error.strerror}") from error

@@ -163,6 +163,18 @@ class Client:
             repeatable=True,
         )
 
+    def objects(self, kind: str, *, group: str = "core", namespace: str = "") -> Iterator[Json]:
+        """Every object of a kind, of one namespace or of all; not Jobs, which are `jobs`."""
+        path = f"/v1/objects/{_part(group)}/{_part(kind)}"
+        yield from self._pages(path, {"namespace": namespace or None})
+
+    def find(self, kind: str, name: str, *, group: str = "core", namespace: str = "") -> Json:
+        """One object: its manifest with uid, generation and status. Raises NotFound."""
+        within = f"namespaces/{_part(namespace)}/" if namespace else ""
+        return self._object(
+            "GET", f"/v1/objects/{_part(group)}/{_part(kind)}/{within}{_part(name)}"
+        )
+
     def queues(self) -> list[Json]:
         """Every ClusterQueue with quota, usage and its LocalQueues."""
         return self._items("GET", "/v1/queues")
@@ -248,6 +260,16 @@ class Client:
         verb = "cordon" if on else "uncordon"
         return self._object("POST", f"/v1/clusters/{_part(name)}/{verb}", repeatable=True)
 
+    def fence(self, name: str, confirm: str) -> Json:
+        """Write a destroyed member off: its jobs start elsewhere. `confirm`: its name again."""
+        path = f"/v1/clusters/{_part(name)}/fence"
+        body, _ = _body({"confirm": confirm})
+        return self._object("POST", path, body=body)
+
+    def accept_restored(self) -> Json:
+        """Go on from a restored store that the hub has found to be older than what it once said."""
+        return self._object("POST", "/v1/restored:accept")
+
     def tokens(self) -> list[Json]:
         """Who holds a token: role and name."""
         return self._items("GET", "/v1/tokens")
@@ -260,6 +282,15 @@ class Client:
     def revoke_token(self, name: str, role: str = "viewer") -> Json:
         """End a person's token."""
         return self._object("DELETE", f"/v1/tokens/{_part(role)}/{_part(name)}", repeatable=True)
+
+    def hub_cluster(self) -> Json:
+        """Whether the bridge to the hub cluster runs, and why it has stopped."""
+        return self._object("GET", "/v1/hub-cluster")
+
+    def resume_hub_cluster(self, reason: str) -> Json:
+        """Let the bridge go on after it stopped for `reason`; what that means stands in `resuming`."""
+        body, _ = _body({"reason": reason})
+        return self._object("POST", "/v1/hub-cluster/resume", body=body)
 
     def placements(self) -> list[Json]:
         """Every placement with what it selected and where it put it."""

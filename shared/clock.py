@@ -8,8 +8,12 @@ import asyncio
 import datetime as dt
 import heapq
 import itertools
+import threading
 import time
-from typing import Protocol
+from typing import Final, Protocol
+
+# Goes on while the machine is suspended, as leases held elsewhere do; CLOCK_MONOTONIC stands still.
+_SINCE_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock(Protocol):
@@ -20,7 +24,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary origin, never going back."""
+        """Seconds from an arbitrary origin, never going back; time in which the machine slept counts."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -35,10 +39,43 @@ class SystemClock:
         return dt.datetime.now(dt.UTC)
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return time.clock_gettime(_SINCE_BOOT)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(0.0, seconds))
+
+
+class SteadyClock:
+    """Another clock whose wall time makes no steps.
+
+    Spans between stamps are then real spans: a machine whose time is set by an hour ends no job whose
+    time is limited and loses no cluster. The wall time of `base` is followed, `SLEW` faster or slower
+    than time passes, and never backwards. A new process begins with what `base` says.
+    """
+
+    SLEW: Final = 0.05
+
+    def __init__(self, base: Clock) -> None:
+        self._base = base
+        self._lock = threading.Lock()  # transactions ask from threads of their own
+        self._now, self._at = base.now(), base.monotonic()
+
+    def now(self) -> dt.datetime:
+        with self._lock:
+            at, wall = self._base.monotonic(), self._base.now()
+            passed = max(0.0, at - self._at)
+            steady = self._now + dt.timedelta(seconds=passed)
+            most = passed * self.SLEW
+            off = (wall - steady).total_seconds()
+            self._now = steady + dt.timedelta(seconds=min(max(off, -most), most))
+            self._at = at
+            return self._now
+
+    def monotonic(self) -> float:
+        return self._base.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._base.sleep(seconds)
 
 
 class ManualClock:

@@ -4,7 +4,9 @@ Manifests and rows are trees without cycles; reference counting frees them. Left
 collector walks imported modules and whole caches over and over: half of the CPU that a job costs.
 """
 
+import contextlib
 import gc
+from collections.abc import Iterator
 
 
 def spare_the_collector() -> None:
@@ -12,3 +14,20 @@ def spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+@contextlib.contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Build something large that stays, without its being walked again and again, then or later.
+
+    Walking a million rows stops every thread for a second. What is built must have no cycles: nothing
+    but its last reference frees it.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+        gc.freeze()

@@ -34,6 +34,14 @@ NODE_POOL = "roadstead.dev/pool"
 NODE_POOL_MAX = "roadstead.dev/pool-max-nodes"
 
 FINALIZER = "roadstead.dev/hub"
+# On Jobs in members: taken away once the hub has the Job's end, so that no result goes with its object.
+MEMBER_FINALIZER = "roadstead.dev/result"
+# On a Job in a member that is not started yet: it is created suspended, and started by its uid.
+NOT_STARTED = "roadstead.dev/not-started"
+# … and in a queue that no member has: a queue manager gives Jobs without a queue its default one.
+NO_QUEUE = "roadstead-not-started"
+# What the hub had committed when it gave the work: tells when a hub's store went back (wire, Mark).
+MARK = "roadstead.dev/mark"
 JOB_CONTROLLER = "roadstead.dev/hub"  # spec.managedBy of Jobs on the hub cluster
 MULTIKUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue"
 

@@ -2,18 +2,21 @@
 
 Scalars are resolved as sigs.k8s.io/yaml does (YAML 1.1 with Go's numbers): `yes`, `on` and `y` are
 true, `010` is 8, dates stay strings, keys become strings. Aliases, tags beyond the plain ones,
-duplicate keys and infinities are refused; so is nesting beyond a bound. Events are consumed as the
-parser makes them, so that a hostile document costs no more than its length.
+duplicate keys and infinities are refused; so is what goes beyond a bound in nesting, size or number of
+values. Events are consumed as the parser makes them, so that a hostile document costs no more than
+its length, and nothing beyond the bound is built.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
 
+from shared.bounds import Bounds, too_large, too_many_nodes
 from shared.errors import Rejected
-from shared.nesting import MAX_DEPTH, check_text
+from shared.nesting import MAX_DEPTH, check_text, decoded
 from shared.quantity import shown
 
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -43,20 +46,19 @@ _WHOLE: Final = re.compile(
 )
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _EXACT_BELOW: Final = 2**53
+_UNSAID: Final = Bounds()
+_MARK: Final = b"\n---"  # between documents, and never within one
 
 
-def read_yaml(body: bytes, max_depth: int = MAX_DEPTH) -> list[Any]:
+def read_yaml(body: bytes, max_depth: int = MAX_DEPTH, bounds: Bounds = _UNSAID) -> list[Any]:
     """The documents of a YAML body, empty ones left out. Raises `Rejected`: EmptyBody,
     MalformedYaml (with line), InvalidEncoding, UnsafeTag, AliasNotAllowed, DuplicateKey,
-    NonFiniteNumber, TooDeep, ControlCharacter.
+    NonFiniteNumber, TooDeep, ControlCharacter, BodyTooLarge, TooManyValues, TooManyDocuments.
     """
+    _check_sizes(body, bounds)
+    text = decoded(body.removeprefix(codecs.BOM_UTF8))
     try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as cause:
-        rule = f"the body is not UTF-8: byte {cause.start} is {body[cause.start]:#04x}"
-        raise Rejected("InvalidEncoding", rule) from None
-    try:
-        documents = [d for d in _documents(text, max_depth) if d is not None]
+        documents = [d for d in _documents(text, max_depth, bounds) if d is not None]
     except yaml.YAMLError as fault:
         raise Rejected("MalformedYaml", _sentence(fault)) from None
     if not documents:
@@ -64,15 +66,32 @@ def read_yaml(body: bytes, max_depth: int = MAX_DEPTH) -> list[Any]:
     return documents
 
 
-def _documents(text: str, max_depth: int) -> Iterator[Any]:
+def _check_sizes(body: bytes, bounds: Bounds) -> None:
+    """Raise `Rejected` where there are too many documents or too large ones, by their marks alone."""
+    if len(body) <= bounds.document_bytes:
+        return
+    bounds.check_count(body.count(_MARK))
+    if any(len(part) > bounds.document_bytes for part in body.split(_MARK)):
+        raise too_large(bounds.document_bytes)
+
+
+def _documents(text: str, max_depth: int, bounds: Bounds) -> Iterator[Any]:
     builder = _Builder(max_depth)
+    documents = 0
+    left, most = bounds.nodes, bounds.document_nodes
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.DocumentStartEvent):
             builder = _Builder(max_depth)
+            documents += 1
+            bounds.check_count(documents)
+            most = min(left, bounds.document_nodes)
         elif isinstance(event, yaml.DocumentEndEvent):
+            left -= builder.events
             yield builder.root
         else:
             builder.take(event)
+            if builder.events > most:
+                raise too_many_nodes(most)
 
 
 class _Builder:
@@ -80,11 +99,13 @@ class _Builder:
 
     def __init__(self, max_depth: int) -> None:
         self.root: Any = None
+        self.events = 0
         self._max_depth = max_depth
         self._open: list[dict[str, Any] | list[Any]] = []
         self._keys: list[str | None] = []  # per open object, the key that awaits its value
 
     def take(self, event: Any) -> None:
+        self.events += 1
         if isinstance(event, yaml.ScalarEvent):
             _check_tag(event)
             if self._open and isinstance(self._open[-1], dict) and self._keys[-1] is None:

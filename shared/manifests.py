@@ -11,9 +11,11 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
+from shared.bounds import Bounds, has_more_nodes, too_many_nodes
 from shared.errors import Rejected
+from shared.manifest_json import cut_json
 from shared.manifest_yaml import read_yaml
-from shared.nesting import MAX_DEPTH, check_strings, depth_of_text, is_deeper_than
+from shared.nesting import MAX_DEPTH, check_strings, decoded, depth_of_text, is_deeper_than
 from shared.quantity import shown
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "NDJSON_TYPES",
     "UNREADABLE",
     "YAML_TYPES",
+    "media_type_of",
+    "read_bounded",
     "read_document",
     "read_documents",
     "read_json",
@@ -57,8 +61,10 @@ UNREADABLE: Final = frozenset(
     }
 )
 
+_CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii"})
 _BOM: Final = b"\xef\xbb\xbf"
 _LARGEST_WHOLE: Final = 2**64 - 1
+_UNSAID: Final = Bounds()
 
 
 def read_json(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
@@ -73,19 +79,23 @@ def read_json(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
         _explain(body, max_depth, cause)
     if _is_plainly_fine(body, value, max_depth):
         return value
-    return _read_with_care(_decoded(body), max_depth)
+    return _read_with_care(decoded(body), max_depth)
 
 
-def read_document(body: bytes, content_type: str, max_depth: int = MAX_DEPTH) -> Any:
+def read_document(
+    body: bytes, content_type: str, bounds: Bounds = _UNSAID, max_depth: int = MAX_DEPTH
+) -> Any:
     """The one document of a body; raises as `read_json` and `read_yaml` do, MultipleDocuments for
-    more than one, UnsupportedMediaType for a content type that is neither JSON nor YAML.
+    more than one, UnsupportedMediaType for a content type that is neither JSON nor YAML, and
+    BodyTooLarge or TooManyValues for one that goes beyond `bounds`.
     """
-    media_type = _media_type(content_type)
+    media_type = media_type_of(content_type)
     if media_type in JSON_TYPES:
+        bounds.check_document(body)
         return read_json(body, max_depth)
     if media_type not in YAML_TYPES:
         _refuse_media_type(content_type, JSON_TYPES | YAML_TYPES)
-    documents = read_yaml(body, max_depth)
+    documents = read_yaml(body, max_depth, bounds)
     if len(documents) > 1:
         rule = f"the body holds {len(documents)} documents; one is expected here"
         raise Rejected("MultipleDocuments", rule)
@@ -93,40 +103,74 @@ def read_document(body: bytes, content_type: str, max_depth: int = MAX_DEPTH) ->
 
 
 def read_documents(
-    body: bytes, content_type: str, max_depth: int = MAX_DEPTH
+    body: bytes, content_type: str, bounds: Bounds = _UNSAID, max_depth: int = MAX_DEPTH
 ) -> list[tuple[int, Any]]:
     """All documents of a body, numbered from 0: YAML documents, NDJSON lines, the items of a JSON
-    list, or one JSON object; a `v1 List` gives its items. Raises as `read_document` does.
+    list, or one JSON object; a `v1 List` gives its items. Raises as `read_document` does, and
+    TooManyDocuments.
     """
-    media_type = _media_type(content_type)
+    media_type = media_type_of(content_type)
     documents: list[Any]
     if media_type in YAML_TYPES:
-        documents = read_yaml(body, max_depth)
+        documents = read_yaml(body, max_depth, bounds)
     elif media_type in NDJSON_TYPES:
-        documents = [read_json(line, max_depth) for _, line in _lines(body)]
+        lines = [line for _, line in _lines(body, bounds)]
+        documents = [read_bounded(line, bounds, max_depth) for line in lines]
     elif media_type in JSON_TYPES:
-        value = read_json(body, max_depth + 1)
-        documents = value if isinstance(value, list) else [value]
+        documents = _read_list(body, bounds, max_depth)
     else:
         _refuse_media_type(content_type, JSON_TYPES | YAML_TYPES | NDJSON_TYPES)
-    return list(enumerate(item for document in documents for item in _items(document)))
+    found = [item for document in documents for item in _items(document)]
+    bounds.check_count(len(found))
+    return list(enumerate(found))
 
 
-def read_ndjson(body: bytes, max_depth: int = MAX_DEPTH) -> Iterator[tuple[int, Any | Rejected]]:
+def read_ndjson(
+    body: bytes, bounds: Bounds = _UNSAID, max_depth: int = MAX_DEPTH
+) -> Iterator[tuple[int, Any | Rejected]]:
     """The lines of an NDJSON body with their numbers from 0, blank ones left out; a line that
-    cannot be read gives its refusal, and the others are read all the same.
+    cannot be read gives its refusal, and the others are read all the same. Raises `Rejected`
+    (TooManyValues, TooManyDocuments) at once for a body beyond `bounds`.
     """
-    for number, line in _lines(body):
-        try:
-            yield number, read_json(line, max_depth)
-        except Rejected as refusal:
-            yield number, refusal
+    lines = _lines(body, bounds)
+    return ((number, _or_refusal(line, bounds, max_depth)) for number, line in lines)
 
 
-def _lines(body: bytes) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(body.split(b"\n")):
-        if line.strip():
-            yield number, line
+def _or_refusal(line: bytes, bounds: Bounds, max_depth: int) -> Any | Rejected:
+    try:
+        return read_bounded(line, bounds, max_depth)
+    except Rejected as refusal:
+        return refusal
+
+
+def read_bounded(text: bytes, bounds: Bounds = _UNSAID, max_depth: int = MAX_DEPTH) -> Any:
+    """`read_json` of one document within `bounds`; raises BodyTooLarge and TooManyValues besides."""
+    bounds.check_document(text)
+    return read_json(text, max_depth)
+
+
+def _read_list(body: bytes, bounds: Bounds, max_depth: int) -> list[Any]:
+    """The items of a JSON list, or the one value that a body is; a long body is read item by item."""
+    _check_nodes(body, bounds)
+    if len(body) > bounds.document_bytes:
+        pieces = cut_json(decoded(body.removeprefix(_BOM)), bounds)
+        if pieces is not None:
+            return [read_bounded(piece.encode(), bounds, max_depth) for piece in pieces]
+    value = read_json(body, max_depth + 1)
+    return value if isinstance(value, list) else [value]
+
+
+def _check_nodes(body: bytes, bounds: Bounds) -> None:
+    if has_more_nodes(body, bounds.nodes):
+        raise too_many_nodes(bounds.nodes)
+
+
+def _lines(body: bytes, bounds: Bounds) -> list[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers. Raises `Rejected` beyond `bounds`."""
+    _check_nodes(body, bounds)
+    lines = [(number, line) for number, line in enumerate(body.split(b"\n")) if line.strip()]
+    bounds.check_count(len(lines))
+    return lines
 
 
 def _items(document: Any) -> list[Any]:
@@ -138,8 +182,15 @@ def _items(document: Any) -> list[Any]:
     return [document]
 
 
-def _media_type(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
+def media_type_of(content_type: str) -> str:
+    """The media type. Raises `Rejected` where another character set is said than the one that is read."""
+    media_type, _, parameters = content_type.lower().partition(";")
+    for each in parameters.split(";"):
+        name, _, value = each.partition("=")
+        if name.strip() == "charset" and value.strip(' "') not in _CHARSETS:
+            rule = f"character set {shown(value.strip())}: send UTF-8"
+            raise Rejected("UnsupportedMediaType", rule)
+    return media_type.strip()
 
 
 def _refuse_media_type(content_type: str, known: frozenset[str]) -> NoReturn:
@@ -166,14 +217,6 @@ def _is_plainly_fine(body: bytes, value: Any, max_depth: int) -> bool:
     return openings <= max_depth or not is_deeper_than(value, max_depth)
 
 
-def _decoded(body: bytes) -> str:
-    try:
-        return body.decode()
-    except UnicodeDecodeError as cause:
-        rule = f"the body is not UTF-8: byte {cause.start} is {body[cause.start]:#04x}"
-        raise Rejected("InvalidEncoding", rule) from None
-
-
 def _read_with_care(text: str, max_depth: int) -> Any:
     if depth_of_text(text, max_depth) > max_depth:
         raise Rejected("TooDeep", f"nested more than {max_depth} levels deep")
@@ -192,7 +235,7 @@ def _explain(body: bytes, max_depth: int, cause: orjson.JSONDecodeError) -> NoRe
     """Say why orjson refused `body`."""
     if not body.strip():
         raise Rejected("EmptyBody", "the body is empty")
-    text = _decoded(body)
+    text = decoded(body)
     try:
         _read_with_care(text, max_depth)
     except json.JSONDecodeError as fault:

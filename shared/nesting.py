@@ -1,4 +1,4 @@
-"""How deep a value is nested, and what its strings must not hold; never by recursion."""
+"""Texts from outside: their encoding, how deep they are nested, and what their strings must not hold."""
 
 import re
 from typing import Any, Final
@@ -39,6 +39,18 @@ def depth_of_text(text: str, enough: int) -> int:
         elif start in "]}":
             depth -= 1
     return deepest
+
+
+def decoded(body: bytes) -> str:
+    """A body as text. Raises `Rejected`: InvalidEncoding for what is not UTF-8, or looks like UTF-16."""
+    if b"\x00" in body[:2]:
+        rule = "the body is not UTF-8: it begins as UTF-16 or UTF-32 does"
+        raise Rejected("InvalidEncoding", rule)
+    try:
+        return body.decode()
+    except UnicodeDecodeError as cause:
+        rule = f"the body is not UTF-8: byte {cause.start} is {body[cause.start]:#04x}"
+        raise Rejected("InvalidEncoding", rule) from None
 
 
 def check_strings(value: Any) -> None:

@@ -57,6 +57,12 @@ def parse(resource: str, text: Text, field: str = "") -> int:
     return from_nanos(resource, nanos(text, field), field, text)
 
 
+def parse_limit(resource: str, text: Text, field: str = "") -> int:
+    """As `parse`, for quotas and limits: CPU beyond 2**63 - 1 milli-cores is MAX, which means unlimited."""
+    unit = _NANOS_PER_MILLI if resource == "cpu" else NANO
+    return min(MAX, -(-nanos(text, field) // unit))
+
+
 def nanos(text: Text, field: str = "") -> int:
     """Read `text` as billionths of the base unit, rounded up to a whole one; never negative.
 

@@ -17,6 +17,7 @@ from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of, new_router
 from hub.api.reply import Json
 from hub.services.enrol import enrol
 from hub.services.sync import AgentSync
+from hub.services.tokens import check_join
 from shared.errors import FieldError, Rejected
 from shared.wire.agent_v1 import (
     MAX_OBSERVED_PER_REQUEST,
@@ -32,6 +33,7 @@ from shared.wire.agent_v1 import (
 # An inventory larger than this in one request was not paged.
 MAX_ENTRIES: Final = 4 * MAX_OBSERVED_PER_REQUEST
 _SHOWN = 20
+_AT_ONCE: Final = 256 << 10  # bytes of a report; a larger one is read beside the event loop
 
 router: APIRouter = new_router()
 
@@ -41,11 +43,12 @@ router: APIRouter = new_router()
 async def register(request: Request) -> Response:
     """Trade a join token for the agent's credential."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    bearer = token.strip() if scheme.lower() == "bearer" else ""
+    await hub_of(request).read(check_join, bearer)  # before a byte of the body is
     try:
         given = Register.model_validate_json(await request.body())
     except ValidationError as fault:
         raise _invalid(fault) from fault
-    bearer = token.strip() if scheme.lower() == "bearer" else ""
     enrolled = await hub_of(request).write(enrol, bearer, given.cluster_uid)
     sync = _sync_of(request)
     answer = Registered(
@@ -61,7 +64,9 @@ async def register(request: Request) -> Response:
 @allow(AGENT)
 async def sync(request: Request) -> Response:
     """One exchange of observed and desired sets; held up to `wait_s` while there is no news."""
-    message, refused = read_sync(await request.body())
+    body = await request.body()
+    large = len(body) > _AT_ONCE
+    message, refused = await hub_of(request).beside(read_sync, body) if large else read_sync(body)
     return Json(await _sync_of(request).sync(caller(request).cluster, message, refused))
 
 

@@ -19,6 +19,7 @@ from hub.api import (
     clusters,
     fleet,
     health,
+    hub_cluster,
     jobs,
     objects,
     tokens,
@@ -41,6 +42,7 @@ ROUTERS: Final = (
     tokens.router,
     clusters.router,
     fleet.router,
+    hub_cluster.router,
     visibility.router,
     checks.router,
     changes.router,
@@ -69,7 +71,7 @@ def create_app(hub: Hub, more: Sequence[APIRouter] = ()) -> FastAPI:
     app.add_exception_handler(Rejected, _rejected)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Guard, limits=hub.limits.api, clock=hub.clock)
+    app.add_middleware(Guard, hub=hub)
     check_policies(app.routes)
     return app
 

@@ -1,84 +1,134 @@
-"""`POST /v1/apply`: what `kubectl apply` takes, document by document."""
+"""`POST /v1/apply`: what `kubectl apply` takes, document by document.
 
-from collections.abc import Sequence
-from typing import Any
+All of a body is read before any of it is applied; then it is applied in parts, a transaction each, so
+that whoever else writes waits for one part at most. What is long to read or to print is done beside
+the event loop.
+"""
 
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.errors import problem
+from hub.api.advice import warnings_of
+from hub.api.bodies import off_loop, read_many
+from hub.api.errors import PROBLEM_TYPE, problem
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of, new_router
 from hub.api.reply import Json, query
 from hub.services import views
 from hub.services.apply import REJECTED, Applied, apply_for
 from hub.services.drafts import Draft, draft
 from shared.errors import FieldError, Rejected
+from shared.kinds import unheeded
 from shared.kinds.names import LABEL_RULE, is_dns_label
 from shared.kinds.registry import parse
-from shared.manifests import read_documents
 
 router = new_router()
+PART: Final = 200  # documents of one transaction
+MOST_ERRORS: Final = 1000  # of all documents of one answer together
+Read = tuple[int, Any]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What is said of the documents, part by part."""
+
+    items: list[bytes] = field(default_factory=list)
+    taken: int = 0
+    refused: int = 0
+    first: Rejected | None = None
+    errors: list[FieldError] = field(default_factory=list)
 
 
 @router.post("/v1/apply")
-@allow(ADMINISTRATOR)
+@allow(ADMINISTRATOR, query=True)
 async def apply(request: Request) -> Response:
     """Apply documents of any kind: YAML (several), JSON (one, a list, or a `List`), or NDJSON.
 
     {"items": [...]}: per document kind, namespace, name, uid and `result` created, configured,
-    unchanged or rejected (then with code and detail). The status is 200 if all were taken, 207 if
-    some were; if none was, that of the first refusal, as a problem that has `items` too. `namespace`
-    is for documents that name none.
+    unchanged or rejected (then with code and detail), and `warnings` about what is stored and changes
+    nothing. The status is 200 if all were taken, 207 if some were; if none was, that of the first
+    refusal, as a problem that has `items` too. `namespace` is for documents that name none.
     """
     namespace = query(request, "namespace").get("namespace", "default")
     if not is_dns_label(namespace):
         raise Rejected("InvalidName", LABEL_RULE, "namespace")
-    read = read_documents(await request.body(), request.headers.get("content-type", ""))
     hub = hub_of(request)
-    now = hub.clock.now()
+    answer = _Answer()
+    size = len(await request.body())
+    async with hub.bulk:
+        read = await read_many(request)
+        now = hub.clock.now()
+        for part in _parts(read):
+            drafts = await off_loop(request, size, _drafts, part, namespace, now)
+            applied: list[Applied] = await hub.write(
+                apply_for, drafts, hub.limits.intake, caller(request).name
+            )
+            never = warnings_of(request).of(drafts)
+            await off_loop(request, size, _say, answer, applied, part, never)
+    items = b'"items":[%b]}' % b",".join(answer.items)
+    refusal = answer.first
+    if answer.taken or refusal is None:
+        return Json(b"{" + items, 207 if answer.refused else 200)
+    told = problem(refusal.code, refusal.detail, request.state.request_id, errors=answer.errors)
+    return Response(
+        bytes(told.body)[:-1] + b"," + items, told.status_code, media_type=PROBLEM_TYPE
+    )
+
+
+def _parts(read: Sequence[Read]) -> Iterator[Sequence[Read]]:
+    return (read[first : first + PART] for first in range(0, len(read), PART))
+
+
+def _drafts(part: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draft | Rejected]:
     documents: list[Draft | Rejected] = []
-    for index, value in read:
+    for index, value in part:
         try:
             parsed = parse(value, default_namespace=namespace)
             documents.append(draft(parsed, now, index=index))
         except Rejected as refusal:
             documents.append(refusal)
-    applied: list[Applied] = await hub.write(
-        apply_for, documents, hub.limits.intake, caller(request).name
-    )
-    items = [_item(each, value) for each, (_, value) in zip(applied, read, strict=True)]
-    refusals = [each.error for each in applied if each.result == REJECTED and each.error]
-    if len(refusals) < len(items) or not items:
-        return Json({"items": items}, 207 if refusals else 200)
-    return _problem(request, refusals, items)
+    return documents
 
 
-def _problem(
-    request: Request, refusals: Sequence[Rejected], items: list[dict[str, Any]]
-) -> Response:
-    errors = [
+def _say(
+    answer: _Answer, applied: Sequence[Applied], part: Sequence[Read], never: Mapping[int, str]
+) -> None:
+    """Add what became of one part. `never`: by place, why no member could ever hold a job."""
+    for place, (each, (index, value)) in enumerate(zip(applied, part, strict=True)):
+        if each.result == REJECTED and each.error is not None:
+            answer.refused += 1
+            answer.first = answer.first or each.error
+            answer.errors += _errors(index, each.error)[: MOST_ERRORS - len(answer.errors)]
+        else:
+            answer.taken += 1
+        room = len(answer.errors) < MOST_ERRORS
+        item = _item(index, each, value, with_errors=room)
+        if place in never and each.result != REJECTED:
+            item["warnings"] = [*item.get("warnings", ()), never[place]]
+        answer.items.append(orjson.dumps(item))
+
+
+def _errors(place: int, refusal: Rejected) -> list[FieldError]:
+    return [
         FieldError(
             f"[{place}].{each.field}" if each.field else f"[{place}]", each.code, each.message
         )
-        for place, refusal in enumerate(refusals)
         for each in refusal.errors or (FieldError("", refusal.code, refusal.detail),)
     ]
-    return problem(
-        refusals[0].code,
-        refusals[0].detail,
-        request.state.request_id,
-        errors=errors,
-        more={"items": items},
-    )
 
 
-def _item(applied: Applied, value: Any) -> dict[str, Any]:
+def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> dict[str, Any]:
     given = applied.draft
     raw = value if isinstance(value, dict) else {}
     named = raw.get("metadata")
     metadata: dict[str, Any] = named if isinstance(named, dict) else {}
     item = {
-        "index": applied.index,
+        "index": index,
         "apiVersion": _text(raw.get("apiVersion")),
         "kind": _text(raw.get("kind")),
         "namespace": given.parsed.namespace if given else _text(metadata.get("namespace")),
@@ -86,7 +136,11 @@ def _item(applied: Applied, value: Any) -> dict[str, Any]:
         "uid": applied.uid,
         "result": applied.result,
     }
-    return {**item, **views.refusal(applied.error)} if applied.error else item
+    if not applied.error:
+        said = unheeded.notices(given.parsed) if given else ()
+        return {**item, "warnings": list(said)} if said else item
+    told = views.refusal(applied.error)
+    return {**item, **told} if with_errors else {**item, **told, "errors": []}
 
 
 def _text(value: Any) -> str:

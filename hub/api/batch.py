@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api.advice import warnings_of, with_warnings
+from hub.api.bodies import off_loop, read_many
 from hub.api.policy import ADMINISTRATOR, allow, hub_of, new_router
-from hub.api.reply import Json, idempotency_key, query
+from hub.api.reply import Json, idempotency_key
 from hub.services.bare_patch import parse_unit
 from hub.services.drafts import Draft, draft
 from hub.services.hub import Hub
-from hub.services.submissions import Submission, submit
+from hub.services.submissions import Reply, Submission, submit
 from shared.errors import Rejected
 from shared.manifests import (
     JSON_TYPES,
     NDJSON_TYPES,
     YAML_TYPES,
-    read_documents,
     read_ndjson,
 )
 
@@ -39,43 +39,55 @@ async def submit_batch(request: Request) -> Response:
     """Submit a JSON list, NDJSON lines or YAML documents of Jobs, at most 16 MiB.
 
     200 with {"items": [...], "accepted", "rejected"}: one result per Job, in order; a refused one
-    has `code` and `detail`. With an Idempotency-Key, parts already taken are answered again.
+    has `code` and `detail`. `warnings`, where there are any, name by `index` what no member could ever
+    hold. With an Idempotency-Key, parts already taken are answered again; the header
+    `Idempotent-Replay: true` says that all of them were.
     """
     key = idempotency_key(request)
-    query(request)
-    content_type = request.headers.get("content-type", "")
-    entries = _entries(await request.body(), content_type)
     hub = hub_of(request)
-    parts: list[bytes] = []
-    first = 0
-    while chunk := list(islice(entries, CHUNK)):
-        drafts = await run_in_threadpool(_drafts, hub, chunk)
-        submission = Submission(
-            drafts=drafts,
-            intake=hub.limits.intake,
-            single=False,
-            first=first,
-            key=None if key is None else (key[0], f"{key[1]}#{first}"),
-            request_hash=_hash(drafts) if key else "",
-        )
-        parts.append((await hub.write_shared(submit, submission)).body[1:-1])
-        first += len(chunk)
-    return Json(_answer(parts, first))
+    size = len(await request.body())
+    async with hub.bulk:
+        entries = await _entries(request)
+        parts: list[Reply] = []
+        said: list[dict[str, Any]] = []
+        first = 0
+        while drafts := await off_loop(request, size, _drafts, hub, entries):
+            submission = Submission(
+                drafts=drafts,
+                intake=hub.limits.intake,
+                single=False,
+                first=first,
+                key=None if key is None else (key[0], f"{key[1]}#{first}"),
+                request_hash=_hash(drafts) if key else "",
+            )
+            parts.append(await hub.write_shared(submit, submission))
+            said += [
+                {"index": first + place, "message": message}
+                for place, message in warnings_of(request).of(drafts).items()
+            ]
+            first += len(drafts)
+    replayed = bool(parts) and all(part.replayed for part in parts)
+    headers = {"Idempotent-Replay": "true"} if replayed else None
+    body = _answer([part.body[1:-1] for part in parts], first)
+    return Json(with_warnings(body, said), 200, headers)
 
 
-def _entries(body: bytes, content_type: str) -> Iterator[Entry]:
-    """The Jobs of a body in order; a line that can not be read is a refusal. Raises Rejected."""
-    media_type = content_type.partition(";")[0].strip().lower()
+async def _entries(request: Request) -> Iterator[Entry]:
+    """The Jobs of the body in order; a line that can not be read is a refusal. Raises Rejected."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
     if not body.strip() and media_type in JSON_TYPES | NDJSON_TYPES | YAML_TYPES:
         raise Rejected("EmptyBody", "the body is empty")
     if media_type in NDJSON_TYPES:
-        return iter(read_ndjson(body))
-    return iter(read_documents(body, content_type))
+        bounds = hub_of(request).limits.api.bounds
+        return await off_loop(request, len(body), read_ndjson, body, bounds)
+    return iter(await read_many(request))
 
 
-def _drafts(hub: Hub, chunk: list[Entry]) -> tuple[Draft | Rejected, ...]:
+def _drafts(hub: Hub, entries: Iterator[Entry]) -> tuple[Draft | Rejected, ...]:
+    """The next Jobs, as many as share a transaction."""
     now = hub.clock.now()
-    return tuple(_draft(value, now) for _, value in chunk)
+    return tuple(_draft(value, now) for _, value in islice(entries, CHUNK))
 
 
 def _draft(value: Any, now: Any) -> Draft | Rejected:

@@ -22,7 +22,7 @@ _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
 
 
 @router.get("/v1/changes")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def follow(request: Request) -> Response:
     """Events `{"revision", "kind", "keys", "at"}` after `revision` (by default: from now on).
 

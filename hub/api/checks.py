@@ -21,7 +21,7 @@ _STATE = {
 
 
 @router.get("/v1/checks")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def list_open_checks(request: Request) -> Response:
     """Workloads that hold quota and wait for a check's answer. Filters: check, controller."""
     given = query(request, "check", "controller", "limit", "continue")

@@ -4,9 +4,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
-from hub.api.reply import Json, query, read_object
+from hub.api.reply import Json, expected_uid, read_object
 from hub.services import clusters, objects
 from hub.services.drafts import ORIGIN_REST
+from hub.services.fence import fence_cluster
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP
 
@@ -18,7 +19,6 @@ _DECLARED = {"name": str, "labels": dict, "taints": list, "pools": list}
 @allow(ADMINISTRATOR, VIEWER)
 async def list_clusters(request: Request) -> Response:
     """All members with state, room and heartbeat."""
-    query(request)
     hub = hub_of(request)
     return Json(await hub.read(clusters.list_clusters, hub.limits))
 
@@ -54,7 +54,8 @@ async def get_cluster(request: Request, name: str) -> Response:
 @router.delete("/v1/clusters/{name}")
 @allow(ADMINISTRATOR)
 async def delete_cluster(request: Request, name: str) -> Response:
-    """Forget a member that holds no jobs; its agent's credential ends."""
+    """Forget a member that holds no jobs; its agent's credential ends. Body as for any object."""
+    expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
             objects.delete_object,
@@ -64,6 +65,7 @@ async def delete_cluster(request: Request, name: str) -> Response:
             name,
             origin=ORIGIN_REST,
             principal=caller(request).name,
+            expected=expected,
         )
     )
 
@@ -83,6 +85,23 @@ async def renew_join_token(request: Request, name: str) -> Response:
 async def cordon(request: Request, name: str) -> Response:
     """Send no new work there; what runs goes on."""
     return await _switch(request, name, on=True)
+
+
+@router.post("/v1/clusters/{name}/fence")
+@allow(ADMINISTRATOR)
+async def fence(request: Request, name: str) -> Response:
+    """Write a destroyed member off: {"confirm": NAME}. Its jobs start elsewhere; its credential ends."""
+    given = await read_object(request, {"confirm": str})
+    hub = hub_of(request)
+    return Json(
+        await hub.write(
+            fence_cluster,
+            name,
+            given.get("confirm", ""),
+            caller(request).name,
+            hub.limits.scheduling.suspect_after_s,
+        )
+    )
 
 
 @router.post("/v1/clusters/{name}/uncordon")

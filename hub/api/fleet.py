@@ -3,9 +3,9 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, hub_of, new_router
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import MAX_LIMIT, Json, limit_of, pager, query
-from hub.services import overview, queries, queues
+from hub.services import overview, queries, queues, timeline
 
 router = new_router()
 _EVENT_FILTERS = ("uid", "namespace", "kind", "name")
@@ -19,11 +19,18 @@ async def get_overview(request: Request) -> Response:
     return Json(await hub.read(overview.overview, hub.limits))
 
 
+@router.post("/v1/restored:accept")
+@allow(ADMINISTRATOR)
+async def accept_restored(request: Request) -> Response:
+    """Go on from a store that is older than what the hub once said: {"incarnation"}."""
+    incarnation = await hub_of(request).write(timeline.accept, caller(request).name)
+    return Json({"incarnation": incarnation})
+
+
 @router.get("/v1/queues")
 @allow(ADMINISTRATOR, VIEWER)
 async def list_queues(request: Request) -> Response:
     """Every ClusterQueue with quota, what is charged, what waits, and its LocalQueues."""
-    query(request)
     return Json(await hub_of(request).read(queues.list_queues))
 
 
@@ -45,7 +52,6 @@ async def get_local_queue(request: Request, namespace: str, name: str) -> Respon
 @allow(ADMINISTRATOR, VIEWER)
 async def list_placements(request: Request) -> Response:
     """Every placement with its policy, conditions and clusters."""
-    query(request)
     return Json(await hub_of(request).read(overview.list_placements))
 
 
@@ -64,7 +70,7 @@ async def get_placement(request: Request, namespace: str, name: str) -> Response
 
 
 @router.get("/v1/drift")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def list_drift(request: Request) -> Response:
     """Fields that no longer are as the hub wants them: cluster, object, path and both values."""
     given = query(request, "limit", "continue")
@@ -74,7 +80,7 @@ async def list_drift(request: Request) -> Response:
 
 
 @router.get("/v1/events")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def list_events(request: Request) -> Response:
     """What happened, the newest page, oldest first; `continue` goes back in time."""
     given = query(request, *_EVENT_FILTERS, "limit", "continue")
@@ -89,7 +95,7 @@ async def list_events(request: Request) -> Response:
 
 
 @router.get("/v1/audit")
-@allow(ADMINISTRATOR)
+@allow(ADMINISTRATOR, query=True)
 async def list_audit(request: Request) -> Response:
     """Who did what, newest first."""
     given = query(request, "limit", "continue")

@@ -1,8 +1,9 @@
 """The outermost layer: what holds for every request, before any route is looked for.
 
 Gives each request an id; refuses bodies that are too large (by their announced length before
-reading, else when the limit is passed), encodings, and Accept headers it can not serve; turns what
-escapes from below into a problem, without a traceback on the wire.
+reading, else when the limit is passed), more of them at once than there is memory for, writes that
+the store could not take soon, encodings, and Accept headers it can not serve; turns what escapes from
+below into a problem, without a traceback on the wire.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -10,28 +11,33 @@ from typing import Any, Final
 
 import structlog
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.api.errors import problem, refused
 from hub.api.measures import REQUESTS
-from hub.services.hub import StoreUnavailable
+from hub.services.hub import Hub, StoreUnavailable
 from hub.services.ids import request_id as new_request_id
-from hub.services.limits import Api
-from shared.clock import Clock
 from shared.errors import Rejected
+from shared.wire.agent_v1 import REGISTER_PATH
 
 _SERVED: Final = ("application/json", "application/problem+json", "text/event-stream")
 _BULK: Final = frozenset({"/v1/jobs:batch", "/v1/apply"})
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+# Anyone may send these, so little is read of them.
+_SMALL: Final = {REGISTER_PATH: 64 << 10, "/login": 4 << 10}
 log = structlog.get_logger(__name__)
 
 
 class Guard:
     """ASGI middleware; `state["request_id"]` is the request's id from here on."""
 
-    def __init__(self, app: ASGIApp, limits: Api, clock: Clock) -> None:
+    def __init__(self, app: ASGIApp, hub: Hub) -> None:
         self._app = app
-        self._clock = clock
-        self._limits = limits
+        self._hub = hub
+        self._clock = hub.clock
+        self._limits = hub.limits.api
+        self._held = 0  # bytes of bodies, of all requests that are not answered yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -57,16 +63,39 @@ class Guard:
                 ]
             await send(message)
 
-        limit = self._limit(scope["path"])
+        body = _Body(self, receive, self._limit(scope["path"]))
         try:
-            _check(scope, limit)
-            await self._app(scope, _counting(receive, limit), sending)
+            _check(scope, body.limit)
+            self._check_load(scope)
+            await self._app(scope, body.receive, sending)
+        except ClientDisconnect:
+            return  # nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - nothing escapes to the wire
             reply = _answer(error, request_id, scope)
             if not started:
                 await reply(scope, receive, sending)
+        finally:
+            self._held -= body.seen
+
+    def hold(self, count: int) -> None:
+        """Note bytes of a body. Raises Rejected: TooManyRequests."""
+        self._held += count
+        if self._held > self._limits.held_bytes:
+            detail = f"bodies of {self._limits.held_bytes} bytes are being read; send it again"
+            raise Rejected("TooManyRequests", detail)
+
+    def _check_load(self, scope: Scope) -> None:
+        if scope["query_string"].count(b"&") >= self._limits.query_parameters:
+            detail = f"the query has more than {self._limits.query_parameters} parameters"
+            raise Rejected("TooManyParameters", detail)
+        writes = scope["method"] not in _READING and scope["path"].startswith("/v1/")
+        if writes and self._hub.waiting_writes >= self._limits.queued_writes:
+            detail = f"{self._hub.waiting_writes} writes wait for the store; send it again"
+            raise Rejected("TooManyRequests", detail)
 
     def _limit(self, path: str) -> int:
+        if path in _SMALL:
+            return _SMALL[path]
         if path in _BULK:
             return self._limits.bulk_body_bytes
         if path.startswith("/agent/"):
@@ -105,19 +134,25 @@ def _acceptable(accept: str) -> bool:
     return False
 
 
-def _counting(receive: Receive, limit: int) -> Receive:
-    seen = 0
+class _Body:
+    """One request's body as it comes; `seen` bytes of it are held."""
 
-    async def counted() -> MutableMapping[str, Any]:
-        nonlocal seen
-        message = await receive()
+    def __init__(self, guard: Guard, receive: Receive, limit: int) -> None:
+        self.seen = 0
+        self.limit = limit
+        self._guard = guard
+        self._receive = receive
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        """The next message. Raises Rejected: BodyTooLarge, TooManyRequests."""
+        message = await self._receive()
         if message["type"] == "http.request":
-            seen += len(message.get("body", b""))
-            if seen > limit:
-                raise _too_large(limit)
+            count = len(message.get("body", b""))
+            self.seen += count
+            self._guard.hold(count)
+            if self.seen > self.limit:
+                raise _too_large(self.limit)
         return message
-
-    return counted
 
 
 def _too_large(limit: int) -> Rejected:

@@ -26,11 +26,13 @@ async def alive() -> Response:
 @router.get("/readyz")
 @allow(PUBLIC)
 async def ready(request: Request) -> Response:
-    """200 when the store answers, else 503."""
+    """200 when the store answers and takes writes, else 503."""
+    hub = hub_of(request)
     try:
-        revision = await hub_of(request).read(queries.revision)
-    except StoreUnavailable:
-        return problem("Unavailable", "the store does not answer", request.state.request_id)
+        revision = await hub.read(queries.revision)
+        await hub.db.require_writable()
+    except StoreUnavailable as error:
+        return problem("Unavailable", f"the store: {error}"[:200], request.state.request_id)
     return Json({"status": "ok", "revision": revision})
 
 
@@ -42,6 +44,6 @@ async def metrics(request: Request) -> Response:
     find = getattr(request.app.state, "schedule_index", None)
     lines = queue_measures.waiting(None if find is None else find())
     gauges = await hub.read(queue_measures.gauges, lines)
-    return Response(
-        exposition(await hub.read(overview, hub.limits), gauges), media_type=CONTENT_TYPE_LATEST
-    )
+    told = await hub.read(overview, hub.limits)
+    text = await hub.beside(exposition, told, gauges)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)

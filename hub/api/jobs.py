@@ -7,29 +7,29 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api.advice import warning_header, warnings_of, with_warnings
+from hub.api.bodies import read_one
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import (
     Json,
+    expected_uid,
     idempotency_key,
     limit_of,
     pager,
     query,
-    read_object,
 )
 from hub.domain.selectors import parse_selector
 from hub.domain.workload import State
-from hub.services import cancel, holding, outlook, queries
+from hub.services import cancel, holding, outlook, queries, secrecy
 from hub.services.drafts import draft
 from hub.services.hub import Hub
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.submissions import Reply, Submission, submit
 from shared.errors import Rejected
 from shared.kinds.registry import parse_job
-from shared.manifests import read_document
 
 router = new_router()
 _FILTERS = ("namespace", "queue", "state", "cluster", "name")
-_PRECONDITIONS = {"preconditions": dict}
 FindIndex = Callable[[], ScheduleIndex | None]
 
 
@@ -38,11 +38,9 @@ FindIndex = Callable[[], ScheduleIndex | None]
 async def submit_job(request: Request) -> Response:
     """Submit one Job, as JSON or YAML. With an Idempotency-Key the same body gets the same reply."""
     key = idempotency_key(request)
-    query(request)
-    body = await request.body()
-    manifest = read_document(body, request.headers.get("content-type", ""))
     hub = hub_of(request)
-    given = draft(parse_job(manifest), hub.clock.now())
+    now = hub.clock.now()
+    body, given = await read_one(request, lambda manifest: draft(parse_job(manifest), now))
     reply: Reply = await hub.write_shared(
         submit,
         Submission(
@@ -53,12 +51,13 @@ async def submit_job(request: Request) -> Response:
             request_hash=hashlib.sha256(body).hexdigest() if key else "",
         ),
     )
-    headers = {"Idempotent-Replay": "true"} if reply.replayed else None
-    return Json(reply.body, reply.status, headers)
+    headers = {"Idempotent-Replay": "true"} if reply.replayed else {}
+    said = list(warnings_of(request).of([given]).values())
+    return Json(with_warnings(reply.body, said), reply.status, headers | warning_header(said))
 
 
 @router.get("/v1/jobs")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def list_jobs(request: Request) -> Response:
     """Jobs, newest first. Filters: namespace, queue, state, cluster, name (a prefix), labelSelector.
 
@@ -88,19 +87,25 @@ async def list_jobs(request: Request) -> Response:
 @router.get("/v1/jobs/{uid}")
 @allow(ADMINISTRATOR, VIEWER)
 async def get_job(request: Request, uid: str) -> Response:
-    """One job with its manifest, counts and the decision that placed it."""
-    return Json(await hub_of(request).read(queries.get_job, uid))
+    """One job with its manifest, counts and the decision that placed it.
+
+    Viewers do not see values of environment variables.
+    """
+    role = caller(request).role
+    return Json(await hub_of(request).read(secrecy.seen_by, role, queries.get_job, uid))
 
 
 @router.get("/v1/namespaces/{namespace}/jobs/{name}")
 @allow(ADMINISTRATOR, VIEWER)
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
-    return Json(await hub_of(request).read(queries.get_job_by_name, namespace, name))
+    role = caller(request).role
+    found = hub_of(request).read(secrecy.seen_by, role, queries.get_job_by_name, namespace, name)
+    return Json(await found)
 
 
 @router.get("/v1/jobs/{uid}/events")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def job_events(request: Request, uid: str) -> Response:
     """What happened to one job: its newest events, oldest first."""
     limit = limit_of(query(request, "limit"))
@@ -159,8 +164,7 @@ async def delete_job_by_name(request: Request, namespace: str, name: str) -> Res
 
 
 async def _delete(request: Request, hub: Hub, uid: str) -> Response:
-    body = await read_object(request, _PRECONDITIONS)
-    expected = str(body.get("preconditions", {}).get("uid") or "")
+    expected = await expected_uid(request)
     return Json(await hub.write(cancel.delete_job, uid, caller(request).name, expected))
 
 

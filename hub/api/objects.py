@@ -4,8 +4,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
-from hub.api.reply import Json, limit_of, pager, query, read_object
-from hub.services import objects
+from hub.api.reply import Json, expected_uid, limit_of, pager, query
+from hub.services import objects, secrecy
 from hub.services.drafts import ORIGIN_REST
 from shared.errors import Rejected
 
@@ -22,13 +22,18 @@ async def list_kinds(request: Request) -> Response:
 
 
 @router.get("/v1/objects/{group}/{kind}")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def list_objects(request: Request, group: str, kind: str) -> Response:
-    """Objects of one kind by namespace and name; `namespace` for one namespace's."""
+    """Objects of one kind by namespace and name; `namespace` for one namespace's.
+
+    Of Secrets only marks of their values are shown, to anybody; viewers see no environment variables.
+    """
     given = query(request, "namespace", "limit", "continue")
     namespace = given.get("namespace", "")
     return Json(
         await hub_of(request).read(
+            secrecy.seen_by,
+            caller(request).role,
             objects.list_objects,
             _group(group, kind),
             kind,
@@ -44,9 +49,7 @@ async def list_objects(request: Request, group: str, kind: str) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 async def get_object(request: Request, group: str, kind: str, name: str) -> Response:
     """One cluster-scoped object: its manifest with uid, generation and status."""
-    return Json(
-        await hub_of(request).read(objects.get_object, _group(group, kind), kind, "", name)
-    )
+    return await _get(request, _group(group, kind), kind, "", name)
 
 
 @router.get(_ONE_OF_NAMESPACE)
@@ -55,13 +58,17 @@ async def get_namespaced_object(
     request: Request, group: str, kind: str, namespace: str, name: str
 ) -> Response:
     """One object of a namespace: its manifest with uid, generation and status."""
-    return Json(
-        await hub_of(request).read(objects.get_object, _group(group, kind), kind, namespace, name)
-    )
+    return await _get(request, _group(group, kind), kind, namespace, name)
+
+
+async def _get(request: Request, group: str, kind: str, namespace: str, name: str) -> Response:
+    role, get = caller(request).role, objects.get_object
+    found = hub_of(request).read(secrecy.seen_by, role, get, group, kind, namespace, name)
+    return Json(await found)
 
 
 @router.delete(_ONE)
-@allow(ADMINISTRATOR)
+@allow(ADMINISTRATOR, query=True)
 async def delete_object(request: Request, group: str, kind: str, name: str) -> Response:
     """Delete a cluster-scoped object. Body (optional): {"preconditions": {"uid": …}}.
 
@@ -85,7 +92,7 @@ async def delete_namespaced_object(
 async def _delete(
     request: Request, group: str, kind: str, namespace: str, name: str, *, drain: bool = False
 ) -> Response:
-    body = await read_object(request, {"preconditions": dict})
+    expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
             objects.delete_object,
@@ -95,7 +102,7 @@ async def _delete(
             name,
             origin=ORIGIN_REST,
             principal=caller(request).name,
-            expected=str(body.get("preconditions", {}).get("uid") or ""),
+            expected=expected,
             drain=drain,
         )
     )

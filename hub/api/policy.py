@@ -39,11 +39,15 @@ E = TypeVar("E", bound=Callable[..., Any])
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def allow(*roles: str) -> Callable[[E], E]:
-    """Declare who may call an endpoint: roles, or PUBLIC alone."""
+def allow(*roles: str, query: bool = False) -> Callable[[E], E]:
+    """Declare who may call an endpoint: roles, or PUBLIC alone; and whether it reads the query.
+
+    Where it does not, a query is refused: what is asked for and ignored is taken for done.
+    """
 
     def declare(endpoint: E) -> E:
         endpoint.policy = frozenset(roles)  # type: ignore[attr-defined]  # read by PolicyRoute
+        endpoint.reads_query = query  # type: ignore[attr-defined]  # read by PolicyRoute
         return endpoint
 
     return declare
@@ -67,8 +71,12 @@ class PolicyRoute(APIRoute):
         if policy is None or PUBLIC in policy:
             return inner
 
+        reads_query = getattr(self.endpoint, "reads_query", False)
+
         async def checked(request: Request) -> Response:
             await authorize(request, policy)
+            if request.scope["query_string"] and not reads_query:
+                _refuse_query(request)
             return await inner(request)
 
         return checked
@@ -87,6 +95,11 @@ class PolicyRoute(APIRoute):
             return reply
 
         return called
+
+
+def _refuse_query(request: Request) -> None:
+    for name in request.query_params:
+        raise Rejected("UnknownParameter", "no parameter is taken here", name[:80])
 
 
 def new_router() -> APIRouter:

@@ -7,10 +7,11 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api.bodies import off_loop
 from hub.api.policy import caller, hub_of
 from hub.services.paging import Pager
 from shared.errors import FieldError, Rejected
-from shared.manifests import read_json
+from shared.manifests import media_type_of, read_bounded
 
 MAX_LIMIT, DEFAULT_LIMIT = 500, 100
 _LONGEST_KEY = 200
@@ -32,10 +33,11 @@ async def read_object(
     body = await request.body()
     if not body.strip():
         return {}
-    from_client = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if from_client != "application/json":
+    if media_type_of(request.headers.get("content-type", "")) != "application/json":
         raise Rejected("UnsupportedMediaType", "send application/json")
-    given = read_json(body)
+    given = await off_loop(
+        request, len(body), read_bounded, body, hub_of(request).limits.api.bounds
+    )
     if not isinstance(given, dict):
         raise Rejected("ExpectedObject", "the body must be a JSON object")
     wrong = [
@@ -49,6 +51,18 @@ async def read_object(
     if wrong:
         raise Rejected(wrong[0].code, f"{wrong[0].field}: {wrong[0].message}", errors=tuple(wrong))
     return {name: value for name, value in given.items() if value is not None}
+
+
+async def expected_uid(request: Request) -> str:
+    """The uid that a body's `preconditions` want, or "". Raises Rejected for any other precondition."""
+    wanted = (await read_object(request, {"preconditions": dict})).get("preconditions", {})
+    for name in sorted(set(wanted) - {"uid"}):
+        detail = "only uid can be a condition; nothing was deleted"
+        raise Rejected("UnknownField", detail, f"preconditions.{name[:80]}")
+    uid = wanted.get("uid")
+    if uid is not None and (not isinstance(uid, str) or not uid):
+        raise Rejected("InvalidType", "must be a uid", "preconditions.uid")
+    return uid or ""
 
 
 def query(request: Request, *known: str) -> dict[str, str]:
@@ -97,7 +111,7 @@ def number_of(given: dict[str, str], name: str) -> int | None:
 def pager(request: Request, filters: dict[str, Any]) -> Pager:
     """Continue tokens for the caller's list."""
     hub = hub_of(request)
-    question = {**filters, "path": request.url.path}
+    question = {**filters, "path": request.scope["path"]}
     return Pager(
         hub.page_key,
         caller(request).id,

@@ -3,10 +3,10 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, hub_of, new_router
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, limit_of, number_of, pager, query
 from hub.domain.workload import State
-from hub.services import kueue_view_pages, visibility
+from hub.services import kueue_view_pages, secrecy, visibility
 from hub.services.schedule_index import ScheduleIndex
 from shared.errors import Rejected
 
@@ -15,7 +15,7 @@ _VISIBILITY = f"/apis/{visibility.API_VERSION}"
 
 
 @router.get("/v1/workloads")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def list_workloads(request: Request) -> Response:
     """Workloads as Kueue shows them (v1beta2), of Jobs and bare ones, newest first.
 
@@ -29,7 +29,13 @@ async def list_workloads(request: Request) -> Response:
     filters = {name: given[name] for name in kueue_view_pages.FILTERS if name in given}
     return Json(
         await hub_of(request).read(
-            kueue_view_pages.list_workloads, filters, pager(request, filters), token, limit
+            secrecy.seen_by,
+            caller(request).role,
+            kueue_view_pages.list_workloads,
+            filters,
+            pager(request, filters),
+            token,
+            limit,
         )
     )
 
@@ -38,11 +44,12 @@ async def list_workloads(request: Request) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 async def get_workload(request: Request, namespace: str, name: str) -> Response:
     """One Workload; a Job's is called `job-<its name>-<5 digits>`."""
-    return Json(await hub_of(request).read(kueue_view_pages.get_workload, namespace, name))
+    role, get = caller(request).role, kueue_view_pages.get_workload
+    return Json(await hub_of(request).read(secrecy.seen_by, role, get, namespace, name))
 
 
 @router.get(f"{_VISIBILITY}/clusterqueues/{{name}}/pendingworkloads")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def pending_in_cluster_queue(request: Request, name: str) -> Response:
     """Who waits in a ClusterQueue, in order, with positions from 0. Query: offset, limit."""
     offset, limit = _window(request)
@@ -54,7 +61,7 @@ async def pending_in_cluster_queue(request: Request, name: str) -> Response:
 
 
 @router.get(f"{_VISIBILITY}/namespaces/{{namespace}}/localqueues/{{name}}/pendingworkloads")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def pending_in_local_queue(request: Request, namespace: str, name: str) -> Response:
     """Who waits in a LocalQueue, in order, with positions from 0. Query: offset, limit."""
     offset, limit = _window(request)

@@ -11,8 +11,9 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from hub.api.bodies import off_loop, read_one
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
-from hub.api.reply import Json, number_of, query, read_object
+from hub.api.reply import Json, expected_uid, number_of, query
 from hub.api.streams import count_stream, counted, heard, rest
 from hub.services import bare_patch, bare_status, queries, views, watching
 from hub.services.bare_read import read_status
@@ -20,7 +21,7 @@ from hub.services.drafts import draft
 from hub.services.hub import Hub
 from hub.services.submissions import Reply, Submission, submit
 from shared.errors import Rejected
-from shared.manifests import read_document, read_json
+from shared.manifests import media_type_of, read_bounded
 
 router = new_router()
 PAGE: Final = 200
@@ -32,7 +33,7 @@ _PATCHES: Final = frozenset({"application/merge-patch+json", "application/json"}
 
 
 @router.patch(_ONE + "/status")
-@allow(ADMINISTRATOR)
+@allow(ADMINISTRATOR, query=True)
 async def patch_status(request: Request, namespace: str, name: str) -> Response:
     """Say how far a Workload is, as a JSON merge patch: {"status": {…}}; its state as it is then.
 
@@ -65,10 +66,9 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
 @allow(ADMINISTRATOR)
 async def submit_workload(request: Request) -> Response:
     """Hand in one Workload that no Job owns, as JSON or YAML. Its queue must be there."""
-    query(request)
-    manifest = read_document(await request.body(), request.headers.get("content-type", ""))
     hub = hub_of(request)
-    given = draft(bare_patch.parse_bare(manifest), hub.clock.now())
+    now = hub.clock.now()
+    _, given = await read_one(request, lambda read: draft(bare_patch.parse_bare(read), now))
     submission = Submission(drafts=(given,), intake=hub.limits.intake, single=True)
     reply: Reply = await hub.write_shared(submit, submission)
     return Json(reply.body, reply.status)
@@ -78,7 +78,6 @@ async def submit_workload(request: Request) -> Response:
 @allow(ADMINISTRATOR)
 async def patch_workload(request: Request, namespace: str, name: str) -> Response:
     """Change a bare Workload by a JSON merge patch: {"spec": {"active": false}}, priority, and so on."""
-    query(request)
     hub, patch = hub_of(request), await _patch(request)
     intake, principal = hub.limits.intake, caller(request).name
     return Json(
@@ -90,15 +89,14 @@ async def patch_workload(request: Request, namespace: str, name: str) -> Respons
 @allow(ADMINISTRATOR)
 async def delete_workload(request: Request, namespace: str, name: str) -> Response:
     """Delete a bare Workload. Body (optional): {"preconditions": {"uid": …}}."""
-    body = await read_object(request, {"preconditions": dict})
-    expected = str(body.get("preconditions", {}).get("uid") or "")
+    expected = await expected_uid(request)
     principal = caller(request).name
     hub = hub_of(request)
     return Json(await hub.write(bare_patch.delete_workload, namespace, name, principal, expected))
 
 
 @router.get("/v1/workloads:watch")
-@allow(ADMINISTRATOR, VIEWER)
+@allow(ADMINISTRATOR, VIEWER, query=True)
 async def watch(request: Request) -> Response:
     """Events `{"revision", "items"}`: workloads touched after `revision` (by default: from now on).
 
@@ -157,13 +155,14 @@ def _event(revision: int, items: list[dict[str, Any]]) -> bytes:
 
 async def _patch(request: Request) -> dict[str, Any]:
     """The body as a merge patch of an object. Raises Rejected."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type not in _PATCHES:
+    if media_type_of(request.headers.get("content-type", "")) not in _PATCHES:
         raise Rejected("UnsupportedMediaType", f"send {' or '.join(sorted(_PATCHES))}")
     body = await request.body()
     if not body.strip():
         raise Rejected("EmptyBody", "the body is empty")
-    given = read_json(body)
+    given = await off_loop(
+        request, len(body), read_bounded, body, hub_of(request).limits.api.bounds
+    )
     if not isinstance(given, dict):
         raise Rejected("ExpectedObject", "the body must be a JSON object")
     return given

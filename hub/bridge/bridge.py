@@ -15,7 +15,8 @@ import structlog
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.crds import install_crds
 from hub.bridge.deletion import Deletions
-from hub.bridge.kinds import ALWAYS, JOB, PLACEMENT, STATIC, Mirrored
+from hub.bridge.following import Following
+from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
 from hub.bridge.standing import Standing
@@ -25,18 +26,17 @@ from hub.bridge.writeback import Writeback
 from hub.services import mirrored, placement_index
 from hub.services.hub import Hub
 from hub.services.placement_index import PlacementIndex
-from hub.services.selecting import SKIPPED, needed_kinds
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.retry import backoff
 
 CHECK_S: Final = 60.0  # how often the hub cluster's identity is looked at
+STOPPED_S: Final = 5.0  # how often a stopped bridge asks whether it may go on
 RETRY_S: Final = 30.0  # how often what was refused is tried again
 MIRROR_LEAST_S: Final = 0.05
 AGAIN_S: Final = 0.5  # until what failed is tried again
 WRITE_LEAST_S: Final = 0.5
-_FEED: Final = ("workloads", "objects", "clusters", "works", "events")
-_PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+_FEED: Final = ("workloads", "objects", "clusters", "works", "events", "settings")
 log = structlog.get_logger(__name__)
 
 Tick = Callable[[], Awaitable[float | None]]
@@ -66,7 +66,7 @@ class Bridge:
         self._term = term
         self._kubeconfig = kubeconfig
         self._make_loop = make_loop
-        self.standing = Standing(hub)
+        self.standing = Standing(hub, term)
 
     async def run(self) -> None:
         """Bridge until cancelled."""
@@ -80,7 +80,8 @@ class Bridge:
                     await self.standing.check(client)
                     failures = 0
                     if self.standing.stopped:  # not ours to touch: look again later
-                        await self._hub.clock.sleep(CHECK_S)
+                        if not await self.standing.obey():
+                            await self._hub.clock.sleep(STOPPED_S)
                         continue
                     await install_crds(client, self._hub.clock)
                     crossing = _Crossing(
@@ -114,10 +115,13 @@ class _Crossing:
         self._shown = make_loop("bridge-workloads", self._show, 5.0, WRITE_LEAST_S)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
+        self._following = Following(client, self._sources, self._index)
         self._mirror = Mirror(hub, client, self._sources, self._index, self._look_at)
         self._deletions = Deletions(hub, client, self._sources, self._mirror, standing)
         self._tellings = Tellings(hub, client, self._sources)
-        self._writeback = Writeback(hub, client, self._sources, self._mirror, self._tellings)
+        self._writeback = Writeback(
+            hub, client, self._sources, self._mirror, self._tellings, self._following.unreadable
+        )
         self._checks = CheckConditions(hub, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()
@@ -129,18 +133,16 @@ class _Crossing:
                 await self._sources.add(kind)
             await self._sources.synced()
             rows = await self._hub.read(placement_index.load_placements)
-            await self._learn_placements(rows)
+            self._following.learn(rows)
             for kind in ALWAYS:
                 for place in self._sources.all_of(kind.group, kind.kind):
                     found = self._sources.get(place)
                     if found is not None:
                         self._look_at(found[1]["metadata"]["uid"])
-            await asyncio.gather(
-                self._inward.run(),
-                self._outward.run(),
-                self._shown.run(),
-                self._follow(changes),
-            )
+            async with asyncio.TaskGroup() as loops:  # one that breaks ends them all
+                for loop in (self._inward, self._outward, self._shown):
+                    loops.create_task(loop.run())
+                loops.create_task(self._follow(changes))
         finally:
             changes.close()
             await self._sources.close()
@@ -153,8 +155,12 @@ class _Crossing:
         if not term:
             return None
         await self._check()
-        if self._standing.stopped:
+        if self._standing.stopped and not await self._standing.obey():
             return None
+        if self._standing.lifted:  # what was found absent is looked at once more, and carried out
+            for source in self._sources:
+                source.compared = False
+        await self._following.turn()
         for source in self._sources:
             await self._look_at_list(source, term)
         if self._standing.stopped:
@@ -162,6 +168,7 @@ class _Crossing:
         await self._mirror.turn(term, self._hub.limits.intake)
         await self._checks.turn(term)
         await self._deletions.turn(term)
+        self._standing.lifted = ""
         return AGAIN_S if self._sources.changed else None
 
     async def _look_at_list(self, source: Any, term: int) -> None:
@@ -190,6 +197,8 @@ class _Crossing:
     async def _give(self) -> float | None:
         """From the hub to the hub cluster."""
         if self._term() and not self._standing.stopped:
+            for uid in self._following.news():
+                self._writeback.note(uid)
             await self._writeback.turn()
             await self._tellings.turn()
         return None
@@ -221,7 +230,7 @@ class _Crossing:
                     self._show_soon(keys)
             if touched := change.keys.get("objects"):
                 await self._follow_placements(touched)
-            if self._mirror.leaving:
+            if self._mirror.leaving or (self._standing.stopped and "settings" in change.keys):
                 self._inward.wake()
             self._outward.wake()
 
@@ -229,36 +238,6 @@ class _Crossing:
         rows = await self._hub.read(mirrored.object_facts, list(uids))
         for uid in uids:
             if uid not in rows:
-                self._index.drop(uid)
-        await self._learn_placements([row for row in rows.values() if row["kind"] in _PLACEMENTS])
-
-    async def _learn_placements(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Follow the kinds that placements select, and look at their objects again."""
-        fresh = [row for row in rows if row["api_group"] == PLACEMENT and self._index.put(row)]
-        if not fresh:
-            return
-        for group, version, kind in await self._kinds_of(fresh):
-            if (group, kind) not in STATIC | SKIPPED:
-                await self._sources.add(Mirrored(group, kind, (version,)))
-        for source in self._sources:
-            if (source.kind.group, source.kind.kind) not in STATIC or source.kind == JOB:
-                self._sources.look_again(source.kind.group, source.kind.kind)
-
-    async def _kinds_of(self, rows: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
-        """(group, version, kind) that placements select; of whole namespaces all that are served."""
-        found: set[tuple[str, str, str]] = set()
-        whole = False
-        for row in rows:
-            named, everything = needed_kinds(row["spec"] or {})
-            found |= named
-            whole = whole or everything
-        if not whole:
-            return found
-        known = {(group, kind) for group, _, kind in found}
-        for endpoint in (await self._client.server_resources()).values():
-            group, _, version = endpoint.api_version.rpartition("/")
-            followable = endpoint.namespaced and {"list", "watch"} <= endpoint.verbs
-            if followable and (group, endpoint.kind) not in known:
-                known.add((group, endpoint.kind))
-                found.add((group, version, endpoint.kind))
-        return found
+                self._following.drop(uid)
+        if self._following.learn(rows.values()):
+            self._inward.wake()

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD
+from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD, Mirrored
 from hub.bridge.mirror import Mirror, Refusal, finalizer_patch
 from hub.bridge.sources import Absence, Place, Source, Sources
 from hub.bridge.standing import Standing
@@ -26,6 +26,8 @@ from shared.kube.client import KubeClient, Object
 
 # Fewer than this may always vanish: a fifth of a handful is nothing.
 FEW: Final = 3
+ABSENT: Final = "AbsentWithoutDeletion"
+TOO_MANY: Final = "TooManyDeletions"
 _PATCHES: Final = 16
 log = structlog.get_logger(__name__)
 
@@ -63,12 +65,18 @@ class Deletions:
         known = await self._hub.read(mirrored.uids_of_kind, kind.group, kind.kind)
         present = {obj["metadata"]["uid"] for obj in source.informer.cache.values()}
         missing = [uid for uid in known if uid not in present]
+        if kind == JOB and missing:
+            told = await self._hub.write(mirrored.led, term, mirrored.conclude_deletions, missing)
+            missing = [uid for uid in missing if uid not in told]
         if not missing:
             return
-        if kind.finalized:
+        if not kind.finalized:
+            if await self._is_plausible(kind.kind, len(missing), len(known)):
+                await self._delete(missing, term)
+        elif self._standing.lifted == ABSENT:
+            await self._carry_out(kind, missing, term)
+        else:
             await self._ask(kind.kind, known[missing[0]], len(missing))
-        elif await self._is_plausible(kind.kind, len(missing), len(known)):
-            await self._delete(missing, term)
 
     async def _conclude(self, absent: Sequence[Absence], term: int) -> None:
         certain: list[Absence] = []
@@ -95,10 +103,15 @@ class Deletions:
             left = len(source.informer.cache) if source is not None else 0
             if await self._is_plausible(kind, len(some), left + len(some)):
                 certain += some
-        await self._delete([e.last["metadata"]["uid"] for e in certain if e.kind != JOB], term)
-        jobs = [e.last["metadata"]["uid"] for e in certain if e.kind == JOB]
-        if jobs:
-            await self._hub.write(mirrored.led, term, mirrored.delete_jobs, jobs)
+        await self._delete([_uid(e) for e in certain if e.kind != JOB], term)
+        await self._carry_out(JOB, [_uid(e) for e in certain if e.kind == JOB], term)
+
+    async def _carry_out(self, kind: Mirrored, uids: Sequence[str], term: int) -> None:
+        """What is gone on the hub cluster is taken back in the hub."""
+        if kind != JOB:
+            await self._delete(uids, term)
+        elif uids:
+            await self._hub.write(mirrored.led, term, mirrored.delete_jobs, uids)
 
     def _is_served(self, absence: Absence) -> bool:
         source = self._sources.source(absence.kind.group, absence.kind.kind)
@@ -118,13 +131,13 @@ class Deletions:
             f"{count} {kind} (first {name}) are absent without having been deleted: was the hub "
             "cluster restored, or our finalizer taken off?"
         )
-        await self._standing.stop("AbsentWithoutDeletion", text)
+        await self._standing.stop(ABSENT, text)
 
     async def _is_plausible(self, kind: str, missing: int, known: int) -> bool:
-        if missing <= FEW or missing * 5 <= known:
+        if missing <= FEW or missing * 5 <= known or self._standing.lifted == TOO_MANY:
             return True
         text = f"{missing} of {known} {kind} would vanish at once: more than a fifth"
-        await self._standing.stop("TooManyDeletions", text)
+        await self._standing.stop(TOO_MANY, text)
         return False
 
     # --- objects that are being deleted ---------------------------------------------------------
@@ -186,3 +199,7 @@ class Deletions:
                 log.info("finalizer.stays", name=metadata["name"], error=str(refusal))
                 return
         self._mirror.leaving.discard(place)
+
+
+def _uid(absence: Absence) -> str:
+    return str(absence.last["metadata"]["uid"])

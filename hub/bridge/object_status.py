@@ -11,6 +11,12 @@ from shared.conditions import Condition, find, rfc3339, set_condition
 Row = Mapping[str, Any]
 Status = dict[str, Any]
 ACCEPTED: Final = "Accepted"
+COMPLETE: Final = "SelectionComplete"  # of a placement: all that it selects can be read
+# What is said when an objection has gone.
+_SETTLED: Final = {
+    ACCEPTED: ("Accepted", "the hub has taken it"),
+    COMPLETE: ("SelectionComplete", "the hub reads all that it selects"),
+}
 HEALTHY_FOR: Final = dt.timedelta(seconds=60)
 # Fields that say when, not what: a difference in these alone is worth no write.
 _TIMES: Final = frozenset(
@@ -26,21 +32,22 @@ def with_generation(status: Status, ours: int, theirs: int) -> Status:
     return changed
 
 
-def accepted(
+def objection(
     live: list[Condition] | None,
+    kind: str,
     *,
     code: str,
     detail: str,
     generation: int,
     now: dt.datetime,
 ) -> list[Condition]:
-    """Accepted=False with the refusal's code; True only where it had been refused before."""
+    """Condition `kind`: False with the objection's code; True only where one had stood before."""
     if code:
-        return set_condition(live, ACCEPTED, "False", code, detail, now, generation)
-    if find(live, ACCEPTED) is None:
+        return set_condition(live, kind, "False", code, detail, now, generation)
+    if find(live, kind) is None:
         return list(live or ())
-    text = "the hub has taken it"
-    return set_condition(live, ACCEPTED, "True", "Accepted", text, now, generation)
+    reason, text = _SETTLED[kind]
+    return set_condition(live, kind, "True", reason, text, now, generation)
 
 
 def member_status(

@@ -7,13 +7,16 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
-from hub.bridge.kinds import Mirrored
+from hub.bridge.kinds import STATIC, Mirrored
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 from shared.kube.informer import EventType, Informer, Key, as_is, key_of
 
+# How often a kind that some placement selects and the hub may not read is looked at again.
+REFUSED_S: Final = 300.0
 Place = tuple[str, str, str, str]  # group, kind, namespace, name
 
 
@@ -70,6 +73,7 @@ class Sources:
             kind.kind,
             transform=as_is,
             on_event=lambda event, old, new: self._noted(kind, event, old, new),
+            forbidden_s=None if (kind.group, kind.kind) in STATIC else REFUSED_S,
             clock=self._clock,
         )
         task = asyncio.create_task(informer.run(), name=f"bridge-{kind.kind}")

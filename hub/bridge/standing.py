@@ -1,15 +1,16 @@
 """Whether this is still the hub cluster that the hub belongs to, and whether the bridge may act.
 
-A stop is for an administrator to lift: a cluster restored from an older copy, or another one behind
-the same address, would otherwise look like a user who deleted everything.
+A stop is for an administrator to lift (`hub.services.hub_cluster`): a cluster restored from an older
+copy, or another one behind the same address, would otherwise look like a user who deleted everything.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import structlog
 
 from hub.bridge.kinds import KUEUE
-from hub.services import mirrored
+from hub.services import hub_cluster, mirrored
 from hub.services.hub import Hub
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -22,9 +23,12 @@ _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 class Standing:
     """The bridge's own condition: Running, or stopped for a reason."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
         self._hub = hub
+        self._term = term
         self._versions: dict[str, int] = {}
+        self._uid = ""  # of the cluster behind the kubeconfig
+        self.lifted = ""  # the stop that an administrator has just lifted, until it is carried out
         self.reason = ""
         self.message = ""
 
@@ -40,10 +44,27 @@ class Standing:
         log.error("bridge.stopped", reason=reason, message=message)
         await self._tell()
 
+    async def obey(self) -> bool:
+        """Go on if an administrator has lifted this stop; False while it stands. Raises StaleTerm."""
+        if not self.stopped or not self._term():
+            return False
+        if not await self._hub.read(hub_cluster.is_lifted):
+            return False
+        if not await self._hub.write(hub_cluster.take_lift, self._term(), self.reason):
+            return False
+        if self.reason == "HubClusterChanged":
+            await self._hub.write(mirrored.adopt_hub_cluster, self._uid)
+        log.warning("bridge.lifted", reason=self.reason)
+        self._versions.clear()
+        self.lifted = self.reason
+        self.reason = self.message = ""
+        await self._tell()
+        return True
+
     async def check(self, client: KubeClient) -> None:
         """Look at the hub cluster's identity and its webhooks. Raises KubeError without an answer."""
         namespace = await client.get("v1", "Namespace", "", "kube-system")
-        uid = str(namespace["metadata"]["uid"])
+        uid = self._uid = str(namespace["metadata"]["uid"])
         known = await self._hub.read(mirrored.hub_cluster_uid)
         if not known:
             await self._hub.write(mirrored.adopt_hub_cluster, uid)

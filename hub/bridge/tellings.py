@@ -17,6 +17,8 @@ from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 
 _REMEMBERED: Final = 20_000
+TOGETHER: Final = 50  # Events of one turn
+MOST: Final = 2_000  # that wait to be written; older ones are not worth it
 _WRITES: Final = 8  # at a time
 # Steps of a Job on its way that its own status shows; the rest is worth an Event.
 _SILENT: Final = frozenset({"Offered", "Applied", "Submitted", "Created", "Configured"})
@@ -36,8 +38,15 @@ class Tellings:
         self._count = 0
 
     def warn(self, source: Source, obj: Object, reason: str, message: str) -> None:
-        """Say once what is wrong with an object whose kind has no conditions for it."""
+        """Say once what is wrong with an object."""
         self._say(source, obj, {"type": "Warning", "reason": reason, "message": message})
+
+    def explain(self, source: Source, obj: Object, reason: str, message: str) -> None:
+        """Say why a Job waits; once for each reason, for the numbers in it change all the time."""
+        mark = (obj["metadata"]["uid"], reason, "")
+        if mark not in self._told:
+            self._remember(mark)
+            self._say(source, obj, {"type": "Normal", "reason": reason, "message": message})
 
     async def turn(self) -> None:
         """Write what has been said since the last turn."""
@@ -50,7 +59,8 @@ class Tellings:
             found = None if place is None else self._sources.get(place)
             if found is not None:
                 self._say(*found, row)
-        queue, self._queue = self._queue, []
+        # Events are not worth a burst: what is over comes with the next turns.
+        queue, self._queue = self._queue[:TOGETHER], self._queue[TOGETHER:][-MOST:]
         gate = asyncio.Semaphore(_WRITES)
         await asyncio.gather(*(self._write(gate, *each) for each in queue))
 
@@ -58,10 +68,13 @@ class Tellings:
         mark = (obj["metadata"]["uid"], row["reason"], row["message"])
         if mark in self._told:
             return
+        self._remember(mark)
+        self._queue.append((source, obj, self._event(source, obj, row)))
+
+    def _remember(self, mark: tuple[str, str, str]) -> None:
         self._told[mark] = None
         if len(self._told) > _REMEMBERED:
             self._told.popitem(last=False)
-        self._queue.append((source, obj, self._event(source, obj, row)))
 
     def _event(self, source: Source, obj: Object, row: Mapping[str, Any]) -> dict[str, Any]:
         metadata = obj["metadata"]

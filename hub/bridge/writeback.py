@@ -6,7 +6,7 @@ fails is tried again; what is lost to a restart is found again, for at start eve
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import structlog
@@ -17,6 +17,7 @@ from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.tellings import Tellings
+from hub.domain.workload import State
 from hub.services import mirrored
 from hub.services.hub import Hub
 from shared import labels
@@ -26,6 +27,8 @@ from shared.kube.client import KubeClient, Object
 QUEUES_S: Final = 1.0  # how often counts of queues are looked at …
 QUEUES_PART: Final = 20  # … and at most this part of the time goes into it
 MEMBERS_S: Final = 30.0  # how often times in a member's status are renewed
+WAITS: Final = dt.timedelta(seconds=5)  # a Job that waits for less is not spoken of
+_WAITING: Final = frozenset({State.PENDING, State.HELD, State.RESERVED})
 _WRITES: Final = 16  # at a time
 _TOGETHER: Final = 1000  # Jobs looked up in one question
 _QUEUES: Final = ("ClusterQueue", "LocalQueue", "Cohort")
@@ -37,14 +40,22 @@ class Writeback:
     """Brings the hub cluster's statuses level with the store."""
 
     def __init__(
-        self, hub: Hub, client: KubeClient, sources: Sources, mirror: Mirror, tellings: Tellings
+        self,
+        hub: Hub,
+        client: KubeClient,
+        sources: Sources,
+        mirror: Mirror,
+        tellings: Tellings,
+        unreadable: Callable[[str], str],
     ) -> None:
         self._hub = hub
         self._client = client
         self._sources = sources
         self._mirror = mirror
         self._tellings = tellings
+        self._unreadable = unreadable  # of a placement's uid: what the hub may not read of it
         self._pending: set[str] = set()  # uids whose status may differ
+        self._waits: dict[str, dt.datetime] = {}  # of Jobs: when it is worth saying why they wait
         self._queues_due = True
         self._queues_at = -QUEUES_S
         self._queues_every_s = QUEUES_S
@@ -67,11 +78,14 @@ class Writeback:
 
     async def turn(self) -> None:
         """Compare and write."""
+        now = self._hub.clock.now()
         pending, self._pending = self._pending, set()
-        places = self._sources.places(pending)
+        ready = [uid for uid, due in self._waits.items() if due <= now]
+        for uid in ready:
+            del self._waits[uid]
+        places = self._sources.places(pending | set(ready))
         jobs = {uid: place for uid, place in places.items() if place[:2] == (JOB.group, JOB.kind)}
         others = {uid: place for uid, place in places.items() if uid not in jobs}
-        now = self._hub.clock.now()
         writes: list[Write] = []
         for start in range(0, len(jobs), _TOGETHER):
             some = dict(list(jobs.items())[start : start + _TOGETHER])
@@ -97,6 +111,7 @@ class Writeback:
             fact = facts.get(uid)
             if fact is None:
                 continue
+            self._say_why_it_waits(source, obj, fact.row, now)
             live = obj.get("status")
             wanted = job_status.job_status(
                 obj.get("spec") or {}, live, fact.row, fact.observed, now
@@ -105,6 +120,18 @@ class Writeback:
                 writes.append((source, obj, wanted))
         return writes
 
+    def _say_why_it_waits(
+        self, source: Source, obj: Object, row: dict[str, Any], now: dt.datetime
+    ) -> None:
+        """An Event for a Job that waits for longer than most: the first for each reason."""
+        if row["state"] not in _WAITING or not row["reason"]:
+            return
+        due = row["created_at"] + WAITS
+        if due > now:
+            self._waits[row["uid"]] = due
+        else:
+            self._tellings.explain(source, obj, row["reason"], row["message"])
+
     # --- everything else ------------------------------------------------------------------------
 
     async def _objects(self, places: dict[str, Place], now: dt.datetime) -> list[Write]:
@@ -112,10 +139,12 @@ class Writeback:
         writes: list[Write] = []
         for uid, place in places.items():
             found = self._sources.get(place)
-            if found is None or not _has_status(place):
-                if found is not None and uid in self._mirror.refusals:
-                    refusal = self._mirror.refusals[uid]
-                    self._tellings.warn(*found, refusal.code, refusal.detail)
+            if found is None:
+                continue
+            if uid in self._mirror.refusals:
+                refusal = self._mirror.refusals[uid]
+                self._tellings.warn(*found, refusal.code, refusal.detail)
+            if not _has_status(place):
                 continue
             source, obj = found
             wanted = self._wanted(uid, place, obj, rows.get(uid), now)
@@ -135,16 +164,17 @@ class Writeback:
         if row is not None and row["status"] and not elsewhere:
             wanted = object_status.with_generation(row["status"], row["generation"], generation)
         refusal = self._mirror.refusals.get(uid)
+        said = {object_status.ACCEPTED: (refusal.code, refusal.detail) if refusal else ("", "")}
+        if place[0] == PLACEMENT:
+            text = self._unreadable(uid)
+            said[object_status.COMPLETE] = ("KindsNotReadable" if text else "", text)
         base = wanted.get("conditions") or live.get("conditions") or []
-        former = [c for c in live.get("conditions") or () if c["type"] == object_status.ACCEPTED]
-        base = [c for c in base if c["type"] != object_status.ACCEPTED] + former
-        conditions = object_status.accepted(
-            base,
-            code=refusal.code if refusal else "",
-            detail=refusal.detail if refusal else "",
-            generation=generation,
-            now=now,
-        )
+        former = [each for each in live.get("conditions") or () if each["type"] in said]
+        conditions = [each for each in base if each["type"] not in said] + former
+        for kind, (code, detail) in said.items():
+            conditions = object_status.objection(
+                conditions, kind, code=code, detail=detail, generation=generation, now=now
+            )
         return {**wanted, "conditions": conditions} if conditions else wanted
 
     async def _queues(self, now: dt.datetime) -> list[Write]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hub.controllers.loop import Loop
-from hub.services import liveness, multikueue
+from hub.services import api_servers, liveness, multikueue
 from hub.services.hub import Hub
 from hub.services.sync import AgentSync
 
@@ -25,6 +25,7 @@ class Heartbeats:
         self._sync = sync
         self._term = term
         self._started_at = hub.clock.now()
+        self._down: frozenset[str] | None = None  # their API servers, as of the last turn
         self.frozen = False  # verdicts are suspended: most of the fleet is silent
         self.unreachable: frozenset[str] = frozenset()
         every_s = min(EVERY_S, hub.limits.scheduling.suspect_after_s / 9)
@@ -35,9 +36,9 @@ class Heartbeats:
 
     async def tick(self) -> None:
         """One turn."""
-        heard = self._sync.heartbeats.take()
-        if heard:
-            await self._hub.write(liveness.note_heartbeats, heard)
+        beats = self._sync.heartbeats.take()
+        if beats:
+            await self._hub.write(liveness.note_heartbeats, beats)
         joined = await self._hub.read(liveness.joined_clusters)
         term = self._term()
         if not term:
@@ -48,6 +49,11 @@ class Heartbeats:
         suspect = self._silent(joined, limits.suspect_after_s)
         if suspect:
             await self._hub.write(liveness.free_unoffered, suspect, term)
+        heard = joined.keys() - suspect.keys()
+        await self._hub.write(liveness.find_again, heard, term)
+        after = dt.timedelta(seconds=limits.unhealthy_after_s)
+        before = joined.keys() if self._down is None else self._down
+        self._down = await self._hub.write(api_servers.tend, after, before, term)
         silent = self._judge(joined)
         if silent:
             await self._hub.write(liveness.lose_jobs, silent, term)

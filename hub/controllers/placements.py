@@ -38,6 +38,7 @@ class Placements:
         self._fleet: dict[str, Cluster] = {}
         self._silent: set[str] = set()  # members not heard lately
         self._dirty: set[str] = set()
+        self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
         self._loaded = False
         self._changes = hub.subscribe("objects", "workloads", "clusters", "observed")
         self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
@@ -66,7 +67,11 @@ class Placements:
             await self._load()
         change = self._changes.take()
         if change is not None:
-            await self._follow(change.keys)
+            for kind, keys in change.keys.items():
+                self._unread.setdefault(kind, set()).update(keys)
+        if self._unread:  # kept until they could be read
+            await self._follow({kind: frozenset(keys) for kind, keys in self._unread.items()})
+            self._unread.clear()
         if len(self._index):
             await self._hear()
         batch = sorted(self._dirty)[: 4 * _TOGETHER]

@@ -57,7 +57,8 @@ class SchedulingController:
                 await scheduler.load()
             else:
                 await scheduler.follow({kind: frozenset(k) for kind, k in touched.items()})
-            more = self._term() != NOT_LEADING and await scheduler.turn()
+            may_decide = self._term() != NOT_LEADING and not self._hub.stopped
+            more = may_decide and await scheduler.turn()
         except BaseException:
             scheduler.loaded = False
             raise

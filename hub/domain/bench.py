@@ -75,6 +75,7 @@ class Bench:
             {q.name: snapshot.policies.get(q.name, QueuePolicy()) for q, _ in snapshot.queues},
             ranks=snapshot.ranks.values if snapshot.ranks else None,
             held=snapshot.holders,
+            inactive=snapshot.inactive,
         )
         self._ground = self._ground_with(AS_IT_IS)
 
@@ -129,7 +130,7 @@ class Bench:
         if asks is None:
             asks = tuple(self.snapshot.market.ask(p) for p in self.who.pod_sets)
         clusters, room = self.snapshot.clusters, self.snapshot.room.copy()
-        desk = Desk(clusters, room, self.profile.filters, self.now)
+        desk = Desk(clusters, room, self.profile.filters, self.now, self.snapshot.starts)
         why = {v.cluster: v.rejection.message for v in desk.explain(demand, asks).verdicts}
         allowed = desk.allowed(demand)
         need = room.layout.need
@@ -215,7 +216,7 @@ class Bench:
             if at is not None:
                 for requests, ask, count in holder.pods:
                     room.give_back(need(requests, ask), count, at)
-        desk = Desk(clusters, room, self.profile.filters, self.now)
+        desk = Desk(clusters, room, self.profile.filters, self.now, self.snapshot.starts)
         claims = {
             uid: nomination
             for uid, nomination in snapshot.nominations.items()

@@ -182,6 +182,12 @@ def _merge(
             found.tolerations.append(dict(toleration))
 
 
+def node_asks(states: States, pod_sets: Sequence[str]) -> list[Additions]:
+    """What answers add to where the pods of each pod set may run; [] where they add nothing."""
+    found = [additions(states, name, {}) for name in pod_sets]
+    return found if any(a.node_selector or a.tolerations for a in found) else []
+
+
 def template_conflicts(
     found: Additions,
     labels: Mapping[str, str],

@@ -19,7 +19,7 @@ from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queue_policy import NEVER, QueuePolicy
 from hub.domain.requeue import Outcome
 from hub.domain.room import Room
-from hub.domain.rounds import ADMITTED, PENDING, PREEMPTING, Attempt, Rounds, progressed
+from hub.domain.rounds import ADMITTED, PENDING, Attempt, Rounds, progressed
 from hub.domain.snapshot import Profile, Snapshot
 from hub.domain.standing import Contender, Standing
 
@@ -73,15 +73,15 @@ class Contention(Rounds):
         self._ranks = None if snapshot.ranks is None else snapshot.ranks.copy()
         ranks = None if self._ranks is None else self._ranks.values
         standing = Standing(
-            tree, queues, policies, ranks=ranks, held=snapshot.holders if queues else None
-        )
+            tree, queues, policies, ranks=ranks, held=snapshot.holders if queues else None,
+            inactive=snapshot.inactive,
+        )  # fmt: skip
         nominations = {u: n for u, n in snapshot.nominations.items() if n.cluster}
-        sticky = snapshot.nominations.keys()
         self.live_lines: Mapping[str, LaneLine] = {
             name: LaneLine(
                 queue,
                 lanes,
-                () if queue.strict else sticky,
+                snapshot.nominations.keys(),
                 ranks if policies[name].by_usage else None,
             )
             for name, (queue, lanes) in contended.items()
@@ -133,11 +133,12 @@ class Contention(Rounds):
         if attempt.verdict == ADMITTED:
             self._admitted(attempt)
             return
-        if attempt.verdict == PREEMPTING:
+        waits = attempt.outcome is Outcome.PENDING_PREEMPTION
+        if waits:
             self._preempting(attempt)
         else:
             self.refusals[demand.key] = self._refusal(attempt)
-        if attempt.verdict == PREEMPTING or self.live_lines[who.queue].queue.strict:
+        if waits or self.live_lines[who.queue].queue.strict:
             for behind in self.live_lines[who.queue].behind(who.uid):
                 message = f"waits behind the head of {who.queue}"
                 refusal = Refusal(
@@ -157,14 +158,14 @@ class Contention(Rounds):
         self.placements.append(
             Placement(
                 who.uid, who.epoch, choice.cluster, demand.key, demand.queue, demand.placement,
-                assigned, choice.scores, choice.rejected, choice.others,
+                assigned, choice.scores, choice.rejected, choice.others, who.generation,
             )
         )  # fmt: skip
 
     def _preempting(self, attempt: Attempt) -> None:
         who, assigned = attempt.who, attempt.search.assignment
         assert assigned is not None
-        new = False
+        new = not attempt.victims and not who.nominated  # it waits for the victims of another
         for victim in attempt.victims:
             if not victim.holder.evicted:
                 new = True
@@ -173,7 +174,7 @@ class Contention(Rounds):
         known = self.nominated.get(who.uid)
         self.nominated[who.uid] = Nominated(
             who.uid, attempt.cluster or "", assigned,
-            tuple(v.holder.uid for v in attempt.victims), attempt.message,
+            tuple(holder.uid for holder in attempt.awaited), attempt.message,
             new or (known is not None and known.new),
         )  # fmt: skip
 

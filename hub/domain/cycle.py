@@ -14,7 +14,7 @@ from hub.domain.demand import Demand
 from hub.domain.fungibility import Mode, Outlook, Request, Search
 from hub.domain.placement.desk import Bid, Choice, Desk
 from hub.domain.placement.nowhere import Anywhere
-from hub.domain.plan import Assignment, Placement, Plan, Reason, Refusal
+from hub.domain.plan import Assignment, Placement, Plan, Reason, Refusal, behind
 from hub.domain.queue_policy import QueuePolicy
 from hub.domain.queueing import Entry, Head, Line
 from hub.domain.snapshot import Profile, Snapshot
@@ -42,7 +42,7 @@ class _Cycle:
         self._policies = snapshot.policies
         self._market = snapshot.market
         room = snapshot.room.copy()
-        self._desk = Desk(snapshot.clusters, room, profile.filters, now)
+        self._desk = Desk(snapshot.clusters, room, profile.filters, now, snapshot.starts)
         self._profile = profile
         plain, contended = [], False
         for queue, lanes in snapshot.queues:
@@ -131,7 +131,7 @@ class _Cycle:
             charged = self._ledger.take(queue, assignment.charge, len(run))
             placed = 0
             while placed < charged and (
-                choice := bid.place()
+                choice := bid.place(run[placed].uid)
             ):  # 3. best cluster; 4. its room taken
                 self._place(head, run[placed], assignment, choice)  # 6. the decision, its reasons
                 placed += 1
@@ -171,7 +171,7 @@ class _Cycle:
         self._placements.append(
             Placement(
                 entry.uid, entry.epoch, cluster, demand.key, demand.queue, demand.placement,
-                assignment, scores, rejected, others,
+                assignment, scores, rejected, others, entry.generation,
             )
         )  # fmt: skip
 
@@ -198,17 +198,8 @@ class _Cycle:
 
     def _park(self, head: Head, refusal: Refusal) -> None:
         self._refusals[refusal.demand] = refusal
-        for behind in head.line.park():  # StrictFIFO: nobody passes the head
-            self._refusals.setdefault(
-                behind.key,
-                Refusal(
-                    behind.key,
-                    behind.queue,
-                    Reason.BEHIND_HEAD,
-                    f"StrictFIFO: waits behind the head of {behind.queue}",
-                    head=head.entry.uid,
-                ),
-            )
+        for after in head.line.park():  # StrictFIFO: nobody passes the head
+            self._refusals.setdefault(after.key, behind(after.key, after.queue, head.entry.uid))
 
     def plan(self) -> Plan:
         """Everything decided."""

@@ -9,7 +9,7 @@ import datetime as dt
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from hub.domain import selectors
 from hub.domain.policy import Policy, Preferred
@@ -19,6 +19,10 @@ from shared.resources import PodSet, Toleration
 
 CLUSTERS = labels.PREFIX + "clusters"
 CLUSTER_SELECTOR = labels.PREFIX + "cluster-selector"
+
+# Until when a cluster is avoided whose own rules forbid the workload: until a person says otherwise.
+FOR_GOOD: Final = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
+REFUSED: Final = "RefusedByMember"  # the reason of such a workload, and of such a cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class Demand:
     pod_sets: tuple[PodSet, ...]
     constraints: Constraints = Constraints()
     placement: str = ""  # uid of the placement whose policy `constraints` holds
-    profile: tuple[Preferred, ...] = ()  # preferences where no placement decides
+    profile: tuple[
+        Preferred, ...
+    ] = ()  # KubeFleet's arithmetic by these; (): the balancing profile
 
     @property
     def quota_only(self) -> bool:
@@ -96,9 +102,9 @@ def _instant(text: str) -> dt.datetime:
 
 
 def queue_profile(pod_sets: Sequence[PodSet]) -> tuple[Preferred, ...]:
-    """Where no placement decides: what is available of CPU, memory and devices the job requests.
+    """Without balance, by KubeFleet's arithmetic: what is available of what the job requests.
 
-    Equally weighted, 100 together (architecture, section 5).
+    CPU, memory and devices, equally weighted, 100 together.
     """
     asked = sorted({r for p in pod_sets for r, amount in p.requests.items() if amount > 0})
     sorted_by = [r for r in asked if r in {"cpu", "memory"} or "/" in r] or ["cpu"]

@@ -56,11 +56,11 @@ def inadmissible(who: Contender, queue: ClusterQueue, namespaces: Namespaces) ->
     """Why it can not be admitted though its turn has come. A namespace has at least its name label."""
     if who.failed_checks:
         checks = ", ".join(who.failed_checks)
-        return Hold(Reason.FAILED_CHECKS, f"admission checks have failed: {checks}")
+        return Hold(Reason.PENDING_EVALUATION, f"admission checks have failed: {checks}")
     labels = namespaces.get(who.namespace) or {NAME_LABEL: who.namespace}
     if queue.selector is None or not queue.selector.matches(labels):
         message = f"namespace {who.namespace} doesn't match the selector of {queue.name}"
-        return Hold(Reason.NAMESPACE_MISMATCH, message, Outcome.NAMESPACE_MISMATCH)
+        return Hold(Reason.MISCONFIGURED, message, Outcome.NAMESPACE_MISMATCH)
     return None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hub.domain.cohort import Node
-from hub.domain.fairness import Share, dominant_share
+from hub.domain.fairness import Share, dominance, dominant_share
 from hub.domain.queue_policy import NEVER
 from hub.domain.standing import Holder
 from hub.domain.victims import Cause, Contest, Trial, Victim, trial
@@ -62,9 +62,11 @@ def _candidates(contest: Contest) -> _Listed:
         look_at(node.name, contest.policy.within)
     if node.parent is None or reclaim == NEVER:
         return found
-    tree = contest.standing.tree
+    tree, inactive = contest.standing.tree, contest.standing.inactive
     for queue in node.root().queues():
-        if queue is not node and not tree.within(queue, contest.contested):
+        if queue is node or queue.name in inactive:
+            continue
+        if not tree.within(queue, contest.contested):
             look_at(queue.name, reclaim)
     return found
 
@@ -148,22 +150,42 @@ class _Scan:
     def is_fair(self, victims: Sequence[Victim]) -> bool:
         """Would nobody of another queue be allowed to evict the preemptor in its turn?
 
-        A victim that comes back must not have less of a share than the preemptor has then, and who goes
-        for an equal of its own queue must leave no greater share to its side than there was: so
-        workloads do not evict each other in turn, whichever strategies had accepted them.
+        A victim that comes back, and whose queue may reclaim from the preemptor, must not have less of
+        a share than the preemptor has then; and who goes for an equal of its own queue, where any other
+        may reclaim, must leave no greater share to its side than there was. So workloads do not evict
+        each other in turn, whichever strategies had accepted them. Where nobody could answer an
+        eviction the strategies alone decide.
         """
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
             if not all(
-                self._still_fair(v.holder) for v in victims if v.cause is Cause.FAIR_SHARING
+                self._still_fair(v.holder)
+                for v in victims
+                if v.cause is Cause.FAIR_SHARING and self._may_answer(v.holder)
             ):
                 return False
-            equals = any(
+            equals = self._others_reclaim() and any(
                 v.cause is Cause.IN_QUEUE and v.holder.priority >= contest.who.priority
                 for v in victims
             )
             now = [self._share(node) for node in self._sides] if equals else self._before
             return all(new <= old for new, old in zip(now, self._before, strict=True))
+
+    def _may_answer(self, holder: Holder) -> bool:
+        """May a victim, once it waits, reclaim from the preemptor, shares aside?"""
+        reclaim = self._contest.standing.policies[holder.queue].reclaim
+        return reclaim != NEVER and (
+            reclaim != "LowerPriority" or self._contest.who.priority < holder.priority
+        )
+
+    def _others_reclaim(self) -> bool:
+        """Does any other queue of the tree reclaim?"""
+        standing, own = self._contest.standing, self._contest.node
+        return any(
+            standing.policies[queue.name].reclaim != NEVER
+            for queue in (own.root().queues() if own.parent else ())
+            if queue is not own
+        )
 
     def _still_fair(self, holder: Holder) -> bool:
         ours, theirs = _below_common(self._contest.node, self._contest.standing.node(holder.queue))
@@ -206,8 +228,7 @@ class _Targets:
     def _descend(self, cohort: Node) -> Node | None:
         best: Node | None = None
         best_share: Share | None = None
-        for child in self._worth_taking_from(cohort):
-            share = dominant_share(self._tree, child)
+        for child, share in self._worth_taking_from(cohort):
             if best is None or best_share is None or share > best_share:
                 best, best_share = child, share
             elif share == best_share and self._wins_tie(child, best):
@@ -217,16 +238,16 @@ class _Targets:
             return None
         return best if best.is_queue else self._descend(best)
 
-    def _worth_taking_from(self, cohort: Node) -> Iterator[Node]:
+    def _worth_taking_from(self, cohort: Node) -> Iterator[tuple[Node, Share]]:
         for child in cohort.children:
             if id(child) in self._pruned:
                 continue
-            idle = not dominant_share(self._tree, child).borrows
-            spared = idle and id(child) not in self._own_path
+            share, _, borrows = dominance(self._tree, child)
+            spared = not borrows and id(child) not in self._own_path
             if spared or (child.is_queue and not self.has(child)):
                 self._pruned.add(id(child))
             else:
-                yield child
+                yield child, share
 
     def _wins_tie(self, child: Node, best: Node) -> bool:
         """A cohort wins against a queue; of two queues the one whose first candidate sorts first."""

@@ -21,10 +21,6 @@ class Share(NamedTuple):
     infinite: bool
     value: Fraction
 
-    @property
-    def borrows(self) -> bool:
-        return self.infinite or self.value > 0
-
     def reported(self) -> int:
         """In thousandths, rounded up; an infinite share is 2**63 - 1."""
         return INFINITE if self.infinite else min(INFINITE, math.ceil(self.value))
@@ -35,18 +31,31 @@ NONE: Final = Share(infinite=False, value=Fraction(0))
 
 def dominant_share(tree: QuotaTree, node: Node) -> Share:
     """The share of a node now; a node without a parent has none."""
-    return dominant(tree, node)[0]
+    return dominance(tree, node).share
 
 
-def dominant(tree: QuotaTree, node: Node) -> tuple[Share, str]:
-    """The share and the resource it comes from (the first by name of equals)."""
+class Dominance(NamedTuple):
+    """A share, the resource that it comes from (the first by name of equals), and whether the node
+    uses more than its quota: its parent may lend nothing, so that the share is zero all the same.
+    """
+
+    share: Share
+    resource: str
+    borrows: bool
+
+
+def dominance(tree: QuotaTree, node: Node) -> Dominance:
+    """What dominates in a node now. Only flavors that it (a cohort: its subtree) has quota for count."""
     if node.parent is None:
-        return NONE, ""
+        return _NOTHING
     borrowed: dict[str, int] = {}
+    place, subtree = node.place, node.subtree
     for of, used in tree.used[node.tree].items():
-        beyond = used[node.place] - node.subtree.get(of, 0)
-        if beyond > 0:
-            borrowed[of.resource] = borrowed.get(of.resource, 0) + beyond
+        quota = subtree.get(of)
+        if quota is not None and used[place] > quota:
+            borrowed[of.resource] = borrowed.get(of.resource, 0) + used[place] - quota
+    if not borrowed:
+        return _NOTHING
     ratio, resource = Fraction(0), ""
     for name in sorted(borrowed):
         lendable = node.parent.lendable.get(name, 0)
@@ -55,12 +64,13 @@ def dominant(tree: QuotaTree, node: Node) -> tuple[Share, str]:
         part = Fraction(borrowed[name] * 1000, lendable)
         if part > ratio:
             ratio, resource = part, name
-    if not ratio:
-        return NONE, ""
     weight = weight_of(node.weight)
     if not weight:
-        return Share(infinite=True, value=ratio), resource
-    return Share(infinite=False, value=ratio / weight), resource
+        return Dominance(Share(infinite=True, value=ratio), resource, borrows=True)
+    return Dominance(Share(infinite=False, value=ratio / weight), resource, borrows=True)
+
+
+_NOTHING: Final = Dominance(NONE, "", borrows=False)
 
 
 @lru_cache(maxsize=1024)

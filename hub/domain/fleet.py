@@ -90,6 +90,7 @@ class Cluster:
     queue_managers: frozenset[str] = frozenset()  # "namespace/name" of active LocalQueues
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
+    down: str = ""  # why its API server does not answer its agent; "": it does
 
     def available(self, resource: str) -> int | None:
         """What is free beyond all promises; None where no node of it has the resource."""
@@ -222,6 +223,7 @@ def with_report(cluster: Cluster, capacity: Mapping[str, Any]) -> Cluster:
         },
         kinds=None if kinds is None else frozenset(kinds),
         queue_managers=frozenset(capacity.get("queue_managers") or ()),
+        down=str((capacity.get("api_server") or {}).get("reason") or ""),
         node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
     )
 

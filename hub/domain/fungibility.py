@@ -132,14 +132,15 @@ class _Searching:
         if request.can_hold is not None:
             self._asks = [request.market.ask(p) for p in request.pod_sets]
         self._drafts = [_Draft(self._asked(p)) for p in request.pod_sets]
-        self._failed_at: int | None = None
 
     def run(self) -> Search:
+        failed_at: int | None = None
         for members in self._units():
             self._assign(members)
-            if self._misses and self._failed_at is None:
-                self._failed_at = members[0]
-        tried = tuple(d.tried for d in self._drafts[: self._failed_at])
+            if self._misses:  # the first pod set that has no flavor says why
+                failed_at = members[0]
+                break
+        tried = tuple(d.tried for d in self._drafts[:failed_at])
         if self._misses:
             worst = max(self._misses, key=lambda m: SEVERITY[m.reason])
             return Search(
@@ -207,6 +208,8 @@ class _Searching:
 
     def _book(self, members: list[int], amounts: Mapping[str, int], pick: _Pick) -> None:
         for resource, amount in amounts.items():
+            if not amount:  # what is nothing is neither charged nor contested
+                continue
             of = FlavorResource(pick.flavor.name, resource)
             self._charge[of] = self._charge.get(of, 0) + amount
             if pick.outlooks[resource].mode is not Mode.FIT:
@@ -312,7 +315,8 @@ class _Searching:
                 exceeds |= asked > limit
                 used = self._request.tree.used_of(self._request.node, of)
                 available = self._request.tree.available(self._request.node, of)
-                shortages.append(Shortage(of, asked, max(used, limit - available), limit))
+                gone = max(used, limit - available)
+                shortages.append(Shortage(of, asked, gone, limit, self._cohort()))
         if not shortages:
             return worst, outlooks, None
         reason = Reason.EXCEEDS_MAX_QUOTA if exceeds else Reason.WAITING_FOR_QUOTA
@@ -320,9 +324,16 @@ class _Searching:
         said = "; ".join(str(s) for s in shortages)
         return worst, outlooks, _Miss(reason, f"{words}: {said}", tuple(shortages))
 
+    def _cohort(self) -> str:
+        """The root of the tree whose room counts; "" for a queue by itself."""
+        node = self._request.node
+        return node.root().name if node.parent else ""
+
     def _outlook(self, of: FlavorResource, asked: int) -> Outlook:
         request = self._request
         tree, node = request.tree, request.node
+        if not asked:  # nothing fits anywhere, also where the queue borrows already
+            return _BEST
         if asked > node.potential.get(of, 0):
             return Outlook(Mode.NO_FIT, 0)
         level, below_root = tree.level(node, of, asked)

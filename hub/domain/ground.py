@@ -84,7 +84,7 @@ class LiveGround:
         needs = self._needs(pod_sets, assignment.asks)
         at = self._claims.get(who.uid)
         if at is None:
-            choice = self._desk.bid(demand, assignment.asks).place()
+            choice = self._desk.bid(demand, assignment.asks).place(who.uid)
             if choice is None:
                 return None
             at = self._room.layout.position[choice.cluster]
@@ -92,7 +92,8 @@ class LiveGround:
         else:
             if not self._desk.allowed(demand)[at] or not self._fits(who.uid, at, needs, ()):
                 return None
-            name, (_, score) = self._room.layout.names[at], self._desk.standing(demand, at)
+            name = self._room.layout.names[at]
+            score = self._desk.standing(demand, assignment.asks, at)
             choice = Choice(name, (in_new_nodes(score, self._opened),), (), 0)
             del self._claims[who.uid]  # the room stays taken
         self.choices[who.uid] = choice
@@ -111,7 +112,7 @@ class LiveGround:
             fitting = self._fitting(who.uid, demand, there, gone) or fitting
         if not fitting:
             return None
-        best = max(fitting, key=lambda at: (self._desk.standing(demand, at)[0], -at))
+        best = self._desk.best_of(demand, assignment.asks, fitting, who.uid)
         self._claim(who.uid, best, needs, gone)
         return self._room.layout.names[best]
 

@@ -38,20 +38,23 @@ class _Turn(NamedTuple):
 class LaneLine:
     """One ClusterQueue's lanes during a cycle; what holds of one workload holds of its equals.
 
-    `sticky` are uids that go before everything else. Whoever was popped and not put back was admitted.
+    `nominated` are uids for whom others were told to make room; but for StrictFIFO they go before
+    everything else. Whoever was popped and not put back was admitted.
     """
 
     def __init__(
         self,
         queue: ClusterQueue,
         lanes: Sequence[Lane],
-        sticky: Collection[str] = (),
+        nominated: Collection[str] = (),
         ranks: Mapping[str, float] | None = None,
     ) -> None:
         self.queue = queue
         self.ranks = ranks
         self._lanes = lanes
-        self._sticky = sticky
+        self._nominated = nominated
+        self._since: set[str] = set()  # nominated in this cycle
+        self._sticky = sticky = () if queue.strict else nominated
         self._heaps: dict[str, list[_Turn]] = {}  # by LocalQueue, where they are ranked; else one
         self._current: _Turn | None = None
         for number, lane in enumerate(lanes):
@@ -79,6 +82,8 @@ class LaneLine:
         """The head was not admitted: its turn comes again, or it is parked with its equals."""
         turn, self._current = self._current, None
         assert turn is not None
+        if who.nominated:
+            self._since.add(who.uid)
         if where is Where.HEAP:
             key = (not (sticky or turn.apart), *turn.key[1:])
             self._push(turn._replace(key=key))
@@ -121,5 +126,7 @@ class LaneLine:
         return Contender(
             uid=entry.uid, namespace=entry.namespace, name="", queue=demand.queue,
             pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
-            local_queue=entry.local_queue, demand=demand, epoch=entry.epoch, nominated=turn.apart,
+            local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
+            generation=entry.generation,
+            nominated=entry.uid in self._nominated or entry.uid in self._since,
         )  # fmt: skip

@@ -52,6 +52,10 @@ class Need:
     # By cluster: pods that each of its nodes could hold, as of a stamp of the room (see `Room.take`).
     held: dict[int, tuple[int, IntArray]] = field(default_factory=dict)
     sites: BoolArray | None = None  # which nodes that are not there yet will do too; None: none
+    pairs: tuple[tuple[int, int], ...] = field(init=False)  # rows with their amounts
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", tuple(zip(self.rows, self.amounts, strict=True)))
 
 
 class Layout:
@@ -142,18 +146,23 @@ class Layout:
             self._allocatable[at] = full
         return self._allocatable[at]
 
-    def large_enough(self, need: Need) -> BoolArray:
-        """Per cluster: would any of its nodes hold one such pod if it were empty?"""
-        if need.missing:
-            return np.zeros(len(self.names), dtype=np.bool_)
+    @property
+    def full(self) -> IntArray:
+        """Resources × nodes of all clusters: what nodes can hold when empty."""
         if self._full is None:
             every = [self.allocatable(at) for at in range(len(self.names))]
             self._full = (
                 np.hstack(every) if every else np.zeros((len(self.resources), 0), np.int64)
             )
+        return self._full
+
+    def large_enough(self, need: Need) -> BoolArray:
+        """Per cluster: would any of its nodes hold one such pod if it were empty?"""
+        if need.missing:
+            return np.zeros(len(self.names), dtype=np.bool_)
         holding = np.ones(self.nodes, dtype=np.bool_) if need.nodes is None else need.nodes.copy()
         for row, amount in zip(need.rows, need.amounts, strict=True):
-            holding &= self._full[row] >= amount
+            holding &= self.full[row] >= amount
         return self.any_node(holding)
 
     def any_node(self, holding: BoolArray) -> BoolArray:

@@ -70,8 +70,9 @@ def _queues_in_reach(standing: Standing, who: Contender, limits: Limits) -> Iter
     if policy.within != NEVER and who.queue not in limits.protected:
         yield who.queue
     if policy.reclaim != NEVER and node.parent is not None:
+        spared = limits.protected | standing.inactive
         for other in node.root().queues():
-            if other is not node and other.name not in limits.protected:
+            if other is not node and other.name not in spared:
                 yield other.name
 
 

@@ -1,6 +1,6 @@
 """What one head could get: flavors, victims, fewer pods where all do not fit (queueing 2.1 step 3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial as partial_of
 from typing import NamedTuple, Protocol
@@ -29,6 +29,7 @@ class Rules:
     excluded: tuple[str, ...] = ()  # resources.excludeResourcePrefixes
     ignore_undeclared: bool = False  # resources.quotaCheckStrategy: IgnoreUndeclared
     for_room: bool = False  # lower priorities go where quota fits and no cluster has the room
+    preemptors_first: bool = True  # who waits for its victims goes first in each round
     limits: Limits = field(default_factory=Limits)
 
 
@@ -88,13 +89,18 @@ class Nominator:
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
 
     def nominate(
-        self, who: Contender, tried: Tried = (), keep: Assignment | None = None
+        self,
+        who: Contender,
+        tried: Tried = (),
+        keep: Assignment | None = None,
+        gone: Sequence[Holder] = (),
     ) -> Nominee:
         """Full size if it fits or may preempt, else the most pods that do, else why not.
 
-        With `keep` no other flavors are looked at than those of that assignment.
+        With `keep` no other flavors are looked at than those of that assignment. The room of `gone`,
+        whose quota is released already, counts as free.
         """
-        full = self._at_size(who, who.pod_sets, tried, keep)
+        full = self._at_size(who, who.pod_sets, tried, keep, gone)
         if full.victims or full.search.mode is Mode.FIT:
             return full
         if self._rules.partial and partial.may_shrink(who.pod_sets):
@@ -103,7 +109,7 @@ class Nominator:
                 reduced = tuple(
                     replace(p, count=n) for p, n in zip(who.pod_sets, counts, strict=True)
                 )
-                found = self._at_size(who, reduced, tried, keep)
+                found = self._at_size(who, reduced, tried, keep, gone)
                 if not found.victims and found.search.mode is not Mode.FIT:
                     return None
                 assert found.search.assignment is not None
@@ -147,7 +153,7 @@ class Nominator:
         below = who.priority if policy.reclaim == "LowerPriority" else None
         tree, root = standing.tree, node.root()
         for queue in root.queues() if fair else tree.over(root, of):
-            if queue is not node:
+            if queue is not node and queue.name not in standing.inactive:
                 beyond = tree.used_of(queue, of) - queue.subtree.get(of, 0)
                 total, largest = self._held(queue.name, of, below)
                 gained += total if fair else min(total, beyond + largest)
@@ -169,8 +175,9 @@ class Nominator:
         pod_sets: Sequence[PodSet],
         tried: Tried,
         keep: Assignment | None,
+        gone: Sequence[Holder],
     ) -> Nominee:
-        found = self._search(who, pod_sets, tried, keep)
+        found = self._search(who, pod_sets, tried, keep, gone)
         if found.asks is not None and self._ground is not None:  # only clusters were missing
             if self._rules.for_room and (nominee := self._make_room(who, pod_sets, tried, keep)):
                 return nominee
@@ -182,7 +189,14 @@ class Nominator:
         usage, foreseen = self._foreseen
         if assignment.charge == usage and (self._ground_of(who) is None or not foreseen):
             return Nominee(found, tuple(foreseen))  # asked of the same request a moment ago
-        victims = self._victims(who, assignment.charge, found.contested, pod_sets, assignment.asks)
+        ground = self._ground_of(who)
+        has_room = None
+        if ground is not None:
+
+            def has_room(more: Sequence[Holder]) -> bool:
+                return ground.can_hold(who, pod_sets, assignment.asks, [*gone, *more])
+
+        victims = self._victims(who, assignment.charge, found.contested, has_room)
         return Nominee(found, tuple(victims))
 
     def _make_room(
@@ -260,17 +274,9 @@ class Nominator:
         who: Contender,
         usage: Usage,
         contested: frozenset[FlavorResource],
-        pod_sets: Sequence[PodSet] = (),
-        asks: tuple[NodeAsk, ...] = (),
+        has_room: Callable[[Sequence[Holder]], bool] | None = None,
     ) -> list[Victim]:
-        standing, ground = self._standing, self._ground_of(who)
-        has_room = None
-        if ground is not None and asks:
-
-            def has_room(gone: Sequence[Holder]) -> bool:
-                return ground.can_hold(who, pod_sets, asks, gone)
-
-        contest = Contest(standing, who, usage, contested, self._limits(), has_room)
+        contest = Contest(self._standing, who, usage, contested, self._limits(), has_room)
         if self._rules.fair:
             return fair_preemption.find_fair_victims(contest, self._rules.strategies)
         return preemption.find_victims(contest)

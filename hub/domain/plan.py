@@ -35,7 +35,6 @@ class Reason(StrEnum):
     WAITING_FOR_PODS_READY = "WaitingForPodsReady"
     REQUEUE_BACK_OFF = "RequeueBackOff"  # evicted: not considered before its time
     PREEMPTION_GATED = "AdmissionGated"
-    FAILED_CHECKS = "AdmissionCheck"
     SUSPENDED = "Suspended"  # its queue is stopped
     MISCONFIGURED = "Misconfigured"  # its queue can not admit anything
     DEACTIVATED = "Deactivated"
@@ -108,6 +107,7 @@ class Score(NamedTuple):
     terms: tuple[TermScore, ...] = ()
     topology: int = 0
     new_nodes: tuple[tuple[str, int], ...] = ()  # pool → nodes that it must add first
+    running: int | None = None  # jobs running, where they break ties; None: the larger name does
 
 
 class Rejection(NamedTuple):
@@ -138,16 +138,22 @@ class Placement(NamedTuple):
     scores: tuple[Score, ...]  # the chosen first, then the best of the others
     rejected: tuple[Verdict, ...]  # clusters that did not compete, at most `VERDICTS`
     others: int  # clusters that did, beyond those listed
+    generation: int = 0  # of the manifest that was decided on
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Quota that does not suffice, in numbers."""
+    """Quota that does not suffice, in numbers.
+
+    `used` of `limit` is the queue's own room; in a `cohort` what the queue could have of it, and how
+    much of that is gone, whoever took it.
+    """
 
     of: FlavorResource
     asked: int
     used: int
     limit: int
+    cohort: str = ""  # the root of its tree
 
     @property
     def missing(self) -> int:
@@ -157,9 +163,10 @@ class Shortage:
         def say(amount: int) -> str:
             return quantity.canonical(self.of.resource, amount)
 
+        room = f" in cohort {self.cohort}" if self.cohort else ""
         return (
             f"{self.of.resource} of flavor {self.of.flavor}: {say(self.asked)} asked, "
-            f"{say(self.used)} of {say(self.limit)} used, {say(self.missing)} more needed"
+            f"{say(self.used)} of {say(self.limit)} used{room}, {say(self.missing)} more needed"
         )
 
 
@@ -197,6 +204,12 @@ class Refusal:
     nearest: Miss | None = None
     head: str = ""  # BehindHead: uid of the workload that waits first
     retry_at: dt.datetime | None = None  # when time alone may change it
+
+
+def behind(demand: str, queue: str, head: str) -> Refusal:
+    """StrictFIFO: a demand waits behind the workload `head` (uid) of its queue."""
+    message = f"StrictFIFO: waits behind the head of {queue}"
+    return Refusal(demand, queue, Reason.BEHIND_HEAD, message, head=head)
 
 
 class Eviction(NamedTuple):

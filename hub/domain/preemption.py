@@ -231,11 +231,12 @@ def _over_quota(contest: Contest) -> Iterator[tuple[Node, Node]]:
     lowest cohort that it shares with the preemptor.
     """
     tree, own, contested = contest.standing.tree, contest.node, contest.contested
+    inactive = contest.standing.inactive
     ours, inside = frozenset(own.chain), set[Node]()
     known = set[Node]() if len(contested) > 1 else None
     for of in sorted(contested):
         for queue in tree.over(own.root(), of):
-            if queue is own or (known is not None and queue in known):
+            if queue is own or queue.name in inactive or (known is not None and queue in known):
                 continue
             if known is not None:
                 known.add(queue)

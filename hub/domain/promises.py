@@ -10,9 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from hub.domain.fleet import Cluster
+from hub.domain.fleet import BoundPods, Cluster
 from hub.domain.room import Layout, NodeAsk, Room
 from shared.resources import Resources
+
+Bound = Mapping[tuple[str, int], BoundPods]  # of a report: by uid and epoch
 
 
 class Promise:
@@ -36,6 +38,11 @@ class Promise:
         self.completions = completions
         self.succeeded = succeeded
         self.outstanding: tuple[int, ...] = ()  # per pod set
+
+    @property
+    def asks(self) -> tuple[NodeAsk, ...]:
+        """Which nodes its pods may use, per pod set."""
+        return tuple(ask for _, ask, _ in self.pod_sets)
 
     def with_succeeded(self, succeeded: int) -> "Promise":
         """The same promise after more pods have succeeded."""
@@ -75,11 +82,18 @@ class Members:
     def put(self, cluster: Cluster) -> None:
         """A cluster was added, changed, or reported."""
         self._stale |= not self._layout.alike(cluster)
+        before = self.clusters.get(cluster.name)
         self.clusters[cluster.name] = cluster
-        self._pods[cluster.name] = {}
-        for promise in self._promises.get(cluster.name, {}).values():
-            promise.outstanding = ()
-            self._recount(promise)
+        promises = self._promises.get(cluster.name, {})
+        if before is None:
+            self._pods[cluster.name] = {}
+            for promise in promises.values():
+                promise.outstanding = ()
+                self._recount(promise)
+        else:  # who is reported as before counts as before
+            for uid in _differing(before.bound, cluster.bound):
+                if uid in promises:
+                    self._recount(promises[uid])
         self._changed.add(cluster.name)
 
     def declare(self, cluster: Cluster) -> None:
@@ -196,6 +210,13 @@ class Members:
     def of_cluster(self, name: str) -> Iterable[Promise]:
         """The works a cluster may hold."""
         return self._promises.get(name, {}).values()
+
+
+def _differing(before: Bound, after: Bound) -> set[str]:
+    """Works of which one report says something else than the other."""
+    found = {uid for (uid, epoch), told in after.items() if before.get((uid, epoch)) != told}
+    found.update(uid for uid, epoch in before if (uid, epoch) not in after)
+    return found
 
 
 def _largest_first(item: tuple[tuple[Resources, NodeAsk], int]) -> tuple[bool, int, str]:

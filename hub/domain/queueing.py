@@ -25,6 +25,7 @@ class Entry(NamedTuple):
     completions: int | None = 1
     namespace: str = ""
     local_queue: str = ""
+    generation: int = 0  # of its manifest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,13 +70,18 @@ class Line:
 
     def run(self, limit: int) -> Sequence[Entry]:
         """The head and those of its equals that follow at once, before anybody else's turn."""
-        _, _, _, number, position = self._heap[0]
-        entries = self._lanes[number].entries
+        heap = self._heap
+        _, _, _, number, position = heap[0]
+        lane = self._lanes[number]
+        entries = lane.entries
         end = min(len(entries), position + limit)
-        if limit > 1 and len(self._heap) > 1:
-            priority, queued_at, uid, _, _ = min(self._heap[1:3])
-            if -priority == self._lanes[number].demand.priority:
-                end = bisect.bisect_left(entries, (queued_at, uid), position, end)
+        if end > position + 1 and len(heap) > 1:
+            follows = heap[1] if len(heap) == 2 or heap[1] < heap[2] else heap[2]
+            if -follows[0] == lane.demand.priority:
+                turn = follows[1:3]
+                if entries[position + 1] >= turn:
+                    return entries[position : position + 1]
+                end = bisect.bisect_left(entries, turn, position, end)
         return entries[position : max(end, position + 1)]
 
     def advance(self, placed: int = 1) -> None:

@@ -159,8 +159,9 @@ def read_usage(admission: Mapping[str, Any] | None) -> dict[FlavorResource, int]
     for pod_set in (admission or {}).get("podSets") or ():
         flavors = pod_set.get("flavors") or {}
         for resource, amount in (pod_set.get("usage") or {}).items():
-            of = FlavorResource(flavors.get(resource, ""), resource)
-            charged[of] = quantity.add(charged.get(of, 0), int(amount))
+            if int(amount):  # who holds nothing of a resource is nobody to take it from
+                of = FlavorResource(flavors.get(resource, ""), resource)
+                charged[of] = quantity.add(charged.get(of, 0), int(amount))
     return charged
 
 
@@ -169,6 +170,6 @@ def _quota(resource: Mapping[str, Any]) -> Quota:
 
     def amount(key: str) -> int | None:
         text = resource.get(key)
-        return None if text is None else quantity.parse(name, text, key)
+        return None if text is None else quantity.parse_limit(name, text, key)
 
     return Quota(amount("nominalQuota") or 0, amount("borrowingLimit"), amount("lendingLimit"))

@@ -1,7 +1,8 @@
 """Another number of pods for a workload that is admitted: what is charged for, and what is still wanted.
 
-As Kueue's elastic jobs: fewer pods free quota at once; more are charged for the difference alone, under
-the same flavors and in the same cluster, once quota and room for all of it are there. Admissions are
+Fewer pods free quota once the member has said that the others are gone; more are charged for the
+difference alone, under the same flavors and in the same cluster, once quota and room for all of it are
+there. Admissions are
 as `workloads.admission` keeps them; those of one pod set, since only Jobs change their size.
 """
 
@@ -14,7 +15,7 @@ from shared.resources import PodSet, Resources
 
 Admission = Mapping[str, Any]
 SMALLER: Final = "WaitingToGrow"  # reason of a job that runs with fewer pods than wanted
-_SIZED: Final = frozenset({"reduced", "wanted"})
+_SIZED: Final = frozenset({"reduced", "wanted", "shrinks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,18 @@ def size(admission: Admission) -> int:
     return int(admission["podSets"][0]["count"])
 
 
-def resized(admission: Admission, pod_set: PodSet) -> dict[str, Any]:
-    """The admission of what shall have the size of `pod_set`: less at once, more as a wish."""
+def resized(admission: Admission, pod_set: PodSet, *, told: bool) -> dict[str, Any]:
+    """The admission of what shall have the size of `pod_set`: more as a wish, less at once.
+
+    Where a member was `told` of it, what it frees stays charged until `shrunk`.
+    """
     (given,) = admission["podSets"]
     bare = {key: value for key, value in admission.items() if key not in _SIZED}
     if pod_set.count <= given["count"]:
-        smaller = {**given, "count": pod_set.count, "usage": _usage(given, pod_set)}
-        return {**bare, "podSets": [smaller]}
+        less = {"count": pod_set.count, "usage": _usage(given, pod_set)}
+        if told and pod_set.count < given["count"]:
+            return {**bare, "podSets": [given], "shrinks": less}
+        return {**bare, "podSets": [{**given, **less}]}
     wanted = {"count": pod_set.count, "usage": _usage(given, pod_set)}
     return {**bare, "podSets": [given], "reduced": True, "wanted": wanted}
 
@@ -59,6 +65,13 @@ def growth(admission: Admission) -> Growth | None:
         if amount > had.get(name, 0)
     }
     return Growth(wanted["count"] - given["count"], charge)
+
+
+def shrunk(admission: Admission) -> dict[str, Any]:
+    """The admission once the pods that are too many are gone."""
+    (given,) = admission["podSets"]
+    bare = {key: value for key, value in admission.items() if key not in _SIZED}
+    return {**bare, "podSets": [{**given, **admission["shrinks"]}]}
 
 
 def grown(admission: Admission) -> dict[str, Any]:

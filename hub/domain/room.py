@@ -25,7 +25,7 @@ _BOUND: Final = 1 << 62
 class Room:
     """What is left on every node and in every cluster; shrinks as `take` is called."""
 
-    __slots__ = ("_stamps", "free", "growth", "layout", "left", "touched")
+    __slots__ = ("_free", "_left", "_stamps", "free", "growth", "layout", "left", "touched")
     _stamp = itertools.count(1)
 
     def __init__(
@@ -37,6 +37,8 @@ class Room:
         )
         self.free = free  # resources × nodes
         self.left = left  # resources × clusters: what is free less everything promised
+        self._free = free.data  # the same numbers: single ones are read and set faster
+        self._left = left.data
         self.touched: list[int] = []  # clusters taken from, in order, with repetition
         self._stamps: dict[int, int] = {}  # by cluster: of its last change, unique among all rooms
 
@@ -278,18 +280,15 @@ class Room:
         self._stamps[at] = next(self._stamp)
 
     def _take_one_node(self, need: Need, count: int, at: int, node: int) -> bool:
-        free, left = self.free, self.left
         if need.nodes is not None and not need.nodes[node]:
             return False
-        rest = []
-        for row, amount in zip(need.rows, need.amounts, strict=True):
-            after = free.item(row, node) - amount * count
-            if after < 0:
+        free, left = self._free, self._left
+        for row, amount in need.pairs:
+            if free[row, node] < amount * count:
                 return False
-            rest.append(after)
-        for row, amount, after in zip(need.rows, need.amounts, rest, strict=True):
-            free[row, node] = after
-            left[row, at] = left.item(row, at) - amount * count
+        for row, amount in need.pairs:
+            free[row, node] -= amount * count
+            left[row, at] -= amount * count
         self.touched.append(at)
         return True
 

@@ -5,7 +5,7 @@ against what the earlier ones took; 5. where the others wait next. Whoever is to
 its quota until it is gone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -36,6 +36,7 @@ class Attempt:
     message: str = ""
     where: Where | None = None
     cluster: str | None = None
+    awaited: tuple[Holder, ...] = ()  # who must be gone before it can be admitted
 
     @property
     def search(self) -> Search:
@@ -98,9 +99,9 @@ class Rounds:
         attempt.ends(PENDING, hold.outcome, hold.reason, hold.message)
         return attempt
 
-    def nominate_again(self, attempt: Attempt) -> Nominee:
-        """The same head, with the flavors it has, on what the round has become."""
-        return self._nominator.nominate(attempt.who, keep=attempt.search.assignment)
+    def nominate_again(self, attempt: Attempt, gone: Sequence[Holder]) -> Nominee:
+        """The same head, with the flavors it has, on what the round has become; `gone` have left."""
+        return self._nominator.nominate(attempt.who, keep=attempt.search.assignment, gone=gone)
 
     def may_change(self, attempt: Attempt) -> bool:
         """Might what was refused be given now? Where not, its turn would end as before."""
@@ -108,9 +109,10 @@ class Rounds:
 
     def order(self, attempts: list[Attempt]) -> Iterator[Attempt]:
         """Heads in the order in which they are processed."""
+        first = self.rules.preemptors_first
         if self.rules.fair:
-            return by_share(self.standing, attempts)
-        return iter(in_order(attempts))
+            return by_share(self.standing, attempts, preemptors_first=first)
+        return iter(in_order(attempts, preemptors_first=first))
 
     def place(self, attempt: Attempt) -> bool:
         """Room on a cluster for what fits under quota; without clusters there is nothing to find."""
@@ -139,9 +141,11 @@ class Rounds:
             for victim in attempt.victims:
                 self.standing.mark_evicted(victim.holder)
             who = replace(who, nominated=True)
-        elif attempt.verdict == SKIPPED or attempt.outcome is Outcome.GATED:
+        elif attempt.outcome is Outcome.GATED:
             self._tried.pop(who.uid, None)  # it did not fail on its flavors
-        elif attempt.search.tried:
+        elif (
+            attempt.search.tried
+        ):  # also of one that lost a race: its next turn goes on from there
             self._tried[who.uid] = attempt.search.tried
         strict = line.queue.strict
         untried = who.uid in self._tried and attempt.search.untried_flavors
@@ -208,9 +212,6 @@ class _Round:
         elif mode is not Mode.FIT and attempt.who.gated:
             message = "a preemption gate is closed"
             attempt.ends(PENDING, Outcome.GATED, Reason.PREEMPTION_GATED, message)
-        elif self._overlaps(attempt):
-            message = "another workload preempts the same ones"
-            self._skip(attempt, Reason.WAITING_FOR_VICTIMS, message)
         elif not self._still_fits(attempt):
             self._skip(attempt, Reason.WAITING_FOR_QUOTA, "no longer fits after another workload")
         elif mode is Mode.FIT:
@@ -224,19 +225,21 @@ class _Round:
     def _reconsider(self, attempt: Attempt) -> bool:
         """Its victims are another's already: what could it get once those are gone?
 
-        True where it would fit then: it waits, and what it asks for is kept for it meanwhile.
+        True where it would fit then: it waits for them, before everything else in its queue, and what
+        it asks for is kept for it meanwhile. Else it goes on with other victims, or with none.
         """
+        shared = tuple(v.holder for v in attempt.victims if v.holder.uid in self._claimed)
         with self._afterwards():
-            nominee = self._rounds.nominate_again(attempt)
-        if nominee.search.mode is Mode.FIT:
-            attempt.nominee = nominee
-            self._take(attempt.who.queue, nominee.search.assignment)
-            message = "fits once workloads that another one preempts are gone"
-            self._skip(attempt, Reason.WAITING_FOR_VICTIMS, message)
-            return True
-        if nominee.victims:
-            attempt.nominee = nominee
-        return False
+            gone = list(self._claimed.values())
+            attempt.nominee = self._rounds.nominate_again(attempt, gone)
+        if attempt.search.mode is not Mode.FIT:
+            return False
+        self._take(attempt.who.queue, attempt.search.assignment)
+        self._rounds.nominate_cluster(attempt, self._claimed.values())
+        attempt.awaited = shared
+        message = "fits once workloads that another one preempts are gone"
+        attempt.ends(SKIPPED, Outcome.PENDING_PREEMPTION, Reason.WAITING_FOR_VICTIMS, message)
+        return True
 
     def _still_fits(self, attempt: Attempt) -> bool:
         standing = self._standing
@@ -311,6 +314,7 @@ class _Round:
             for victim in attempt.victims:
                 if self._standing.holds(victim.holder):
                     self._standing.remove(victim.holder)
+        attempt.awaited = tuple(own.values())
         few = f"waits for {len(attempt.victims)} preempted workload(s)"
         message = _and(attempt.search.message, few)
         attempt.ends(PREEMPTING, Outcome.PENDING_PREEMPTION, Reason.WAITING_FOR_VICTIMS, message)

@@ -16,6 +16,8 @@ from shared.resources import Expression, NodeTerm, Toleration
 
 BLOCKING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 
+MOST_TERMS: Final = 100  # of one selector
+_MARKS: Final = re.compile(r"[(),]")
 _SET_BASED: Final = re.compile(r"^(\S+)\s+(in|notin)\s*\(([^()]*)\)$")
 _EQUALITY: Final = re.compile(r"^([^\s=!]+)\s*(==|=|!=)\s*([^\s=!]*)$")
 _KEY: Final = re.compile(r"^(!?)\s*([A-Za-z0-9][-A-Za-z0-9_./]*)$")
@@ -143,8 +145,25 @@ def read_selector(spec: Mapping[str, Any] | None) -> LabelSelector | None:
 
 
 def parse_selector(text: str, field: str = "") -> LabelSelector:
-    """Kubectl's notation: `a=b,c!=d,e in (f,g),h notin (i),j,!k`. Raises `Rejected(InvalidSelector)`."""
-    parts = [part.strip() for part in re.split(r",(?![^()]*\))", text)]
+    """Kubectl's notation: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
+
+    Raises `Rejected`: InvalidSelector, or TooManyTerms beyond MOST_TERMS requirements.
+    """
+    parts: list[str] = []
+    start = depth = 0
+    for mark in _MARKS.finditer(text):
+        match mark[0]:
+            case "(":
+                depth += 1
+            case ")":
+                depth -= 1
+            case _ if depth <= 0:
+                parts.append(text[start : mark.start()].strip())
+                start = mark.end()
+        if len(parts) >= MOST_TERMS:
+            rule = f"has more than {MOST_TERMS} requirements, which is the most"
+            raise Rejected("TooManyTerms", rule, field)
+    parts.append(text[start:].strip())
     return LabelSelector(expressions=tuple(_requirement(p, field) for p in parts if p))
 
 

@@ -1,6 +1,6 @@
 """The immutable picture a cycle reasons about, and the settings it reasons with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hub.domain.admission_fair import Ranks
@@ -9,6 +9,7 @@ from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster
 from hub.domain.ledger import Ledger
 from hub.domain.nomination import Rules
+from hub.domain.pace import Starts
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.registry import FILTERS
 from hub.domain.queue_policy import QueuePolicy
@@ -49,6 +50,10 @@ class Snapshot:
     nominations: Mapping[str, Nomination] = field(default_factory=dict)  # by uid
     namespaces: Namespaces = field(default_factory=dict)
     ranks: Ranks | None = None  # of LocalQueues, where history counts
+    inactive: Collection[str] = ()  # queues, stopped or misconfigured, that lose nobody
+    starts: Mapping[str, Starts] = field(
+        default_factory=dict
+    )  # by cluster: what it owes, its pace
 
 
 def forever(placed: int) -> bool:

@@ -5,7 +5,7 @@ when somebody is admitted or leaves, and what was worked out of a queue's holder
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -72,6 +72,7 @@ class Contender:
     annotations: Mapping[str, str] = field(default_factory=dict)
     demand: Demand | None = None  # the class of equals it stands for, in the live cycle
     epoch: int = 0
+    generation: int = 0
 
     @property
     def identity(self) -> Identity:
@@ -192,15 +193,18 @@ class Standing:
         holders: Iterable[Holder] = (),
         ranks: Mapping[str, float] | None = None,
         held: Mapping[str, Mapping[str, Holder]] | None = None,
+        inactive: Collection[str] = (),
     ) -> None:
         """`holders` are charged to the tree here; `held`, by queue and uid, are charged already.
 
-        Of `held` nothing is copied: it must stay as it is meanwhile.
+        Of `held` nothing is copied: it must stay as it is meanwhile. `inactive` queues, stopped or
+        misconfigured, admit nobody and lose nobody.
         """
         self.tree = tree
         self.queues = queues
         self.policies = policies
         self.ranks: Mapping[str, float] = ranks if ranks is not None else {}
+        self.inactive = frozenset(inactive)
         self._rosters = {queue: Roster(those) for queue, those in (held or {}).items()}
         self._own: set[str] = set()  # queues whose roster may be changed in place
         for holder in holders:

@@ -25,17 +25,24 @@ E = TypeVar("E", bound=Entrant)
 _Key = tuple[object, ...]
 
 
-def in_order(entrants: Iterable[E]) -> list[E]:
-    """Nominated, smaller borrowing level, higher priority, earlier queue-order timestamp, identity.
+def in_order(entrants: Iterable[E], *, preemptors_first: bool = False) -> list[E]:
+    """Smaller borrowing level, higher priority, earlier queue-order timestamp, identity.
 
-    For whom others were told to make room goes first, or they might take it again and again.
+    With `preemptors_first` those for whom others were told to make room go before all others.
     """
     return sorted(
-        entrants, key=lambda e: (not e.who.nominated, e.search.borrowing, *_seniority(e))
+        entrants,
+        key=lambda e: (
+            preemptors_first and not e.who.nominated,
+            e.search.borrowing,
+            *_seniority(e),
+        ),
     )
 
 
-def by_share(standing: Standing, entrants: Iterable[E]) -> Iterator[E]:
+def by_share(
+    standing: Standing, entrants: Iterable[E], *, preemptors_first: bool = False
+) -> Iterator[E]:
     """Winners of one tournament after the other; shares are computed anew after each.
 
     At each cohort, among the winners of its children: the one whose subtree does not borrow what it
@@ -57,7 +64,8 @@ def by_share(standing: Standing, entrants: Iterable[E]) -> Iterator[E]:
     for index in sorted(roots):
         left = trees[index]
         while left:
-            winner = _winner(roots[index], left, _standings(standing, left))
+            standings = _standings(standing, left)
+            winner = _winner(roots[index], left, standings, preemptors_first)
             assert winner is not None
             del left[winner.who.queue]
             yield winner
@@ -80,16 +88,24 @@ def _standings(
 
 
 def _winner(
-    cohort: Node, left: Mapping[str, E], standings: Mapping[tuple[str, int], tuple[bool, Share]]
+    cohort: Node,
+    left: Mapping[str, E],
+    standings: Mapping[tuple[str, int], tuple[bool, Share]],
+    preemptors_first: bool,
 ) -> E | None:
     best: E | None = None
     best_key: _Key = ()
     for child in cohort.children:
-        entrant = left.get(child.name) if child.is_queue else _winner(child, left, standings)
+        entrant = (
+            left.get(child.name)
+            if child.is_queue
+            else _winner(child, left, standings, preemptors_first)
+        )
         if entrant is None:
             continue
         standing = standings[entrant.who.queue, cohort.index]
-        key = (not entrant.who.nominated, *standing, *_seniority(entrant))
+        later = preemptors_first and not entrant.who.nominated
+        key = (later, *standing, *_seniority(entrant))
         if best is None or key < best_key:
             best, best_key = entrant, key
     return best

@@ -8,10 +8,11 @@ move, however many workloads wait.
 import bisect
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from hub.domain.demand import Demand
 from hub.domain.ledger import Ledger
-from hub.domain.plan import Reason, Refusal
+from hub.domain.plan import Reason, Refusal, behind
 from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue
 
@@ -25,7 +26,7 @@ _COMPACT_AT = 1024
 class WaitingLane:
     """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
 
-    __slots__ = ("_entries", "_first", "demand", "parked", "refusal")
+    __slots__ = ("_entries", "_first", "demand", "parked", "refusal")  # `Waiting` alone parks
 
     def __init__(self, demand: Demand) -> None:
         self.demand = demand
@@ -69,6 +70,16 @@ class WaitingLane:
         return bisect.bisect_left(self._entries, entry, lo=self._first) - self._first
 
 
+class InLine(NamedTuple):
+    """How many of one ClusterQueue are considered, and how many are parked."""
+
+    active: int = 0
+    parked: int = 0
+
+
+_NOBODY: Final = InLine()
+
+
 class Waiting:
     """The lanes of all ClusterQueues. `rank_of`: of LocalQueues, where history counts; None: nowhere."""
 
@@ -76,6 +87,7 @@ class Waiting:
         self.rank_of: RankOf | None = None
         self._lanes: dict[str, dict[str, WaitingLane]] = {}  # by queue, then demand
         self._where: dict[str, tuple[WaitingLane, Entry]] = {}  # by uid
+        self._counts: dict[str, InLine] = {}  # by queue, where anybody waits
 
     def __len__(self) -> int:
         return len(self._where)
@@ -93,6 +105,7 @@ class Waiting:
             self.remove(entry.uid)
         lane = self.lane(demand)
         lane.add(entry)
+        self._count(lane, 1)
         self._where[entry.uid] = (lane, entry)
 
     def remove(self, uid: str) -> None:
@@ -102,11 +115,34 @@ class Waiting:
             return
         lane, entry = found
         lane.remove(entry)
+        self._count(lane, -1)
         if not lane:
             lanes = self._lanes[lane.demand.queue]
             del lanes[lane.demand.key]
             if not lanes:
                 del self._lanes[lane.demand.queue]
+                del self._counts[lane.demand.queue]
+
+    def _count(self, lane: WaitingLane, more: int) -> None:
+        active, parked = self._counts.get(lane.demand.queue, _NOBODY)
+        if lane.parked is None:
+            active += more
+        else:
+            parked += more
+        self._counts[lane.demand.queue] = InLine(active, parked)
+
+    def _park(self, lane: WaitingLane, refusal: Refusal | None) -> None:
+        """Park a lane, or unpark it."""
+        if (lane.parked is None) != (refusal is None):
+            number = len(lane)
+            self._count(lane, -number)
+            lane.parked = refusal
+            self._count(lane, number)
+        lane.parked = refusal
+
+    def in_line(self) -> Mapping[str, InLine]:
+        """How many are considered and how many parked, by ClusterQueue; costs nothing."""
+        return self._counts
 
     def lane(self, demand: Demand) -> WaitingLane:
         """The lane of a demand, made if there is none."""
@@ -139,7 +175,7 @@ class Waiting:
 
     def count(self, queue: str) -> int:
         """How many wait in one queue."""
-        return sum(len(lane) for lane in self.lanes(queue))
+        return sum(self._counts.get(queue, _NOBODY))
 
     def position(self, uid: str) -> tuple[int, int] | None:
         """Place in the own queue and among everything that waits, both from 1; None if it does not."""
@@ -175,6 +211,17 @@ class Waiting:
             lanes = [lane for lane in lanes if lane.parked is None]
         return [Lane(lane.demand, lane.first(limit)) for lane in lanes]
 
+    def behind_head(self, queue: ClusterQueue, lane: WaitingLane) -> Refusal | None:
+        """Why a lane has no turn while the head of its StrictFIFO queue is parked; None where it may."""
+        if not queue.strict:
+            return None
+        head = min(
+            (each for each in self.lanes(queue.name) if each), key=self._order, default=lane
+        )
+        if head is lane or head.parked is None:
+            return None
+        return behind(lane.demand.key, queue.name, head.first(1)[0].uid)
+
     def _rank(self, lane: WaitingLane) -> float:
         return 0.0 if self.rank_of is None else self.rank_of(lane.demand, lane.first(1)[0])
 
@@ -188,7 +235,7 @@ class Waiting:
             lane = self._lanes.get(refusal.queue, {}).get(refusal.demand)
             if lane is not None:
                 lane.refusal = refusal
-                lane.parked = None if refusal.reason is Reason.BEHIND_HEAD else refusal
+                self._park(lane, None if refusal.reason is Reason.BEHIND_HEAD else refusal)
                 told.append(lane)
         return told
 
@@ -197,14 +244,14 @@ class Waiting:
         woken = 0
         for lane in self.every_lane():
             if lane.parked is not None and (which is None or which(lane, lane.parked)):
-                lane.parked = None
+                self._park(lane, None)
                 woken += 1
         return woken
 
     def wake_queue(self, queue: str) -> None:
         """Unpark everything in one queue: its rules changed."""
         for lane in self.lanes(queue):
-            lane.parked = None
+            self._park(lane, None)
 
     def wake_for_quota(self, queue: str, ledger: Ledger, *, any_shortage: bool = False) -> None:
         """Quota that `queue` may use was released: unpark those for whom what they lacked is there now.
@@ -223,7 +270,7 @@ class Waiting:
                     s.asked <= ledger.available(queue, s.of) for s in parked.shortages
                 )
             if enough:
-                lane.parked = None
+                self._park(lane, None)
 
     def wake_for_room(self, best_node: Mapping[str, int], left: Mapping[str, int]) -> None:
         """A cluster's best node or total grew to this: unpark those that could use it."""

@@ -57,10 +57,7 @@ TRANSITIONS: dict[str, tuple[frozenset[State], State]] = {
         frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING, _S.UNKNOWN}),
         _S.WITHDRAWING,
     ),
-    "requeue": (  # confirmed gone, or failed with a retry left: a new epoch may follow
-        frozenset({_S.WITHDRAWING, _S.OFFERED, _S.APPLIED, _S.RUNNING}),
-        _S.PENDING,
-    ),
+    "requeue": (frozenset({_S.WITHDRAWING}), _S.PENDING),  # confirmed gone: a new epoch may follow
     "succeed": (
         frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING, _S.UNKNOWN, _S.WITHDRAWING}),
         _S.SUCCEEDED,

@@ -62,8 +62,9 @@ def engine_of(scene: Scene) -> Engine:
     if settings.history is not None:
         ranks = Ranks(settings.history, scene.consumed, scene.weights)
     standing = Standing(
-        scene.tree(), scene.queues, scene.policies, scene.holders, ranks.values if ranks else None
-    )
+        scene.tree(), scene.queues, scene.policies, scene.holders, ranks.values if ranks else None,
+        inactive=scene.idle_queues(),
+    )  # fmt: skip
     market = Market(scene.flavors, _AnyKey())
     ground = None
     if scene.clusters is not None:

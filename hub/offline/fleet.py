@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from hub.domain import elastic, fleet, selectors
-from hub.domain.demand import Demand, explanation_key, queue_profile, read_constraints
+from hub.domain.demand import Demand, explanation_key, read_constraints
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster
 from hub.domain.ground import sized
@@ -164,7 +164,7 @@ class Grounds:
         """Can some cluster hold all pods, once `gone` are?"""
         demand = self._demand(who, pod_sets)
         desk = self._desk(gone, copied=True)
-        return desk.can_hold(demand, asks) and desk.bid(demand, asks).place() is not None
+        return desk.can_hold(demand, asks) and desk.bid(demand, asks).place(who.uid) is not None
 
     def place(self, who: Contender, assignment: Assignment) -> str | None:
         """Take room on the best cluster that can hold all of it."""
@@ -182,7 +182,7 @@ class Grounds:
     ) -> str | None:
         demand = self._demand(who, sized(who, assignment))
         for asks in dict.fromkeys((elastic.there(assignment.asks), assignment.asks)):
-            choice = self._desk(gone, copied=True).bid(demand, asks).place()
+            choice = self._desk(gone, copied=True).bid(demand, asks).place(who.uid)
             if choice is not None:
                 return choice.cluster
         return None
@@ -247,7 +247,9 @@ class Grounds:
                 holder.uid, holder.namespace, holder.name, holder.queue, tuple(pod_sets)
             )
             demand = self._demand(who, pod_sets)
-            choice = self._desk((), copied=True).bid(demand, tuple(a for _, a in put)).place()
+            choice = (
+                self._desk((), copied=True).bid(demand, tuple(a for _, a in put)).place(who.uid)
+            )
             cluster = choice.cluster if choice else None
         if cluster is not None:
             self._put[holder.uid] = (cluster, put)
@@ -283,5 +285,4 @@ class Grounds:
             shape=shape,
             pod_sets=sets,
             constraints=constraints,
-            profile=queue_profile(sets),
         )

@@ -54,6 +54,12 @@ class Scene:
         """Quota as declared, with nothing charged."""
         return QuotaTree(self.queues.values(), self.cohorts.values())
 
+    def idle_queues(self) -> set[str]:
+        """ClusterQueues that admit nothing: stopped, or misconfigured."""
+        return {
+            name for name, queue in self.queues.items() if queue.stopped
+        } | self.inactive.keys()
+
     def local_queue_of(self, who: Contender) -> LocalQueue | None:
         return self.local_queues.get(f"{who.namespace}/{who.local_queue}")
 

@@ -101,6 +101,8 @@ class _Reader:
         allowed = ("BlockUndeclared", "IgnoreUndeclared")
         return Rules(
             for_room=self._block("preemption").get("forCapacity") in (True, "On"),
+            preemptors_first=self._block("preemption").get("preemptorsFirst", True)
+            in (True, "On"),
             fair=enabled(fair),
             strategies=strategies,
             partial=enabled(partial) if isinstance(partial, dict) else bool(partial),

@@ -136,7 +136,7 @@ class WorkloadReader:
                 of = FlavorResource(str(flavor), resource)
                 amount = amount if left == count else -(-amount * left // max(1, count))
                 charged[of] = charged.get(of, 0) + amount
-        return charged
+        return {of: amount for of, amount in charged.items() if amount}
 
     def _amount(
         self,

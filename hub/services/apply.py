@@ -19,13 +19,17 @@ from hub.services.drafts import (
 )
 from hub.services.intake import occupied, submit_jobs
 from hub.services.limits import Intake
+from hub.services.pod_security import Gatekeeper
 from hub.services.provided import ensure_namespaces, row_of
 from hub.services.revise import revise_job
 from hub.services.withdraw import withdraw_jobs
 from hub.store import audit, objects, workloads
 from hub.store.unit import Unit
 from shared.errors import Rejected
+from shared.kinds import unheeded
+from shared.kinds.placement_v1 import GROUP as PLACEMENT
 
+_PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged", "rejected"
 Row = dict[str, Any]
 
@@ -47,25 +51,30 @@ def apply_documents(
     """Create or update what each document declares; one result per document, in order.
 
     A draft carries its origin (and from the hub cluster its uid). Codes of refusals: OwnedElsewhere,
-    AlreadyExists, BeingDeleted, Immutable.
+    AlreadyExists, BeingDeleted, Immutable, and those of `pod_security`.
     """
     results: dict[int, Applied] = {}
     fresh: list[tuple[int, Draft]] = []
+    names: set[tuple[str, str, str]] = set()  # of those in `fresh`
+    parents = cohort_rules.Parents(unit)
     queues_changed = False
     for index, given in enumerate(documents):
         if isinstance(given, Rejected):
             results[index] = Applied(index, REJECTED, error=given)
         elif given.is_job or bare_intake.is_unit(unit, given):
-            if any(_same_job(given, other) for _, other in fresh):
+            if _identity(given) in names:
                 _submit(unit, fresh, intake, results)
+                names.clear()
             result = _apply_job(unit, index, given, intake)
             if result is None:
                 fresh.append((index, given))
+                names.add(_identity(given))
             else:
                 results[index] = result
         else:
             _submit(unit, fresh, intake, results)
-            results[index] = _apply_object(unit, index, given)
+            names.clear()
+            results[index] = _apply_object(unit, index, given, intake, parents)
             changed = results[index].result in {CREATED, CONFIGURED}
             queues_changed |= changed and effects.concerns_queues(given.parsed.kind)
     _submit(unit, fresh, intake, results)
@@ -123,6 +132,11 @@ def _apply_job(unit: Unit, index: int, given: Draft, intake: Intake) -> Applied 
             withdraw_jobs(unit, [row["uid"]], "Deleted", "Recreated", "a new one has its name")
             return None
         return Applied(index, REJECTED, draft=given, error=occupied(given, row))
+    if row["withdraw_to"] == "Deleted":
+        what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
+        words = f"{what} is being deleted: apply it again once it is gone"
+        refusal = Rejected("BeingDeleted", words, "metadata.name")
+        return Applied(index, REJECTED, row["uid"], given, refusal)
     try:
         revise = bare_intake.revise_bare if given.is_bare else revise_job
         changed = revise(unit, given, row, intake)
@@ -131,19 +145,27 @@ def _apply_job(unit: Unit, index: int, given: Draft, intake: Intake) -> Applied 
     return Applied(index, CONFIGURED if changed else UNCHANGED, row["uid"], given)
 
 
-def _apply_object(unit: Unit, index: int, given: Draft) -> Applied:
+def _apply_object(
+    unit: Unit, index: int, given: Draft, intake: Intake, parents: cohort_rules.Parents
+) -> Applied:
     parsed = given.parsed
     if parsed.kind == "Namespace" and not parsed.group:
         given = replace(given, origin=ORIGIN_ANY)
     row = objects.find(unit, parsed.group, parsed.kind, parsed.namespace, given.name)
     try:
-        result, uid = _settle(unit, given, row)
+        result, uid = _settle(unit, given, row, intake, parents)
     except Rejected as refusal:
         return Applied(index, REJECTED, "" if row is None else row["uid"], given, refusal)
     return Applied(index, result, uid, given)
 
 
-def _settle(unit: Unit, given: Draft, row: Row | None) -> tuple[str, str]:
+def _settle(
+    unit: Unit,
+    given: Draft,
+    row: Row | None,
+    intake: Intake,
+    parents: cohort_rules.Parents,
+) -> tuple[str, str]:
     """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
     if row is not None:
         if row["origin"] == ORIGIN_HUB or _recreated(given, row):
@@ -159,14 +181,17 @@ def _settle(unit: Unit, given: Draft, row: Row | None) -> tuple[str, str]:
         elif row["deleted_at"] is not None:
             raise Rejected("BeingDeleted", f"{row['kind']} {row['name']} is being deleted")
     if given.parsed.kind == "Cohort" and given.origin == ORIGIN_REST:
-        cohort_rules.refuse_cycle(unit, given.name, str(given.parsed.spec.get("parentName") or ""))
+        parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, unit)
+    if row is None or row["hash"] != new["hash"]:
+        Gatekeeper(unit, intake.pods).require(given)
     if row is None:
         if given.parsed.namespace:
             ensure_namespaces(unit, {given.parsed.namespace})
         objects.add(unit, new)
         effects.applied(unit, new)
         _say(unit, new, "Created")
+        _say_unheeded(unit, new, given, None)
         return CREATED, new["uid"]
     if row["hash"] == new["hash"] and row["api_version"] == new["api_version"]:
         return UNCHANGED, row["uid"]
@@ -179,7 +204,21 @@ def _settle(unit: Unit, given: Draft, row: Row | None) -> tuple[str, str]:
     updated = {**row, **columns, "generation": generation}
     effects.applied(unit, updated)
     _say(unit, updated, "Configured")
+    _say_unheeded(unit, updated, given, row["status"])
     return CONFIGURED, row["uid"]
+
+
+def _say_unheeded(unit: Unit, row: Row, given: Draft, status: Row | None) -> None:
+    """What of the object changes nothing: an Event, and a condition that goes when it is taken out."""
+    said = unheeded.notices(given.parsed)
+    if said:
+        unit.event(**_event(row, unheeded.REASON, unheeded.joined(said)), type="Warning")
+    if given.parsed.group == PLACEMENT and row["kind"] in _PLACEMENTS:
+        return  # its status is its controller's
+    before = (status or {}).get("conditions") or []
+    after = unheeded.condition(before, said, unit.now, row["generation"])
+    if after != before:
+        objects.set_statuses(unit, {row["uid"]: {**(status or {}), "conditions": after}})
 
 
 def _recreated(given: Draft, row: Row) -> bool:
@@ -192,20 +231,20 @@ def _content(row: Row) -> Row:
     return {name: value for name, value in row["manifest"].items() if name != "metadata"}
 
 
-def _same_job(given: Draft, other: Draft) -> bool:
-    return (given.parsed.kind, given.parsed.namespace, given.name) == (
-        other.parsed.kind,
-        other.parsed.namespace,
-        other.name,
-    )
+def _identity(given: Draft) -> tuple[str, str, str]:
+    return given.parsed.kind, given.parsed.namespace, given.name
 
 
 def _say(unit: Unit, row: Row, reason: str) -> None:
-    unit.event(
-        uid=row["uid"],
-        kind=row["kind"],
-        namespace=row["namespace"],
-        name=row["name"],
-        reason=reason,
-        message=f"generation {row['generation']}, from {row['origin']}",
-    )
+    unit.event(**_event(row, reason, f"generation {row['generation']}, from {row['origin']}"))
+
+
+def _event(row: Row, reason: str, message: str) -> dict[str, str]:
+    return {
+        "uid": row["uid"],
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "reason": reason,
+        "message": message,
+    }

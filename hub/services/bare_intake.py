@@ -115,8 +115,8 @@ def _draft_of(unit: Unit, row: Row) -> Draft | None:
             lenient_versions=True,
             default_namespace=row["namespace"],
         )
+        return draft(
+            parsed, unit.now, origin=row["origin"], uid=row["uid"], created_at=row["created_at"]
+        )
     except Rejected:
         return None
-    return draft(
-        parsed, unit.now, origin=row["origin"], uid=row["uid"], created_at=row["created_at"]
-    )

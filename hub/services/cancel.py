@@ -32,7 +32,7 @@ def delete_job(unit: Unit, uid: str, principal: str, expected: str = "") -> dict
         raise Rejected("PreconditionFailed", f"the job has uid {uid}", "preconditions.uid")
     if row["live"] is None and row["deleted_at"] is not None:
         raise Rejected("NotFound", f"there is no job {uid}")
-    if row["withdraw_to"] != "Deleted":
+    if row["withdraw_to"] != "Deleted" or State(row["state"]) in TERMINAL:
         withdraw_jobs(unit, [uid], "Deleted", "DeletedByUser", f"deleted by {principal}")
         _note(unit, principal, "delete", row)
     return queries.get_job(unit, uid)

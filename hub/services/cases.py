@@ -99,6 +99,8 @@ def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) ->
         index.claims.present(),
         dict(routes.namespaces),
         index.consumption.ranks(),
+        index.routes.idle_queues(),
+        index.starts(now),
     )
     who = Contender(
         uid=uid, namespace=entry.namespace, name="", queue=demand.queue,

@@ -10,6 +10,7 @@ import orjson
 from hub.domain.demand import Demand
 from hub.domain.flavors import Market
 from hub.domain.ledger import Ledger
+from hub.domain.pace import Paces
 from hub.domain.plan import Placement
 from hub.domain.promises import Members, Promise
 from hub.domain.queueing import Entry
@@ -43,11 +44,13 @@ class Charges:
         self.epochs: dict[str, int] = {}  # of charged workloads
         self._usage: dict[bytes, Usage] = {}
         self._asks: dict[tuple[str, bytes], Pods] = {}
+        self.paces = Paces()
         self.unready: set[str] = set()  # admitted, and not all of their pods are ready
 
     def charge(self, row: Standing) -> None:
         """A workload is charged, as its row says."""
         self.epochs[row.uid] = row.epoch
+        self.paces.follow(row.uid, row.cluster, row.state)
         usage = self._usage_of(row.admission)
         present = self._charged.get(row.uid)
         if present is None or present[0] != row.cluster_queue or present[1] != usage:
@@ -117,6 +120,8 @@ class Charges:
             )
         )  # fmt: skip
         if placement.cluster:
+            self.paces.now = now
+            self.paces.follow(uid, placement.cluster, State.PLACED)
             self.members.promise(
                 Promise(uid, epoch, placement.cluster, pods, entry.completions, 0)
             )
@@ -127,6 +132,7 @@ class Charges:
 
     def follow(self, pulse: Pulse) -> None:
         """The same placement of a charged workload, a little further or at its end."""
+        self.paces.follow(pulse.uid, pulse.cluster, pulse.state)
         if pulse.state not in _CHARGED:
             self.discharge(pulse.uid)
             return
@@ -160,6 +166,7 @@ class Charges:
     def discharge(self, uid: str) -> None:
         """Nothing is charged for a workload any more."""
         self.epochs.pop(uid, None)
+        self.paces.drop(uid)
         self._discharge_quota(uid)
         self.members.release(uid)
 

@@ -31,6 +31,7 @@ def carry_out(unit: Unit, settled: Settlement, gate: Gate, term: int) -> list[st
         evict(unit, uids, reason, message)
     _give_back(unit, settled.back)
     _ask(unit, settled.asked, gate)
+    workloads.change(unit, [{"uid": u, "message": told} for u, told in settled.told.items()])
     return _place(unit, settled.ready, term)
 
 
@@ -84,7 +85,15 @@ def _place(unit: Unit, ready: Sequence[tuple[Standing, Options]], term: int) -> 
             message = f"admission checks can not be carried out: {'; '.join(conflicts)}"
             evict(unit, [row.uid], checks.EVICTED, message, counted=True, later=True)
             continue
-        prepared.moves.append({"uid": row.uid, "epoch": row.epoch, "cluster": row.cluster})
+        prepared.moves.append(
+            {
+                "uid": row.uid,
+                "epoch": row.epoch,
+                "if_state": row.state,  # only what is reserved has its quota charged
+                "if_generation": row.generation,
+                "cluster": row.cluster,
+            }
+        )
         prepared.options[row.uid] = options
         prepared.placed_by[row.uid] = row.placement
     return schedule.commit_plan(unit, prepared, term) if prepared.moves else []

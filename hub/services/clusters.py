@@ -111,12 +111,14 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
     }
 
 
-def state_of(row: Row, now: dt.datetime, suspect_after_s: float) -> str:
-    """Declared, Ready, Cordoned, or Suspect (silent for too long)."""
+def state_of(row: Row, now: dt.datetime, suspect_after_s: float, down: str = "") -> str:
+    """Declared, Ready, Cordoned, Suspect (silent for too long), or Unhealthy (its API server is `down`)."""
     if row["joined_at"] is None or row["heartbeat_at"] is None:
         return "Declared"
     if (now - row["heartbeat_at"]).total_seconds() > suspect_after_s:
         return "Suspect"
+    if down:
+        return "Unhealthy"
     return "Cordoned" if row["cordoned"] else "Ready"
 
 
@@ -130,11 +132,12 @@ def _view(
     key_revisions: Mapping[str, int],
 ) -> Row:
     told, cluster = read_member(row, None if capacity is None else capacity[0], key_revisions)
-    state = state_of(row, now, limits.scheduling.suspect_after_s)
+    state = state_of(row, now, limits.scheduling.suspect_after_s, cluster.down)
     return {
         "name": row["name"],
         "state": state,
         "ready": state in {"Ready", "Cordoned"} and told is not None,
+        "message": _why(state, cluster),
         "cordoned": row["cordoned"],
         "labels": row["labels"],
         "taints": row["taints"],
@@ -170,6 +173,13 @@ def _view(
         "heartbeatAt": stamp(row["heartbeat_at"]),
         "capacityAt": None if capacity is None else stamp(capacity[1]),
     }
+
+
+def _why(state: str, cluster: Cluster) -> str:
+    """What keeps new work away."""
+    if state == "Unhealthy":
+        return f"its API server does not answer its agent: {cluster.down}"
+    return ""
 
 
 def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Row:

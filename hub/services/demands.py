@@ -15,15 +15,18 @@ MOST: Final = 50_000  # classes remembered
 
 
 class Demands:
-    """Demands by what makes them. `needed_keys` collects node label keys that they look at."""
+    """Demands by what makes them. `keys` collects the node label keys that they look at."""
 
-    def __init__(self, routes: Routes, needed_keys: set[str]) -> None:
+    def __init__(self, routes: Routes, keys: set[str], *, balanced: bool = True) -> None:
+        """`balanced`: where no placement's sorters decide; else KubeFleet's arithmetic."""
+        self._balanced = balanced
         self._routes = routes
-        self._needed_keys = needed_keys
+        self._keys = keys
         self._known: dict[tuple[Any, ...], Demand] = {}
 
     def of(self, row: Standing, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
         """The demand of a row; raises `Rejected` for a selector that can not be read."""
+        self._keys |= demands.selected_keys(pod_sets)
         # Where LocalQueues take turns by what they used, their workloads are no equals.
         door = (f"{row.namespace}/{route.local_queue}",) if route.by_usage else ()
         key = (
@@ -51,7 +54,6 @@ class Demands:
             )
             if route.members is not None:
                 constraints = replace(constraints, members=route.members)
-        self._needed_keys.update(demands.selected_keys(pod_sets))
         demand = Demand(
             key=demands.explanation_key(
                 route.cluster_queue, row.shape, (row.priority, row.placement, constraints, *door)
@@ -62,7 +64,7 @@ class Demands:
             pod_sets=pod_sets,
             constraints=constraints,
             placement=row.placement,
-            profile=demands.queue_profile(pod_sets),
+            profile=() if self._balanced else demands.queue_profile(pod_sets),
         )
         if len(self._known) > MOST:
             self._known.clear()

@@ -8,7 +8,7 @@ can not be mistaken for an older one.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hub.store.works import Desired
@@ -115,7 +115,11 @@ class ClusterSet:
                 break
             entries.append(entry)
         entries.reverse()
-        removed = [each for each in self._removed if each[0] > base.revision]
+        removed = [
+            each
+            for each in self._removed
+            if each[0] > base.revision and each[1] not in self._entries  # it may be back
+        ]
         return Delta(full=False, entries=entries, removed=removed)
 
     def sent(self, session: str, number: int, *, more: bool) -> str:
@@ -141,6 +145,10 @@ class ClusterSet:
         finally:
             self._waiters.discard(future)
 
+    def announce(self) -> None:
+        """Have everybody who waits look again, though nothing of the set has changed."""
+        self._wake()
+
     def _wake(self) -> None:
         for waiter in self._waiters:
             if not waiter.done():
@@ -159,6 +167,9 @@ class DesiredSets:
         if found is None:
             found = self._sets[cluster] = ClusterSet()
         return found
+
+    def __iter__(self) -> Iterator[ClusterSet]:
+        return iter(list(self._sets.values()))
 
     def load(self, rows: Iterable[Desired]) -> None:
         """Take all rows, at start."""

@@ -11,13 +11,15 @@ from typing import Any
 
 import orjson
 
+from hub.domain.demand import CLUSTER_SELECTOR
+from hub.domain.selectors import parse_selector
 from hub.domain.shape import encode, shape_hash
 from hub.services.ids import generated_name, new_uid
 from shared import labels as keys
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
+from shared.secrecy import LAST_APPLIED
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 ORIGIN_REST = "rest"
 ORIGIN_HUB_CLUSTER = "hub-cluster"
 ORIGIN_HUB = "hub"
@@ -72,7 +74,14 @@ def draft(
     created_at: dt.datetime | None = None,
     index: int = 0,
 ) -> Draft:
-    """Make a draft of what was read. Without `uid` it gets a new one."""
+    """Make a draft of what was read. Without `uid` it gets a new one.
+
+    Raises Rejected (InvalidSelector, TooManyTerms) for what came by REST with a selector that can
+    not be read; from elsewhere it is taken, and waits with that reason.
+    """
+    selector = parsed.annotations.get(CLUSTER_SELECTOR)
+    if selector and origin == ORIGIN_REST:
+        parse_selector(selector, f"metadata.annotations[{CLUSTER_SELECTOR}]")
     name = parsed.name or generated_name(parsed.generate_name)
     manifest = _cleaned(parsed, name)
     body = orjson.dumps(manifest, option=orjson.OPT_SORT_KEYS)

@@ -7,6 +7,7 @@ the controller repeats a step that had more to do.
 from collections.abc import Callable
 from typing import Final
 
+from hub.services import provided
 from hub.services.limits import Limits
 from hub.services.withdraw import withdraw_jobs
 from hub.store import audit, changes, events, idempotency, manifests, retention, tokens
@@ -69,8 +70,9 @@ def trim_explanations(unit: Unit, limits: Limits) -> int:
 
 
 def trim_shapes(unit: Unit, limits: Limits) -> int:
-    """Shapes that no job has any more."""
-    manifests.trim_shapes(unit, unit.now - limits.retention.shapes)
+    """Shapes that no job has any more, and what only they asked of the default queue."""
+    if manifests.trim_shapes(unit, unit.now - limits.retention.shapes):
+        provided.forget_resources(unit)
     return 0
 
 

@@ -6,6 +6,7 @@ stored explanation of its class elsewhere.
 
 from typing import Any, Final
 
+from hub.domain.demand import REFUSED
 from hub.domain.plan import Reason
 from hub.domain.workload import State
 from hub.services import preemptable
@@ -38,8 +39,21 @@ _WORDS: Final = {
 }
 
 
+_FOLLOWS: Final = {
+    "Pending": "waits again",
+    "Held": "is held",
+    "Failed": "has failed",
+    "Deactivated": "is deactivated",
+    "Cancelled": "is cancelled",
+    "Deleted": "is deleted",
+}
+
+
 def _said_of(row: Row) -> str:
     """What its state means."""
+    if row["state"] == State.WITHDRAWING and row["withdraw_to"] in _FOLLOWS:
+        follows = _FOLLOWS[row["withdraw_to"]]
+        return f"{_WORDS[State.WITHDRAWING]}; it {follows} once nothing of it is left there"
     if row["kind"] == workloads.BARE and row["state"] == State.PLACED:
         return "admitted; its executor runs it"
     return _WORDS[State(row["state"])]
@@ -48,7 +62,7 @@ def _said_of(row: Row) -> str:
 def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row:
     """The whole story of one job. Raises Rejected(NotFound)."""
     row = workloads.get(unit, uid)
-    if row is None or row["deleted_at"] is not None:
+    if row is None or (row["deleted_at"] is not None and row["live"] is None):
         raise Rejected("NotFound", f"no job {uid}")
     told: Row = {
         "uid": row["uid"],
@@ -113,6 +127,8 @@ def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
         if stored is None:
             return found
         view = stored[0]
+    if row["reason"] == REFUSED and view["reason"] == Reason.NO_CLUSTER_MATCHES:
+        return {**found, "waiting": view}  # its row names the field and the rule
     head = workloads.get(unit, view["head"]) if view.get("head") else None
     message = view["message"]
     if head is not None:

@@ -15,10 +15,11 @@ class FleetNews:
     """Follows rows of `clusters` and `capacities` into `members`."""
 
     def __init__(
-        self, members: Members, waiting: Waiting, suspect_after_s: float, needed_keys: set[str]
+        self, members: Members, waiting: Waiting, suspect_after_s: float, keys: set[str]
     ) -> None:
-        """`needed_keys` collects node label keys by which nodes must be grouped."""
-        self._needed_keys = needed_keys
+        """`keys` collects the node label keys of pools that were declared."""
+        self._keys = keys
+        self._declared: dict[str, frozenset[str]] = {}  # the same by member
         self._members = members
         self._waiting = waiting
         self._suspect_after_s = suspect_after_s
@@ -30,6 +31,7 @@ class FleetNews:
         """
         for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
             self._members.drop(name)
+            self._declared.pop(name, None)
         for row, capacity in news.clusters:
             self._put(row, capacity, news, key_revisions)
         for name, at in news.heartbeats.items():
@@ -39,6 +41,10 @@ class FleetNews:
                 if self._was_silent(cluster, news):
                     self._waiting.wake_all_for_room()
 
+    def declared_keys(self) -> set[str]:
+        """Node label keys of the pools that are declared now."""
+        return set().union(*self._declared.values())
+
     def _put(
         self,
         row: Mapping[str, Any],
@@ -47,7 +53,9 @@ class FleetNews:
         key_revisions: Mapping[str, int],
     ) -> None:
         present = self._members.clusters.get(row["name"])
-        self._needed_keys.update(k for p in row.get("pools") or () for k in p.get("labels") or ())
+        labels = (pool.get("labels") or () for pool in row.get("pools") or ())
+        self._declared[row["name"]] = frozenset(key for each in labels for key in each)
+        self._keys |= self._declared[row["name"]]
         _, cluster = read_member(row, capacity, key_revisions)
         changed = present is None or _declared(present) != _declared(cluster)
         if changed or self._was_silent(present, news):
@@ -63,8 +71,9 @@ class FleetNews:
 
 
 def _declared(cluster: Cluster) -> dict[str, Any]:
-    """What a `clusters` row says, apart from the heartbeat."""
+    """What decides who may go there, apart from the heartbeat and the room."""
     return {
+        "down": bool(cluster.down),
         "labels": cluster.labels,
         "taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in cluster.taints],
         "cordoned": cluster.cordoned,

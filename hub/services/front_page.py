@@ -10,7 +10,7 @@ from hub.domain.workload import State
 from hub.services import clusters, explain, queues
 from hub.services.limits import Limits
 from hub.services.schedule_index import ScheduleIndex
-from hub.store import drift, events, front_page, jobs
+from hub.store import drift, events, front_page, tallies
 from hub.store.errors import StoreUnavailable
 from hub.store.unit import Unit
 
@@ -59,7 +59,7 @@ def read_fleet(unit: Unit, limits: Limits) -> Row:
     """{"at", "states", "clusters", "queues", "drifts", "events"}; None for what can not be read."""
     return {
         "at": unit.now,
-        "states": _read("states", lambda: jobs.count_by_state(unit)),
+        "states": _read("states", lambda: tallies.by_state(unit)),
         "clusters": _read("clusters", lambda: clusters.list_clusters(unit, limits)["items"]),
         "queues": _read("queues", lambda: queues.list_queues(unit)["items"]),
         "drifts": _read("drifts", lambda: drift.list_drifted(unit, None, MAX_DRIFTS)),

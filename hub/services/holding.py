@@ -55,8 +55,8 @@ def release_job(unit: Unit, uid: str, principal: str) -> Row:
 def release(unit: Unit, rows: Iterable[Row], message: str = "") -> list[str]:
     """Let held and deactivated workloads wait again, without back-off; the uids concerned.
 
-    One whose time was up starts with all of its time anew. One that is on its way to Held becomes
-    Pending instead, once its cluster has let it go.
+    One whose time was up starts with all of its time anew; no cluster is avoided any more. One that is
+    on its way to Held becomes Pending instead, once its cluster has let it go.
     """
     found = list(rows)
     leaving = [r for r in found if r["state"] == State.WITHDRAWING and r["withdraw_to"] == "Held"]
@@ -76,6 +76,7 @@ def _afresh(row: Row, message: str) -> Row:
         "epoch": row["epoch"],
         "requeues": 0,
         "requeue_at": None,
+        "set_aside": None,
         "ran_s": 0 if cause == TIME_EXCEEDED else row["ran_s"],
         "message": message,
     }

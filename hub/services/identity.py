@@ -1,6 +1,7 @@
 """Who this hub is: made at first start and kept in the store, so that restarts are the same hub."""
 
 import base64
+import hashlib
 import secrets
 import uuid
 from dataclasses import dataclass
@@ -35,6 +36,12 @@ def load(unit: Unit) -> Identity:
         str(settings.get(unit, "incarnation")),
         base64.b64decode(str(settings.get(unit, "page_key"))),
     )
+
+
+def mark_key(unit: Unit) -> bytes:
+    """What marks of hidden values are keyed with; made from the key that signs pages."""
+    key = base64.b64decode(str(settings.get(unit, "page_key") or ""))
+    return hashlib.blake2b(b"marks of hidden values", key=key, digest_size=32).digest()
 
 
 def issue_admin_token(unit: Unit) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from hub.services import bare
 from hub.services.drafts import Draft, read_by_the_hub
 from hub.services.limits import Intake
+from hub.services.pod_security import Gatekeeper
 from hub.services.provided import (
     DEFAULT,
     ensure_default_queue,
@@ -21,6 +22,7 @@ from hub.store import manifests, objects, workloads
 from hub.store.unit import Unit
 from shared import labels as keys
 from shared.errors import Rejected
+from shared.kinds import unheeded
 from shared.kinds.batch_v1 import max_runtime_s
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -64,15 +66,18 @@ def submit_jobs(
 
     `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise such a
     job waits and says so. Codes: AlreadyExists, OwnedElsewhere, QueueNotFound,
-    PriorityClassNotFound.
+    PriorityClassNotFound, and those of `pod_security`.
     """
     taken = _taken(unit, drafts)
     queues = resolve_queues(unit, drafts, intake)
     priorities = resolve_priorities(unit, drafts)
     answers: list[Row | Rejected] = []
     accepted: list[tuple[Draft, Row]] = []
+    gatekeeper = Gatekeeper(unit, intake.pods)
     for given in drafts:
-        answer = _judge(unit, given, taken, queues, priorities, strict=strict)
+        answer = gatekeeper.refuse(given) or _judge(
+            unit, given, taken, queues, priorities, strict=strict
+        )
         answers.append(answer)
         if not isinstance(answer, Rejected):
             taken[_identity(given)] = answer
@@ -267,6 +272,21 @@ def _row(unit: Unit, given: Draft, queue: Queue, named: str, priority: int) -> R
     }
 
 
+def _say_unheeded(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
+    """An Event for each job of which something changes nothing."""
+    for given, row in accepted:
+        if said := unheeded.notices(given.parsed):
+            unit.event(
+                uid=row["uid"],
+                kind=row["kind"],
+                namespace=row["namespace"],
+                name=row["name"],
+                type="Warning",
+                reason=unheeded.REASON,
+                message=unheeded.joined(said),
+            )
+
+
 def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
     ensure_namespaces(unit, {row["namespace"] for _, row in accepted})
     shapes: dict[str, Any] = {}
@@ -282,3 +302,4 @@ def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
         ],
     )
     workloads.add(unit, [row for _, row in accepted])
+    _say_unheeded(unit, accepted)

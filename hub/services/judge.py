@@ -7,10 +7,11 @@ left (S2), save a job that has itself ended (S3).
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hub.domain import resize
+from hub.domain.demand import FOR_GOOD, REFUSED
 from hub.domain.workload import ON_CLUSTER, TERMINAL, State
 from hub.store.works import Standing
 from shared import labels as keys
@@ -24,12 +25,14 @@ REASON_CHARS: Final = 64
 SET_ASIDE: Final = dt.timedelta(minutes=5)
 RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
 
-# The member can not take this Job; another may.
-_ELSEWHERE: Final = frozenset({"NameConflict", "KindNotServed"})
+# The member can not take this Job, or its own rules forbid it; another may.
+_ELSEWHERE: Final = frozenset({"NameConflict", "KindNotServed", REFUSED})
 # The member's API server refused the manifest itself; no other would take it.
 _HOPELESS: Final = frozenset({"Invalid"})
 # Steps of an agent's work that are no reason to show anybody.
-_ROUTINE: Final = frozenset({"Creating", "Applying", "Observing", "Vanished", "EarlierWave"})
+_ROUTINE: Final = frozenset(
+    {"Creating", "Applying", "Observing", "Vanished", "EarlierWave", "Proving"}
+)
 _UNSEEN = frozenset({State.OFFERED, State.UNKNOWN})
 _NOT_RUNNING = frozenset({State.OFFERED, State.APPLIED, State.UNKNOWN})
 
@@ -61,7 +64,9 @@ def judge(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -> Ve
     state = State(work.state)
     current = work.workload_epoch == work.epoch
     if entry.phase == "Gone":
-        return _gone(work, state, cluster, current=current)
+        if not current or state in TERMINAL:
+            return Verdict(record=False, action="Remove")
+        return _gone(entry, work, state, cluster, now)
     if not current or state in TERMINAL or entry.reason == "NewerEpoch":
         return RECORD
     if entry.job is not None and entry.job.result is not None:
@@ -82,6 +87,9 @@ def _refuse(entry: Observed, work: Standing) -> Verdict | None:
         return Verdict(record=False, code="StaleEpoch", detail=text)
     if entry.epoch > work.epoch:
         text = f"epoch {entry.epoch} was never given; {work.epoch} is current"
+        return Verdict(record=False, code="FutureEpoch", detail=text)
+    if work.state == State.PLACED and work.workload_epoch == work.epoch:
+        text = f"epoch {entry.epoch} was not offered yet"
         return Verdict(record=False, code="FutureEpoch", detail=text)
     if work.state in ON_CLUSTER and work.workload_epoch == work.epoch:
         return None  # no result stands yet
@@ -120,11 +128,17 @@ def plain(text: str, limit: int = MESSAGE_CHARS) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def _gone(work: Standing, state: State, cluster: str, *, current: bool) -> Verdict:
-    """Nothing of this epoch is left in the member, neither the Job nor a pod."""
-    if not current or state in TERMINAL:
-        return Verdict(record=False, action="Remove")
+def _gone(
+    entry: Observed, work: Standing, state: State, cluster: str, now: dt.datetime
+) -> Verdict:
+    """Nothing of this epoch is left in the member, neither the Job nor a pod, and how it ended."""
+    job = entry.job
+    if job is not None and job.result is not None and not _retries(job, work):
+        ended = _ended(job, work, state, cluster, now)
+        return replace(ended, record=False, action="Remove")
     if state is not State.WITHDRAWING:
+        if job is not None and job.result is not None:  # it failed, may be retried, and is gone
+            return replace(_retry(job, work, cluster, now), action="Withdraw")
         return _deleted(cluster, record=False, action="Remove")
     why = {"reason": work.workload_reason or "", "message": work.workload_message or ""}
     match work.withdraw_to:
@@ -143,7 +157,10 @@ def _gone(work: Standing, state: State, cluster: str, *, current: bool) -> Verdi
 def _ended(
     job: JobStatus, work: Standing, state: State, cluster: str, now: dt.datetime
 ) -> Verdict:
-    """The Job's controller has said Complete or Failed."""
+    """The Job has ended. A result stands, whatever else was wished for meanwhile."""
+    if _retries(job, work):
+        # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
+        return RECORD if state is State.WITHDRAWING else _retry(job, work, cluster, now)
     counts = _counts(job, work)
     columns = {
         "succeeded": counts["succeeded"],
@@ -152,27 +169,53 @@ def _ended(
         "reason": "",
         "message": "",
     }
-    keep = "Withdraw" if state is State.WITHDRAWING else "Keep"
+    going = state is State.WITHDRAWING
     if job.result == "Succeeded":
-        return Verdict(transition="succeed", columns=columns, action=keep)
+        if going:
+            columns["message"] = _first(work, cluster)
+        return Verdict(
+            transition="succeed", columns=columns, action="Withdraw" if going else "Keep"
+        )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
     columns["message"] = plain(job.message)
-    going = state is State.WITHDRAWING and work.withdraw_to not in {"Pending", "Held"}
-    if not going and work.epoch < max_epochs(work.annotations()):
-        text = (
-            f"epoch {work.epoch} failed in {cluster} ({columns['reason']}): {columns['message']}"
-        )
-        columns |= {
-            "reason": RETRYING,
-            "message": plain(text),
-            "succeeded": 0,
-            "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
-        }
-        del columns["started_at"]
-        held = state is State.WITHDRAWING and work.withdraw_to == "Held"
-        name = "hold" if held else "requeue"
-        return Verdict(transition=name, columns=columns, action="Withdraw")
-    return Verdict(transition="fail", columns=columns, action=keep)
+    return Verdict(transition="fail", columns=columns, action="Withdraw" if going else "Keep")
+
+
+# What a job that is being taken back was to become, in words.
+_WISHES: Final = {
+    "Cancelled": "cancelled",
+    "Deleted": "deleted",
+    "Held": "held",
+    "Deactivated": "deactivated",
+    "Failed": "given up",
+}
+
+
+def _first(work: Standing, cluster: str) -> str:
+    wish = _WISHES.get(work.withdraw_to or "", "taken back")
+    why = f" ({work.workload_reason})" if work.workload_reason else ""
+    return f"completed in {cluster} before it could be {wish}{why}"
+
+
+def _retries(job: JobStatus, work: Standing) -> bool:
+    """Whether a result is a failure after which another epoch is allowed and still wanted."""
+    if job.result != "Failed" or work.epoch >= max_epochs(work.annotations()):
+        return False
+    return (work.withdraw_to or "Pending") in {"Pending", "Held"}
+
+
+def _retry(job: JobStatus, work: Standing, cluster: str, now: dt.datetime) -> Verdict:
+    """Take back what is left of a failed epoch; the next begins when that is confirmed."""
+    reason = plain(job.reason, REASON_CHARS) or "Failed"
+    text = f"epoch {work.epoch} failed in {cluster} ({reason}): {plain(job.message)}"
+    columns = {
+        "withdraw_to": "Pending",
+        "reason": RETRYING,
+        "message": plain(text),
+        "failed": _counts(job, work)["failed"],
+        "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
+    }
+    return Verdict(transition="withdraw", columns=columns, action="Withdraw")
 
 
 def max_epochs(annotations: Mapping[str, str] | None) -> int:
@@ -184,11 +227,14 @@ def max_epochs(annotations: Mapping[str, str] | None) -> int:
 def _unwanted(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -> Verdict:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
+    avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
+    if entry.reason == REFUSED:
+        avoided[cluster] = FOR_GOOD.isoformat()
     columns = {
         "withdraw_to": "Failed" if hopeless else "Pending",
         "reason": plain(entry.reason, REASON_CHARS),
         "message": plain(f"{cluster}: {entry.message}"),
-        "set_aside": set_aside(work.set_aside(), cluster, now, SET_ASIDE),
+        "set_aside": avoided,
     }
     return Verdict(transition="withdraw", columns=columns, action="Withdraw")
 
@@ -223,6 +269,8 @@ def _pods_wanted(work: Standing) -> int:
 
 def _why_held(entry: Observed, work: Standing, cluster: str) -> tuple[str, str]:
     job = entry.job
+    if entry.reason == "ChangeRefused":
+        return entry.reason, plain(f"{cluster} keeps it as it was: {entry.message}")
     if job is None or entry.phase != "Applied":
         if entry.reason in _ROUTINE or not entry.reason:
             return "", ""

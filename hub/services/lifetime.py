@@ -8,7 +8,6 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hub.domain.workload import State
 from hub.services.evict import BackOff, evict, run_time_s
 from hub.services.judge import RETRYING
 from hub.services.limits import Queueing
@@ -110,5 +109,5 @@ def note_runs(unit: Unit, moves: Sequence[Row]) -> None:
     found = workloads.get_many(unit, [move["uid"] for move in again])
     for move in again:
         row = found.get(move["uid"])
-        if row is not None and row["max_runtime_s"] and row["state"] != State.WITHDRAWING:
+        if row is not None and row["max_runtime_s"]:
             move["ran_s"] = row["ran_s"] + run_time_s(row, unit.now)

@@ -7,7 +7,47 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Literal
 
+from shared import podsecurity
+from shared.bounds import Bounds
+from shared.podsecurity import Level
+from shared.podsecurity.rules import DENIED_NAMESPACES, OPEN_FIELDS
 from shared.wire.agent_v1 import SUSPECT_AFTER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """What pods of jobs and of other objects may ask for; lists are by comma."""
+
+    security: Level = "baseline"
+    """Pod Security level of namespaces without label pod-security.kubernetes.io/enforce."""
+    denied_namespaces: str = DENIED_NAMESPACES
+    """Namespaces, as patterns, in which nothing is placed."""
+    service_accounts: str = "default"
+    """Service accounts pods may run as: NAME, NAMESPACE/NAME, or * for any."""
+    schedulers: str = "default-scheduler"
+    """Values of schedulerName that pods may have."""
+    priority_classes: str = "*"
+    """Pods' priorityClassName, as patterns; those of the system (system-…) have to be named in full."""
+    token_audiences: str = ""
+    """Audiences of projected service account tokens, and signers of projected certificates."""
+    fields: str = OPEN_FIELDS
+    """Also open: nodeName, tolerateEverything, controlPlane, hostUsers, hostAliases, runtimeClassName."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what can not be meant."""
+        self.rules()
+
+    def rules(self) -> podsecurity.Rules:
+        """The same, as manifests are judged by."""
+        return podsecurity.Rules(
+            level=self.security,
+            denied_namespaces=self.denied_namespaces,
+            service_accounts=self.service_accounts,
+            schedulers=self.schedulers,
+            priority_classes=self.priority_classes,
+            token_audiences=self.token_audiences,
+            fields=self.fields,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +61,7 @@ class Intake:
     unsuspendable_labels: str = "notebook-name"
     """Labels (key or key=value, by comma), also of pod templates, of what can not be suspended."""
     protected_queues: str = field(default="", init=False)  # as in Queueing
+    pods: podsecurity.Rules = field(default_factory=podsecurity.Rules, init=False)  # as in Pods
     idempotency_kept: dt.timedelta = dt.timedelta(hours=24)
     """How long a reply can be replayed under its Idempotency-Key."""
 
@@ -29,6 +70,8 @@ class Intake:
 class Scheduling:
     """Limits of the live cycle."""
 
+    profile: Literal["Balance", "KubeFleet"] = "Balance"
+    """Where no placement with property sorters decides: balance the members, or KubeFleet's arithmetic."""
     cycle_s: float = 0.5
     """A cycle ends after this long and goes on from a fresh snapshot, s."""
     cycle_placements: int = 5000
@@ -39,6 +82,8 @@ class Scheduling:
     """The same where nodes must be added first, by an autoscaled pool of the cluster, s."""
     suspect_after_s: float = SUSPECT_AFTER_S
     """A cluster silent for this long gets no new work, s; what it was not told yet goes elsewhere."""
+    unhealthy_after_s: float = 60.0
+    """A cluster's API server down for this long: what it was offered and nobody saw is asked back, s."""
     unreachable_after_s: float = 60.0
     """A cluster silent for this long is unreachable: its jobs are Unknown and wait, s."""
 
@@ -89,6 +134,8 @@ class Queueing:
     """More such evictions than this deactivate the workload; negative: any number may be."""
     preempt_for_capacity: Literal["Off", "On"] = "Off"
     """Where quota fits and no cluster has the room, lower priorities go on the one where they cost least."""
+    preemptors_first: Literal["On", "Off"] = "On"
+    """Who waits for those it preempts goes before other queues' heads (Off as in Kueue: they may loop)."""
     ignore_undeclared_resources: Literal["Off", "On"] = "Off"
     """Resources for which a ClusterQueue has no quota are not counted (else such jobs wait)."""
 
@@ -128,6 +175,26 @@ class Api:
     """Largest body of a batch or of several documents."""
     agent_body_bytes: int = 8 << 20
     """Largest body of an agent's request."""
+    held_bytes: int = 256 << 20
+    """Bodies that are being read, together; a request beyond is asked to come again."""
+    document_values: int = 100_000
+    """Values (objects, lists, texts, numbers) of one document."""
+    bulk_documents: int = 20_000
+    """Documents of one batch or `apply`."""
+    bulk_values: int = 1_000_000
+    """Values of one batch or `apply`."""
+    queued_writes: int = 5_000
+    """Writes that wait for the store; a request that would add one is asked to come again."""
+    connections: int = 10_000
+    """Open connections, streams and agents included (fewer where the process may not have so many)."""
+    header_bytes: int = 32 << 10
+    """Largest header of a request."""
+    url_bytes: int = 16 << 10
+    """Longest path and query of a request."""
+    query_parameters: int = 100
+    """Parameters in the query of a request."""
+    receive_s: float = 10.0
+    """Within this long a header is whole, and a body too, but for a second more per 64 KiB, s."""
     streams_per_principal: int = 1000
     """Change streams one principal may hold open."""
     token_cache_s: float = 5.0
@@ -136,6 +203,18 @@ class Api:
     """How long a list can be continued."""
     join_token_kept: dt.timedelta = dt.timedelta(minutes=15)
     """How long a join token can be redeemed."""
+    session_kept: dt.timedelta = dt.timedelta(hours=12)
+    """How long a browser stays signed in to the page."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is read of one body."""
+        return Bounds(
+            document_bytes=self.body_bytes,
+            document_nodes=self.document_values,
+            documents=self.bulk_documents,
+            nodes=self.bulk_values,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +222,7 @@ class Limits:
     """Everything an administrator may set."""
 
     intake: Intake = field(default_factory=Intake)
+    pods: Pods = field(default_factory=Pods)
     scheduling: Scheduling = field(default_factory=Scheduling)
     queueing: Queueing = field(default_factory=Queueing)
     bridge: Bridge = field(default_factory=Bridge)
@@ -150,6 +230,7 @@ class Limits:
     api: Api = field(default_factory=Api)
 
     def __post_init__(self) -> None:
-        """Intake must know which queues never preempt."""
+        """Intake must know which queues never preempt, and what pods may ask for."""
         declared = self.queueing.non_preemptible_queues
         object.__setattr__(self.intake, "protected_queues", declared)
+        object.__setattr__(self.intake, "pods", self.pods.rules())

@@ -11,9 +11,11 @@ from typing import Any, Final
 from hub.domain.workload import State
 from hub.services.evict import evict
 from hub.services.judge import SET_ASIDE, plain, set_aside
+from hub.services.observe import Report, as_observed, take_reports
 from hub.services.withdraw import withdraw_jobs
 from hub.store import clusters, on_members, workloads
 from hub.store.unit import Unit
+from shared.wire.agent_v1 import Observed
 
 UNREACHABLE: Final = "ClusterUnreachable"
 PODS_PENDING: Final = "PodsPendingTimeout"
@@ -57,6 +59,23 @@ def lose_jobs(unit: Unit, silent: Mapping[str, dt.datetime | None], term: int) -
         ],
     )
     return len(moved)
+
+
+def find_again(unit: Unit, heard: Collection[str], term: int) -> int:
+    """Unknown jobs of clusters that are heard again are what was last seen of them; how many.
+
+    An agent tells what changed: of a job that went on as it was nothing new comes until the next full
+    set. What it said before the silence still stands, else it would say otherwise.
+    """
+    rows = on_members.unknown_observed(unit, heard)
+    if not rows:
+        return 0
+    unit.require_term(term)
+    said: dict[str, list[Observed]] = {}
+    for row in rows:
+        said.setdefault(row["cluster"], []).append(as_observed(row))
+    take_reports(unit, [Report(name, entries) for name, entries in said.items()], heard=False)
+    return len(rows)
 
 
 def free_unoffered(unit: Unit, silent: Mapping[str, dt.datetime | None], term: int) -> int:

@@ -50,7 +50,7 @@ def take(unit: Unit, drafts: Sequence[Draft | Rejected], intake: Intake) -> list
 
 
 def uids_of_kind(unit: Unit, group: str, kind: str) -> dict[str, tuple[str, str]]:
-    """Objects of one kind that came from the hub cluster: uid → (namespace, name)."""
+    """Objects of one kind that came from the hub cluster and are not being deleted: uid → where."""
     if (group, kind) == ("batch", "Job"):
         return on_members.live_of(unit, ORIGIN_HUB_CLUSTER, kind)
     bare = {}
@@ -59,8 +59,16 @@ def uids_of_kind(unit: Unit, group: str, kind: str) -> dict[str, tuple[str, str]
     return bare | {
         row["uid"]: (row["namespace"], row["name"])
         for row in objects.list_kind(unit, group, kind)
-        if row["origin"] == ORIGIN_HUB_CLUSTER
+        if row["origin"] == ORIGIN_HUB_CLUSTER and row["deleted_at"] is None
     }
+
+
+def conclude_deletions(unit: Unit, uids: Sequence[str]) -> set[str]:
+    """Of Jobs that the hub cluster no longer has: those whose deletion was known, taken back further."""
+    rows = workloads.get_many(unit, uids)
+    known = [uid for uid, row in rows.items() if row["withdraw_to"] == "Deleted"]
+    delete_jobs(unit, known)
+    return set(known)
 
 
 def delete_jobs(unit: Unit, uids: Sequence[str]) -> set[str]:
@@ -69,7 +77,11 @@ def delete_jobs(unit: Unit, uids: Sequence[str]) -> set[str]:
     A Job that had finished keeps its record, for it has not been undone; only its name is free.
     """
     rows = workloads.get_many(unit, uids)
-    asked = [uid for uid, row in rows.items() if row["live"] and row["withdraw_to"] != "Deleted"]
+    asked = [
+        uid
+        for uid, row in rows.items()
+        if row["live"] and (row["withdraw_to"] != "Deleted" or State(row["state"]) in TERMINAL)
+    ]
     withdraw_jobs(
         unit, asked, "Deleted", "DeletedOnHubCluster", "it was deleted on the hub cluster"
     )

@@ -2,7 +2,9 @@
 
 from typing import Any, Final
 
-from hub.services import effects, queue_figures, views
+import orjson
+
+from hub.services import effects, queue_figures, secrecy, views
 from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB
 from hub.services.evict import evict
 from hub.services.paging import Pager
@@ -14,14 +16,16 @@ from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 
 Row = dict[str, Any]
+_PAGE_BYTES: Final = 2 << 20  # of manifests, after which a page ends
+_STEP: Final = 20  # objects read at once
 # What these caused in members is taken back first; the placements' service removes them then.
 _TAKEN_BACK: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 
 
 def get_object(unit: Unit, group: str, kind: str, namespace: str, name: str) -> Row:
-    """One object. Raises Rejected: NotFound."""
+    """One object, Secrets redacted. Raises Rejected: NotFound."""
     (row,) = queue_figures.with_statuses(unit, [find(unit, group, kind, namespace, name)])
-    return views.whole_object(row)
+    return secrecy.redacted(unit, views.whole_object(row))
 
 
 def list_objects(
@@ -33,15 +37,30 @@ def list_objects(
     token: str | None,
     limit: int,
 ) -> Row:
-    """A page of one kind by namespace and name: {"items", "continue"}."""
+    """A page of one kind by namespace and name: {"items", "continue"}; shorter where objects are large."""
     position = pager.position(token)
     after = None if position is None else (position[0], position[1])
-    rows = objects.list_kind(unit, group, kind, namespace=namespace, after=after, limit=limit + 1)
-    more = len(rows) > limit
-    rows = rows[:limit]
+    rows: list[Row] = []
+    size, more = 0, True
+    while more and len(rows) < limit and size < _PAGE_BYTES:
+        wanted = min(_STEP, limit - len(rows))
+        found = objects.list_kind(
+            unit, group, kind, namespace=namespace, after=after, limit=wanted + 1
+        )
+        more = len(found) > wanted
+        for row in found[:wanted]:
+            if size >= _PAGE_BYTES:
+                more = True
+                break
+            rows.append(row)
+            size += len(orjson.dumps(row["manifest"]))
+            after = (row["namespace"], row["name"])
     return {
-        "items": [views.whole_object(row) for row in queue_figures.with_statuses(unit, rows)],
-        "continue": pager.token([rows[-1]["namespace"], rows[-1]["name"]]) if more else "",
+        "items": [
+            secrecy.redacted(unit, views.whole_object(row))
+            for row in queue_figures.with_statuses(unit, rows)
+        ],
+        "continue": pager.token(list(after)) if more and after is not None else "",
     }
 
 

@@ -4,18 +4,17 @@
 judged one by one (`hub.services.judge`, pure) and written together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from hub.services import lifetime
+from hub.services import api_servers, lifetime
 from hub.services.judge import REASON_CHARS, Verdict, judge, plain
-from hub.services.withdraw import purge_deleted
 from hub.store import clusters, on_members, workloads, works
 from hub.store.unit import Unit
 from hub.store.works import Standing
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import Observed, Refused
+from shared.wire.agent_v1 import ApiServer, Observed, Order, Refused
 
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
                "completion_time", "completed_indexes", "failed_indexes", "running_since", "result",
@@ -29,6 +28,16 @@ class Report:
     cluster: str
     entries: Sequence[Observed] = ()
     capacity: bytes | None = None  # agent_v1.Capacity as JSON
+    api_server: ApiServer | None = None  # given with a capacity: it does not answer
+    incarnation: str = ""  # what is not desired and of this one is removed; "": nothing is
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What of a report was not taken, and why; and what the member is to remove or leave alone."""
+
+    refused: list[Refused] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -39,20 +48,23 @@ class _Writes:
     counts: list[dict[str, Any]] = field(default_factory=list)
     moves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    deleted: list[str] = field(default_factory=list)
     drifts: list[dict[str, str]] = field(default_factory=list)  # events
 
 
-def take_reports(unit: Unit, reports: Sequence[Report]) -> list[list[Refused]]:
-    """Store the reports; per report the entries that were not taken, and why."""
+def take_reports(unit: Unit, reports: Sequence[Report], *, heard: bool = True) -> list[Taken]:
+    """Store the reports; per report what was not taken, and what the agent is to do about strays.
+
+    `heard`: they come from the agents just now, and are not an earlier word judged again.
+    """
     writes = _Writes()
-    refused: list[list[Refused]] = []
+    taken: list[Taken] = []
     beats: set[str] = set()
     for report in reports:
         beats.add(report.cluster)
-        refused.append(_take(unit, report, writes))
+        taken.append(_take(unit, report, writes))
         if report.capacity is not None:
-            clusters.set_capacity(unit, report.cluster, report.capacity)
+            down = api_servers.down_view(report.api_server, unit.now)
+            clusters.set_capacity(unit, report.cluster, report.capacity, down)
     works.observe(unit, writes.observed)
     failpoint("H15" if "requeue" in writes.moves else "H11")
     lifetime.note_runs(unit, writes.moves.get("requeue", ()))
@@ -66,15 +78,15 @@ def take_reports(unit: Unit, reports: Sequence[Report]) -> list[list[Refused]]:
             works.act(unit, action, keys)
     for event in writes.drifts:
         unit.event(**event)
-    purge_deleted(unit, writes.deleted)
-    clusters.beat(unit, dict.fromkeys(beats, unit.now))
-    return refused
+    clusters.beat(unit, dict.fromkeys(beats if heard else (), unit.now))
+    return taken
 
 
-def _take(unit: Unit, report: Report, writes: _Writes) -> list[Refused]:
-    newest = {entry.uid: entry for entry in report.entries}  # the last word on each
+def _take(unit: Unit, report: Report, writes: _Writes) -> Taken:
+    newest, refused = _last_words(report.entries)
     standing = works.standing(unit, report.cluster, list(newest))
-    refused = _strangers(unit, report, newest, standing)
+    orders = [_order(newest[uid], report) for uid in newest if _is_stray(newest[uid], standing)]
+    refused += _strangers(unit, report, newest, standing)
     for uid, work in standing.items():
         entry = newest[uid]
         verdict = judge(entry, work, report.cluster, unit.now)
@@ -82,7 +94,44 @@ def _take(unit: Unit, report: Report, writes: _Writes) -> list[Refused]:
             refused.append(Refused(uid=uid, code=verdict.code, detail=verdict.detail))
         else:
             _gather(report.cluster, entry, work, verdict, writes)
-    return refused
+    return Taken(refused, [order for order in orders if order is not None])
+
+
+def _last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[Refused]]:
+    """The last entry on each uid; those that say of one epoch both that it is gone and that it is not."""
+    newest: dict[str, Observed] = {}
+    refused: list[Refused] = []
+    for entry in entries:
+        held = newest.get(entry.uid)
+        if held is not None and held.epoch == entry.epoch and _contradict(held, entry):
+            text = "it is said both to be gone and to be there: it counts as there"
+            refused.append(Refused(uid=entry.uid, code="Contradiction", detail=text))
+            newest[entry.uid] = held if entry.phase == "Gone" else entry
+        else:
+            newest[entry.uid] = entry
+    return newest, refused
+
+
+def _contradict(one: Observed, other: Observed) -> bool:
+    return (one.phase == "Gone") is not (other.phase == "Gone")
+
+
+def _is_stray(entry: Observed, standing: dict[str, Standing]) -> bool:
+    """Whether this is a Job in the member that its cluster should not hold."""
+    return entry.uid not in standing and entry.job is not None and bool(entry.object_uid)
+
+
+def _order(entry: Observed, report: Report) -> Order | None:
+    """What becomes of a stray Job: removed, so that its name comes free, or left to an operator.
+
+    It is of no use to anybody: its epoch was closed, or it was never started. One that another
+    incarnation of this hub gave may be what the present store has forgotten.
+    """
+    if not report.incarnation:
+        return None
+    known = entry.incarnation == report.incarnation
+    action: Literal["Remove", "Quarantine"] = "Remove" if known else "Quarantine"
+    return Order(uid=entry.uid, object_uid=entry.object_uid, action=action)
 
 
 def _strangers(
@@ -117,8 +166,6 @@ def _gather(
     if verdict.transition:
         move = {**verdict.columns, "uid": work.uid, "epoch": work.epoch}
         writes.moves.setdefault(verdict.transition, []).append(move)
-        if verdict.transition == "cancel" and work.withdraw_to == "Deleted":
-            writes.deleted.append(work.uid)
     elif verdict.counts is not None:
         writes.counts.append({**verdict.counts, "uid": work.uid, "epoch": work.epoch})
     if verdict.action and verdict.action != work.action:
@@ -143,6 +190,25 @@ def _new_drifts(cluster: str, entry: Observed, work: Standing) -> list[dict[str,
         for each in entry.drift
         if (each.path, each.first_seen) not in known
     ]
+
+
+def as_observed(row: Mapping[str, Any]) -> Observed:
+    """The entry that a row of `works` keeps, as if it were said again."""
+    told = row["observed"]
+    return Observed.model_validate(
+        {
+            **told,
+            "uid": row["uid"],
+            "epoch": row["epoch"],
+            "generation": row["observed_generation"],
+            "seq": 0,
+            "phase": row["phase"],
+            "reason": row["reason"],
+            "message": row["message"],
+            "available": row["available"],
+            "drift": row["drift"] or [],
+        }
+    )
 
 
 def _row(cluster: str, entry: Observed, work: Standing) -> dict[str, Any]:

@@ -6,7 +6,7 @@ decided at its first offering and stands in `works.options` from then on: the ch
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -18,6 +18,9 @@ from hub.store.works import Composable, Desired
 from shared import labels as keys
 from shared.failpoints import failpoint
 
+# In a Job's apply options: the session that its epoch was first offered to.
+SESSION: Final = "session"
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -25,6 +28,7 @@ class Ask:
 
     cluster: str
     uids: tuple[str, ...]
+    session: str  # that asks
     queue_managers: frozenset[str]  # "namespace/name" of LocalQueues that are Active there
 
 
@@ -77,8 +81,12 @@ def offer(unit: Unit, asks: Sequence[Ask]) -> list[list[Prepared]]:
     return prepared
 
 
-def work_of(one: Prepared, hub_id: str, incarnation: str) -> dict[str, Any]:
-    """The wire form of a prepared work (`agent_v1.Work`), composed if it is to be applied."""
+def work_of(one: Prepared, hub_id: str, incarnation: str, session: str) -> dict[str, Any]:
+    """The wire form of a prepared work (`agent_v1.Work`), composed if it is to be applied.
+
+    `session`: that gets it. Where it is the one that the epoch was first offered to, no other agent
+    can have started anything of it.
+    """
     row, options = one.row, one.options
     work: dict[str, Any] = {
         "uid": row.uid,
@@ -91,6 +99,7 @@ def work_of(one: Prepared, hub_id: str, incarnation: str) -> dict[str, Any]:
         "name": row.name,
         "hash": "" if row.action == "Withdraw" else one.hash,
         "seen": row.seen,
+        "fresh": bool(session) and options.get(SESSION) == session,
     }
     if options.get("ttl_s") is not None:
         work["ttl_s"] = options["ttl_s"]
@@ -145,6 +154,7 @@ def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]])
     options = dict(row.options)
     if row.job_manifest is None:
         return options  # an object's stand since its placement wrote the row
+    options[SESSION] = ask.session
     placement = placements.get(row.placed_by)
     if placement is not None:
         apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}

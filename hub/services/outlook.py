@@ -35,6 +35,8 @@ _WAYS: Final = {
     "QueueStopped": "set stopPolicy to None",
     "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
     "AwaitingPlacement": "let a placement select the Job",
+    "NoMatchingFlavor": "give its ClusterQueue a flavor that covers all it asks for and has the node labels "
+    "and tolerations that its pods need, or ask for less: the message says what none has",
     "Misconfigured": "mend its ClusterQueue: the message says what is wrong",
 }
 
@@ -48,14 +50,19 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
         return told
     case = cases.case_of(index, uid, hub.limits, hub.clock.now())
     if case is None:
-        way = _WAYS.get(told["reason"])
-        told["remedies"] = [{"kind": "Rule", "message": way}] if way else []
-        return told
+        return told | {"remedies": _by_rule(told["reason"])}
     known = await hub.read(runtimes_of, case)
     async with hub.studying:
         found = await asyncio.to_thread(cases.study, case, known, hub.clock.monotonic)
     names = await hub.read(_names, _mentioned(found))
-    return told | _told(case, found, known, names)
+    told |= _told(case, found, known, names)
+    return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"])}
+
+
+def _by_rule(reason: str) -> list[Row]:
+    """What to do about a reason that no other picture of queues and fleet would change."""
+    way = _WAYS.get(reason)
+    return [{"kind": "Rule", "message": way}] if way else []
 
 
 async def _explained(hub: Hub, uid: str, find_index: FindIndex) -> Row:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hub.services import clusters, views
+from hub.services import clusters, timeline, views
 from hub.services.limits import Limits
 from hub.services.paging import Pager
-from hub.store import audit, changes, drift, jobs, objects
+from hub.store import audit, changes, drift, objects, tallies
 from hub.store.unit import Unit
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -23,12 +23,21 @@ def overview(unit: Unit, limits: Limits) -> Row:
     for member in members:
         by_state[member["state"]] = by_state.get(member["state"], 0) + 1
     return {
-        "jobs": jobs.count_by_state(unit),
+        "jobs": tallies.by_state(unit),
         "clusters": {"total": len(members), **by_state},
         "room": [{name: m[name] for name in ("name", "state", "resources")} for m in members],
         "queues": len(objects.list_kind(unit, KUEUE, "ClusterQueue")),
         "revision": changes.last_revision(unit),
+        "conditions": _conditions(unit),
     }
+
+
+def _conditions(unit: Unit) -> list[Row]:
+    """What an administrator has to know of the hub itself."""
+    why = timeline.stopped(unit)
+    if not why:
+        return []
+    return [{"type": timeline.CODE, "status": "True", "reason": timeline.CODE, "message": why}]
 
 
 def list_placements(unit: Unit) -> Row:

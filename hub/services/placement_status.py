@@ -1,6 +1,7 @@
 """A placement's status: the facts of its works and Jobs, put on the ladder, written when it changed."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain.ladder import (
@@ -11,11 +12,12 @@ from hub.domain.ladder import (
     became_true,
     status_of,
 )
-from hub.domain.workload import State
+from hub.domain.workload import TERMINAL, State
 from hub.services.placements import Outcome
 from hub.services.selecting import resource_of
 from hub.store import objects, placements, works
 from hub.store.unit import Unit
+from shared.kinds import unheeded
 
 Row = Mapping[str, Any]
 # What is said when a rung turns True, in KubeFleet's words.
@@ -39,6 +41,7 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
     ),
 }
+FOUND_DRIFTS: Final = "FoundDrifts"
 _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
@@ -48,6 +51,10 @@ def write_status(unit: Unit, outcome: Outcome) -> bool:
     row = outcome.row
     before = row["status"]
     status = status_of(_picture(unit, outcome), before, unit.now)
+    said = list(unheeded.of_placement(row["spec"] or {}))
+    status["conditions"] = unheeded.condition(
+        status["conditions"], said, unit.now, row["generation"]
+    )
     if status == before:
         return False
     objects.set_statuses(unit, {row["uid"]: status})
@@ -74,14 +81,22 @@ def _picture(unit: Unit, outcome: Outcome) -> Picture:
         )
     }
     items: dict[str, list[Item]] = {}
+    owners = objects.get_many(unit, set(outcome.conflicts.values())) if outcome.conflicts else {}
     for cluster in outcome.decisions.selected:
         items[cluster] = [
-            _object_item(each, held.get((cluster, each["uid"])), outcome, cluster)
+            _object_item(
+                each,
+                held.get((cluster, each["uid"])),
+                outcome,
+                _owner(outcome.conflicts.get((cluster, each["uid"])), owners),
+            )
             for each in outcome.selection.objects.values()
         ]
     for job in outcome.jobs:
         item = _job_item(job, held.get((job["cluster"], job["uid"])))
         if item is not None:
+            if State(job["state"]) not in TERMINAL:
+                item = _unless_left_drifted(item, outcome)
             items.setdefault(job["cluster"], []).append(item)
     words = {each["cluster"]: each["message"] for each in placements.bindings_of(unit, uid)}
     return Picture(
@@ -115,16 +130,25 @@ def _refused(outcome: Outcome) -> dict[str, str]:
     return found
 
 
-def _object_item(row: Row, work: Row | None, outcome: Outcome, cluster: str) -> Item:
+def _owner(uid: str | None, rows: Mapping[str, Row]) -> str:
+    """Who placed an object first, as people name it; "" where that is this placement."""
+    if uid is None:
+        return ""
+    row = rows.get(uid)
+    if row is None:
+        return f"another placement (uid {uid}, which is gone)"
+    return f"{row['kind']} {'/'.join(part for part in (row['namespace'], row['name']) if part)}"
+
+
+def _object_item(row: Row, work: Row | None, outcome: Outcome, owner: str) -> Item:
     resource = resource_of(row)
-    owner = outcome.conflicts.get((cluster, row["uid"]))
-    if owner is not None:
-        text = f"another placement (uid {owner}) placed it here first"
+    if owner:
+        text = f"{owner} placed it here first"
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
     if work is None:
         return Item(resource)
     applied = _applied(work)
-    return Item(
+    item = Item(
         resource,
         applied=applied,
         available=work["available"],
@@ -134,6 +158,19 @@ def _object_item(row: Row, work: Row | None, outcome: Outcome, cluster: str) -> 
         drifts=work["drift"] or (),
         observed_at=work["observed_at"],
     )
+    return _unless_left_drifted(item, outcome)
+
+
+def _unless_left_drifted(item: Item, outcome: Outcome) -> Item:
+    """Not applied, in KubeFleet's words, where it differs and the placement leaves drift alone."""
+    strategy = (outcome.row["spec"] or {}).get("strategy") or {}
+    left = (strategy.get("applyStrategy") or {}).get("whenToApply") == "IfNotDrifted"
+    if not (left and item.applied and item.drifts):
+        return item
+    paths = ", ".join(str(each["path"]) for each in item.drifts[:3])
+    more = f" and {len(item.drifts) - 3} more" if len(item.drifts) > 3 else ""
+    text = f"drifts are found and left alone, as whenToApply says: {paths}{more}"
+    return replace(item, applied=False, reason=FOUND_DRIFTS, message=text)
 
 
 def _said(work: Row) -> str:

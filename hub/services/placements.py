@@ -15,6 +15,7 @@ import orjson
 
 from hub.domain.fleet import Cluster
 from hub.domain.ladder import Rung, placed_by_queue, scheduled, unscheduled
+from hub.domain.placement.balance import LABEL_POINT
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.policy import Policy, read_policy
 from hub.domain.workload import TERMINAL, State
@@ -280,7 +281,7 @@ def _job_binding(uid: str, job: Row, index: int) -> Row:
     chosen: Mapping[str, Any] = next(
         (each for each in scores if each.get("cluster") == job["cluster"]), {}
     )
-    affinity, topology = int(chosen.get("score") or 0), int(chosen.get("topologyScore") or 0)
+    affinity, topology = _affinity(chosen), int(chosen.get("topologyScore") or 0)
     return {
         "placement": uid,
         "cluster": job["cluster"],
@@ -315,12 +316,19 @@ def _why_there(job: Row, chosen: Mapping[str, Any], affinity: int, topology: int
     whose = "picked by scheduling policy"
     if _by_its_queue(job):
         whose = "placed there by its queue before this placement selected it"
-    elif chosen.get("message"):
+    elif chosen.get("message") and "running" not in chosen:
         return str(chosen["message"])
     return (
         f'Successfully scheduled resources for placement in "{job["cluster"]}" '
         f"(affinity score: {affinity}, topology spread score: {topology}): {whose}"
     )
+
+
+def _affinity(chosen: Mapping[str, Any]) -> int:
+    """KubeFleet's affinity score; of a balanced decision what label preferences gave it."""
+    if "running" not in chosen:
+        return int(chosen.get("score") or 0)
+    return sum(int(t["score"]) for t in chosen["terms"] if t["name"] == "labels") // LABEL_POINT
 
 
 def _by_its_queue(job: Row) -> bool:

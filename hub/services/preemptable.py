@@ -36,6 +36,7 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     standing = Standing(
         index.ledger.tree, index.routes.queues, index.routes.queue_policies,
         ranks=ranks.values if ranks else None, held=index.holders,
+        inactive=index.routes.idle_queues(),
     )  # fmt: skip
     entry = lane.first(1)[0]
     who = Contender(
@@ -91,6 +92,8 @@ def _spared(contest: Contest, holder: Holder) -> str:
     policy = contest.policy.within if own else contest.policy.reclaim
     if policy == NEVER:
         return f"{field} of {contest.who.queue} is Never"
+    if holder.queue in contest.standing.inactive:
+        return f"ClusterQueue {holder.queue} is not active"
     if not own and contest.standing.tree.within(
         contest.standing.node(holder.queue), contest.contested
     ):

@@ -8,17 +8,19 @@ from typing import Any
 
 import orjson
 
+from hub.domain.shape import decode
 from hub.services import queue_status
 from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB, Draft, draft
-from hub.store import clusters, objects
+from hub.store import clusters, manifests, objects
 from hub.store.unit import Unit
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.registry import is_typed, parse
 
 _KUEUE_VERSION = f"{KUEUE}/v1beta2"
 DEFAULT = "default"
-_PLENTY = "1P"
+_PLENTY = str(2**63 - 1)  # unlimited
 _ALWAYS = ("cpu", "memory")
+_MOST_SHAPES = 5000  # looked at in one transaction
 
 
 def ensure_namespaces(unit: Unit, names: Collection[str]) -> None:
@@ -44,7 +46,7 @@ def ensure_default_queue(
 ) -> None:
     """See that each namespace has a LocalQueue `default`, and that `resources` have quota there.
 
-    The first use creates flavor, ClusterQueue (1P of every resource that any member or job names)
+    The first use creates flavor, ClusterQueue (no limit for any resource that a member or job names)
     and LocalQueue; later uses add what is missing. A user's objects of these names are left alone.
     """
     queue = unit.remembered(
@@ -60,7 +62,7 @@ def ensure_default_queue(
         store(unit, _cluster_queue(covered), ORIGIN_HUB)
     elif queue["origin"] == ORIGIN_HUB:
         has = covered_resources(queue["spec"] or {})
-        if not has.issuperset(resources):
+        if not has.issuperset(resources) or _limits(queue["spec"] or {}):
             update(unit, queue, _cluster_queue(has | set(resources)))
     for namespace in sorted(set(namespaces)):
         if DEFAULT not in local_queues(unit, namespace):
@@ -70,6 +72,21 @@ def ensure_default_queue(
             made = True
     if made:
         queue_status.refresh(unit)
+
+
+def forget_resources(unit: Unit) -> None:
+    """Resources that neither a member has nor a job asks for, such as misspelt ones, lose their quota."""
+    queue = objects.find(unit, KUEUE, "ClusterQueue", "", DEFAULT)
+    if queue is None or queue["origin"] != ORIGIN_HUB or queue["deleted_at"] is not None:
+        return
+    stored = manifests.every_shape(unit, _MOST_SHAPES)
+    if stored is None:
+        return
+    asked = {name for pod_sets in map(decode, stored) for p in pod_sets for name in p.requests}
+    has = covered_resources(queue["spec"] or {})
+    kept = has & ({*_ALWAYS} | asked | _of_members(unit))
+    if kept != has:
+        update(unit, queue, _cluster_queue(kept))
 
 
 def store(unit: Unit, manifest: dict[str, Any], origin: str) -> dict[str, Any]:
@@ -106,7 +123,7 @@ def row_of(given: Draft, unit: Unit) -> dict[str, Any]:
         "origin": given.origin,
         "generation": 1,
         "labels": dict(parsed.labels),
-        "annotations": dict(parsed.annotations),
+        "annotations": dict(given.manifest["metadata"].get("annotations") or {}),
         "spec": parsed.spec if is_typed(parsed.api_version, parsed.kind) else None,
         "manifest": given.manifest,
         "hash": given.hash,
@@ -124,6 +141,16 @@ def covered_resources(spec: dict[str, Any]) -> set[str]:
         for group in spec.get("resourceGroups") or ()
         for name in group.get("coveredResources") or ()
     }
+
+
+def _limits(spec: dict[str, Any]) -> bool:
+    """Does a ClusterQueue bound anything?"""
+    return any(
+        resource.get("nominalQuota") != _PLENTY
+        for group in spec.get("resourceGroups") or ()
+        for flavor in group.get("flavors") or ()
+        for resource in flavor.get("resources") or ()
+    )
 
 
 def _namespace_exists(unit: Unit, name: str) -> bool:

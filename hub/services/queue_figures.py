@@ -16,7 +16,7 @@ from hub.domain.ledger import Ledger
 from hub.domain.quota import ClusterQueue, FlavorResource, read_cluster_queue, read_usage
 from hub.domain.workload import State
 from hub.services import consumption, quotas
-from hub.store import jobs, objects
+from hub.store import jobs, objects, tallies
 from hub.store.unit import Unit
 from shared import quantity
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -83,7 +83,7 @@ def count(unit: Unit) -> Counted:
         (row["namespace"], row["name"]): str((row["spec"] or {}).get("clusterQueue") or "")
         for row in objects.list_kind(unit, KUEUE, "LocalQueue")
     }
-    for namespace, name, number in jobs.count_pending(unit):
+    for namespace, name, number in tallies.in_state(unit, State.PENDING):
         door = (namespace, name or "default")
         doors[door].pending += number
         queues[leads_to.get(door, "")].pending += number

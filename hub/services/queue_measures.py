@@ -6,7 +6,7 @@ amount of cpu in cores, of anything else in base units, as Kueue exports them.
 
 import datetime as dt
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,6 +14,7 @@ from typing import Any, Final
 from hub.domain.cohort import UNLIMITED
 from hub.domain.plan import Plan
 from hub.domain.quota import FlavorResource
+from hub.domain.waiting import InLine
 from hub.services import queue_counters, queue_figures
 from hub.services.charges import instant
 from hub.services.queue_figures import Counted
@@ -38,29 +39,27 @@ class Gauge:
     samples: list[tuple[tuple[str, ...], float]] = field(default_factory=list)
 
 
-def waiting(index: ScheduleIndex | None) -> dict[str, tuple[int, int]]:
-    """Per ClusterQueue how many are in line and how many are parked; read in the event loop."""
+def waiting(index: ScheduleIndex | None) -> Mapping[str, InLine]:
+    """Per ClusterQueue how many are in line and how many are parked; costs what there are queues."""
     if index is None:
         return {}
-    active: Counter[str] = Counter()
-    parked: Counter[str] = Counter()
-    for lane in index.waiting.every_lane():
-        (active if lane.parked is None else parked)[lane.demand.queue] += len(lane)
-    for held in index.held_back.values():
-        local = index.routes.local.get((held.namespace, held.queue or "default"))
+    found = dict(index.waiting.in_line())
+    for door, number in index.held_back.by_door().items():
+        local = index.routes.local.get(door)
         if local is not None:
-            parked[local.cluster_queue] += 1
-    return {name: (active[name], parked[name]) for name in active.keys() | parked.keys()}
+            active, parked = found.get(local.cluster_queue, (0, 0))
+            found[local.cluster_queue] = InLine(active, parked + number)
+    return found
 
 
-def gauges(unit: Unit, lines: Mapping[str, tuple[int, int]]) -> Sequence[Gauge]:
+def gauges(unit: Unit, lines: Mapping[str, InLine]) -> Sequence[Gauge]:
     """All gauges of ClusterQueues and cohorts; `lines` is the answer of `waiting`."""
     rows = objects.list_kind(unit, KUEUE, "ClusterQueue")
     return made_of(rows, queue_figures.count(unit), lines)
 
 
 def made_of(
-    rows: Sequence[Mapping[str, Any]], counted: Counted, lines: Mapping[str, tuple[int, int]]
+    rows: Sequence[Mapping[str, Any]], counted: Counted, lines: Mapping[str, InLine]
 ) -> Sequence[Gauge]:
     """The same of rows that were read."""
     return [
@@ -116,9 +115,7 @@ def settled(settlement: Settlement, placed: Collection[str], now: dt.datetime) -
     queue_counters.admitted(admitted)
 
 
-def _pending(
-    names: Sequence[str], lines: Mapping[str, tuple[int, int]], counted: Counted
-) -> Gauge:
+def _pending(names: Sequence[str], lines: Mapping[str, InLine], counted: Counted) -> Gauge:
     gauge = Gauge(
         "roadstead_pending_workloads",
         "Workloads that wait: active ones are considered, inadmissible ones parked until something changes",

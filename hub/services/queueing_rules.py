@@ -20,6 +20,7 @@ def rules_of(given: Queueing, now: dt.datetime) -> Rules:
         block_admission=given.block_admission == "On",
         partial=given.partial_admission == "On",
         for_room=given.preempt_for_capacity == "On",
+        preemptors_first=given.preemptors_first == "On",
         ignore_undeclared=given.ignore_undeclared_resources == "On",
         limits=Limits(
             order=order,

@@ -37,13 +37,15 @@ def quota_view(tree: QuotaTree, node: Node, of: FlavorResource) -> dict[str, Any
     """One flavor and resource of a queue or cohort, in canonical texts; unlimited is null."""
     quota = node.quotas.get(of)
     used = tree.used_of(node, of)
+    free = max(0, tree.available(node, of))
+    unlimited = node.subtree.get(of, 0) >= UNLIMITED
     return {
         "flavor": of.flavor,
         "resource": of.resource,
         "nominal": _text(of, node.nominal(of)),
         "used": _text(of, used),
         "borrowed": _text(of, max(0, used - node.subtree.get(of, 0))),
-        "available": _text(of, max(0, tree.available(node, of))),
+        "available": None if unlimited else _text(of, free),
         "potential": _text(of, node.potential.get(of, 0)),
         "borrowingLimit": _text(of, None if quota is None else quota.borrowing_limit),
         "lendingLimit": _text(of, None if quota is None else quota.lending_limit),

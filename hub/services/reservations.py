@@ -5,19 +5,22 @@ cluster do; so a turn costs nothing while checks merely stay open.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 
-from hub.domain import checks
+from hub.domain import checks, selectors
 from hub.domain.checks import Answer, States
 from hub.domain.demand import Constraints, Demand
+from hub.domain.flavors import UNKNOWN_KEY
 from hub.domain.fleet import Cluster
 from hub.domain.placement.framework import Filter, first_rejection
 from hub.domain.plan import Assignment, PodSetAssignment, Reason
 from hub.domain.promises import Members
+from hub.domain.rehoming import Rehoming
+from hub.domain.room import NodeAsk
 from hub.domain.tentative import squeezed_out
 from hub.domain.workload import State
 from hub.services.routes import Route, Routes
@@ -40,38 +43,64 @@ class Settlement:
     back: list[tuple[str, int, str, str]] = field(default_factory=list)
     stopped: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # by reason, message
     asked: dict[str, tuple[str, ...]] = field(default_factory=dict)  # other checks than before
+    told: dict[str, str] = field(default_factory=dict)  # why they still wait, by uid
 
     def __bool__(self) -> bool:
-        return bool(self.ready or self.back or self.stopped or self.asked)
+        return bool(self.ready or self.back or self.stopped or self.asked or self.told)
 
     @property
     def uids(self) -> frozenset[str]:
         """Everybody it concerns."""
         held = (uid for uids in self.stopped.values() for uid in uids)
         return frozenset(
-            (*(row.uid for row, _ in self.ready), *(b[0] for b in self.back), *held, *self.asked)
+            (
+                *(row.uid for row, _ in self.ready),
+                *(b[0] for b in self.back),
+                *held,
+                *self.asked,
+                *self.told,
+            )
         )
 
 
 class Reservations:
     """Rows in state Reserved. `line` says where a row waits and for what."""
 
-    def __init__(self, routes: Routes, members: Members, line: Line) -> None:
+    def __init__(
+        self, routes: Routes, members: Members, line: Line, needed_keys: set[str]
+    ) -> None:
+        """`needed_keys` collects node label keys by which members must tell nodes apart."""
         self._routes = routes
         self._members = members
         self._line = line
+        self._needed_keys = needed_keys
+        self._rehoming: Rehoming | None = None  # of one settlement
+        self._since: Mapping[str, int] = {}
+        self._homeless: set[str] = set()  # all checks Ready, and no member takes the pods now
         self._rows: dict[str, Standing] = {}
         self._homes: dict[str, set[str]] = {}  # by tentative cluster
         self._seen: dict[str, tuple[Cluster | None, bool]] = {}  # as last looked at; fit for use
         self._dirty: set[str] = set()
+        self._added: dict[str, frozenset[str]] = {}  # label keys that its checks look at
 
     def __len__(self) -> int:
         return len(self._rows)
 
+    def shapes(self) -> set[str]:
+        """Digests of what they ask for."""
+        return {row.shape for row in self._rows.values()}
+
+    def added_keys(self) -> frozenset[str]:
+        """Node label keys that the checks of those who are reserved look at."""
+        return frozenset().union(*self._added.values())
+
     def follow(self, row: Standing) -> None:
         """A row was read: it is kept while it is Reserved."""
+        added = self._added.get(row.uid)
         self.forget(row.uid)
         if row.state == State.RESERVED:
+            if added:
+                self._added[row.uid] = added
             self._rows[row.uid] = row
             self._homes.setdefault(row.cluster, set()).add(row.uid)
             self._dirty.add(row.uid)
@@ -80,6 +109,8 @@ class Reservations:
         """It holds no reservation any more."""
         row = self._rows.pop(uid, None)
         self._dirty.discard(uid)
+        self._homeless.discard(uid)
+        self._added.pop(uid, None)
         if row is not None:
             self._homes[row.cluster].discard(uid)
             if not self._homes[row.cluster]:
@@ -90,12 +121,21 @@ class Reservations:
         """Rules have changed."""
         self._dirty.update(self._rows)
 
-    def settle(self, filters: Sequence[Filter], now: dt.datetime) -> Settlement:
-        """Who may be placed, and who may not stay; the room is up to date."""
+    def settle(
+        self, filters: Sequence[Filter], now: dt.datetime, since: Mapping[str, int]
+    ) -> Settlement:
+        """Who may be placed, and who may not stay; the room is up to date.
+
+        `since`: from which revision of their reports on members tell nodes apart by a label.
+        """
         found = Settlement()
+        self._since = since
         if not self._rows:
             return found
         squeezed = self._look_at_clusters(filters, now)
+        self._dirty |= self._homeless
+        self._homeless.clear()
+        self._rehoming = None
         for uid in sorted(self._dirty):
             row = self._rows[uid]
             try:
@@ -151,7 +191,51 @@ class Reservations:
         if states.keys() != set(required):
             found.asked[row.uid] = required
         elif checks.verdict(states) is Answer.READY:
-            found.ready.append((row, self._options(row)))
+            home = self._home(row, demand, states, filters, now)
+            if home == row.cluster:
+                found.ready.append((row, self._options(row)))
+            elif home:
+                found.ready.append((row._replace(cluster=home), self._options(row)))
+            else:
+                self._homeless.add(row.uid)
+                if row.message != _HOMELESS:
+                    found.told[row.uid] = _HOMELESS
+
+    def _home(
+        self,
+        row: Standing,
+        demand: Demand | None,
+        states: States,
+        filters: Sequence[Filter],
+        now: dt.datetime,
+    ) -> str:
+        """Where it goes now that its checks have answered; "" where it is to wait."""
+        promise = self._members.promised(row.uid)
+        if promise is None or demand is None:
+            return row.cluster
+        admitted = orjson.loads(row.admission) if row.admission else {}
+        names = [str(p["name"]) for p in admitted.get("podSets") or ()]
+        added = checks.node_asks(states, names)
+        if len(added) != len(promise.pod_sets) or _contradict(promise.asks, added):
+            return row.cluster
+        since = self._since
+        asks = []
+        keys = frozenset(key for more in added for key in more.node_selector)
+        self._added[row.uid] = keys
+        self._needed_keys.update(keys)
+        for ask, more in zip(promise.asks, added, strict=True):
+            newest = max((since.get(k, UNKNOWN_KEY) for k in more.node_selector), default=0)
+            asks.append(
+                ask._replace(
+                    labels=tuple(sorted({**dict(ask.labels), **more.node_selector}.items())),
+                    tolerations=(*ask.tolerations, *selectors.read_tolerations(more.tolerations)),
+                    revision=max(ask.revision, newest),
+                )
+            )
+        if self._rehoming is None:
+            fleet = self._members
+            self._rehoming = Rehoming(fleet.clusters, fleet.room.copy(), filters, now)
+        return self._rehoming.home(promise, demand, tuple(asks))
 
     def _required(self, row: Standing) -> tuple[str, ...]:
         policy = self._routes.queue_policies.get(row.cluster_queue)
@@ -202,8 +286,20 @@ class Reservations:
         return "has no room for it any more" if row.uid in squeezed else ""
 
 
+def _contradict(asks: Iterable[NodeAsk], added: Iterable[checks.Additions]) -> bool:
+    """Do answers contradict each other, or what the pods select already? That evicts, wherever they are."""
+    return any(
+        more.conflicts
+        or any(dict(ask.labels).get(k, v) != v for k, v in more.node_selector.items())
+        for ask, more in zip(asks, added, strict=True)
+    )
+
+
+_HOMELESS: Final = (
+    "all checks are Ready; waits for a cluster with room on the nodes that they ask for"
+)
 _ANYTHING: Final = Constraints()
-_COMMON: Final = frozenset({"Eligible", "Uncordoned"})
+_COMMON: Final = frozenset({"Eligible", "Healthy", "Uncordoned"})
 
 
 def _common(filters: Sequence[Filter]) -> tuple[Filter, ...]:

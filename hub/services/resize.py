@@ -1,7 +1,7 @@
 """Jobs that change their parallelism while they are on a cluster: the difference is admitted anew.
 
-Fewer pods free quota in the transaction that takes the new manifest. More of them are a wish: the job
-runs on in its old size, says so, and grows when quota and room in its cluster serve the whole
+Fewer pods free quota once the member, told of them, has reported that no more run. More of them are a
+wish: the job runs on in its old size, says so, and grows when quota and room in its cluster serve the whole
 difference. Wishes are served after a cycle, from what it left over, and never by preemption.
 """
 
@@ -46,7 +46,7 @@ def follow_size(unit: Unit, row: Row, pod_set: PodSet) -> None:
         said = f"its parallelism changed to {pod_set.count} before it started"
         withdraw_jobs(unit, [row["uid"]], "Pending", RESIZED, said)
         return
-    sized = resize.resized(admission, pod_set)
+    sized = resize.resized(admission, pod_set, told=State(row["state"]) not in _NOT_STARTED)
     columns: Row = {"uid": row["uid"], "admission": sized}
     if more:
         said = resize.smaller(resize.size(admission), pod_set.count)
@@ -71,12 +71,15 @@ class Wishes:
         self._routes = routes
         self._charges = charges
         self._rows: dict[str, tuple[int, Row]] = {}  # uid → epoch, admission
+        self.shrinking: set[str] = set()  # uids whose members have not confirmed the smaller size
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
     def follow(self, row: Standing) -> None:
         """A row was read: it is kept while it runs smaller than wanted."""
+        shrinks = row.admission is not None and b'"shrinks"' in row.admission
+        (self.shrinking.add if shrinks else self.shrinking.discard)(row.uid)
         if row.admission is None or b'"wanted"' not in row.admission:
             self._rows.pop(row.uid, None)
         else:
@@ -173,6 +176,43 @@ def grow(unit: Unit, wishes: Sequence[Wish], term: int) -> list[str]:
         )  # fmt: skip
         grown.append(wish.uid)
     return grown
+
+
+def confirmed(unit: Unit, uids: Iterable[str]) -> list[str]:
+    """Those of `uids` whose member has reported that it runs no more pods than it shall."""
+    return [row["uid"] for row in _smaller(unit, uids)]
+
+
+def shrink(unit: Unit, uids: Iterable[str], term: int) -> list[str]:
+    """Give back what jobs that have become smaller no longer need. Raises StaleTerm."""
+    unit.require_term(term)
+    rows = _smaller(unit, uids)
+    workloads.change(
+        unit,
+        [{"uid": row["uid"], "admission": resize.shrunk(row["admission"])} for row in rows],
+    )
+    return [row["uid"] for row in rows]
+
+
+def _smaller(unit: Unit, uids: Iterable[str]) -> list[Row]:
+    found = workloads.get_many(unit, uids)
+    held = {(work["cluster"], work["uid"]): work for work in works.of_uids(unit, list(found))}
+    return [
+        row
+        for row in found.values()
+        if "shrinks" in (row["admission"] or {})
+        and _runs_no_more(row, held.get((row["cluster"], row["uid"])))
+    ]
+
+
+def _runs_no_more(row: Row, work: Row | None) -> bool:
+    """Has the member said so, of this epoch and this manifest?"""
+    if work is None or work["epoch"] != row["epoch"] or not work["observed"]:
+        return False
+    job = work["observed"].get("job")
+    if job is None or work["observed_generation"] < row["generation"]:
+        return False
+    return bool(job["active"] + job["terminating"] <= row["admission"]["shrinks"]["count"])
 
 
 def _tell_members(unit: Unit, row: Row, admission: Row) -> None:

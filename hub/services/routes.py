@@ -71,7 +71,8 @@ class Routes:
         self.queues: dict[str, ClusterQueue] = {}
         self.queue_policies: dict[str, QueuePolicy] = {}
         self.cohorts: dict[str, Cohort] = {}
-        self.cycles: Mapping[str, tuple[str, ...]] = {}  # ClusterQueue → the cycle above it
+        self._cycles: Mapping[str, tuple[str, ...]] = {}
+        self._idle: frozenset[str] | None = None  # None: rules have changed since it was asked for
         self.local: dict[tuple[str, str], LocalQueue] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}  # their labels
         self.checks = CheckRules()
@@ -80,6 +81,15 @@ class Routes:
         self._content: dict[str, tuple[Any, ...]] = {}  # uid → labels, spec … as last read
         self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
         self.unreadable: dict[str, str] = {}  # uid → fault
+
+    @property
+    def cycles(self) -> Mapping[str, tuple[str, ...]]:
+        """ClusterQueue → the cycle of cohorts above it."""
+        return self._cycles
+
+    @cycles.setter
+    def cycles(self, found: Mapping[str, tuple[str, ...]]) -> None:
+        self._cycles, self._idle = found, None
 
     def put(self, row: Row) -> bool:
         """An object was added or changed; False if nothing that scheduling reads did.
@@ -94,6 +104,7 @@ class Routes:
         if self._content.get(uid) == content:
             return False
         self.drop(uid)
+        self._idle = None
         self._content[uid] = content
         try:
             self._read(kind, row)
@@ -108,6 +119,7 @@ class Routes:
         """An object is gone; False if it was not known."""
         if self._content.pop(uid, None) is None:
             return False
+        self._idle = None
         self.unreadable.pop(uid, None)
         kind, namespace, name = self._known.pop(uid, ("", "", ""))
         match kind:
@@ -194,6 +206,22 @@ class Routes:
         """The checks that admissions must pass now."""
         return self.checks.gate(self.queue_policies)
 
+    def idle_queues(self) -> frozenset[str]:
+        """ClusterQueues that admit nothing: stopped, or misconfigured."""
+        if self._idle is None:
+            found = (q.name for q in self.queues.values() if q.stopped or self._fault(q))
+            self._idle = frozenset(found)
+        return self._idle
+
+    def _fault(self, queue: ClusterQueue) -> str:
+        """Why a ClusterQueue can admit nothing though it is not stopped; "" where it can."""
+        return eligibility.inactive_reason(
+            queue,
+            self.flavors,
+            self.checks.fault(self.queue_policies.get(queue.name)),
+            self.cycles.get(queue.name, ()),
+        )
+
     def _held(
         self, namespace: str, local: LocalQueue, target: ClusterQueue, *, placed: bool
     ) -> tuple[str, str]:
@@ -201,13 +229,7 @@ class Routes:
             return Reason.QUEUE_STOPPED, f"ClusterQueue {target.name} is stopped"
         if local.stopped:
             return Reason.QUEUE_STOPPED, f"LocalQueue {namespace}/{local.name} is stopped"
-        fault = eligibility.inactive_reason(
-            target,
-            self.flavors,
-            self.checks.fault(self.queue_policies.get(target.name)),
-            self.cycles.get(target.name, ()),
-        )
-        if fault:
+        if fault := self._fault(target):
             return Reason.MISCONFIGURED, f"ClusterQueue {target.name}: {fault}"
         labels = self.namespaces.get(namespace, {"kubernetes.io/metadata.name": namespace})
         if target.selector is None or not target.selector.matches(labels):

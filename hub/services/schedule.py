@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from hub.domain.placement import because
 from hub.domain.plan import (
     Assignment,
     Eviction,
@@ -23,7 +24,7 @@ from hub.domain.plan import (
 from hub.services import reserving
 from hub.services.check_rules import Gate
 from hub.services.preempt import preempt
-from hub.store import schedule, workloads, works
+from hub.store import clusters, schedule, workloads, works
 from hub.store.unit import Unit
 from shared import quantity
 
@@ -67,6 +68,7 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> Prepared:
         row = {
             "uid": placement.uid,
             "epoch": placement.epoch,
+            "if_generation": placement.generation,  # another one may ask for more than is charged
             "cluster": placement.cluster,
             "cluster_queue": placement.queue,
             "admission": writer.admission(placement.assignment),
@@ -95,7 +97,7 @@ def commit_plan(unit: Unit, prepared: Prepared, term: int, gate: Gate = _OPEN) -
     """Write a plan in one transaction; the uids placed. Raises StaleTerm if another leads by now."""
     unit.require_term(term)
     reserving.reserve(unit, prepared.reserves, gate)
-    moves = reserving.with_states(unit, prepared.moves, gate)
+    moves = _to_open_clusters(unit, reserving.with_states(unit, prepared.moves, gate))
     placed = workloads.transition(unit, "place", moves)
     if placed:
         _hand_over(unit, placed, prepared)
@@ -104,6 +106,12 @@ def commit_plan(unit: Unit, prepared: Prepared, term: int, gate: Gate = _OPEN) -
     preempt(unit, prepared.evictions, prepared.nominations)
     schedule.put_explanations(unit, prepared.explanations)
     return placed
+
+
+def _to_open_clusters(unit: Unit, moves: Sequence[Row]) -> list[Row]:
+    """Without those to members that were forgotten, written off or cordoned while this was decided."""
+    closed = {row["cluster"] for row in moves} - clusters.open_names(unit) - {""}
+    return [row for row in moves if row["cluster"] not in closed]
 
 
 def _hand_over(unit: Unit, placed: Sequence[str], prepared: Prepared) -> None:
@@ -137,7 +145,7 @@ class _Writer:
     def __init__(self) -> None:
         self._admissions: dict[int, Any] = {}
         self._options: dict[int, Row] = {}
-        self._scores: dict[tuple[int, bool], bytes] = {}
+        self._scores: dict[tuple[int, int], bytes] = {}
         self._rejected: dict[int, bytes] = {}
 
     def admission(self, assignment: Assignment) -> Any:
@@ -157,8 +165,8 @@ class _Writer:
         if not placement.scores:
             return None
         chosen, *others = placement.scores
-        parts = [self._score(chosen, selected=True)]
-        parts += [self._score(score, selected=False) for score in others]
+        parts = [self._score(chosen, chosen)]
+        parts += [self._score(score, chosen) for score in others]
         rejected = self._verdicts(placement.rejected)
         if rejected:
             parts.append(rejected)
@@ -168,11 +176,12 @@ class _Writer:
             % (profile, placement.others, b",".join(parts))
         )
 
-    def _score(self, score: Score, *, selected: bool) -> bytes:
-        key = (id(score), selected)
+    def _score(self, score: Score, best: Score) -> bytes:
+        # Only of one tied with the best do the words name it.
+        key = (id(score), id(best) if score.score == best.score else 0)
         found = self._scores.get(key)
         if found is None:
-            found = self._scores[key] = orjson.dumps(score_view(score, selected=selected))
+            found = self._scores[key] = orjson.dumps(score_view(score, best))
         return found
 
     def _verdicts(self, rejected: tuple[Verdict, ...]) -> bytes:
@@ -210,17 +219,12 @@ def injected(assignment: Assignment) -> Row:
     return options
 
 
-def score_view(score: Score, *, selected: bool) -> Row:
-    """One cluster of a decision, as `workloads.scores` keeps it."""
-    numbers = f"affinity score: {score.score}, topology spread score: {score.topology}"
+def score_view(score: Score, best: Score) -> Row:
+    """One cluster of a decision in favour of `best`, as `workloads.scores` keeps it."""
+    selected = score is best
     growth = f"; needs {told_growth(score.new_nodes)}" if score.new_nodes else ""
-    message = (
-        f'Successfully scheduled resources for placement in "{score.cluster}" ({numbers}): '
-        f"picked by scheduling policy{growth}"
-        if selected
-        else f'Cluster "{score.cluster}" was not picked: its score is not high enough ({numbers})'
-    )
-    return {
+    message = because.chosen(score) + growth if selected else because.not_chosen(score, best)
+    view: Row = {
         "cluster": score.cluster,
         "selected": selected,
         "score": score.score,
@@ -232,6 +236,7 @@ def score_view(score: Score, *, selected: bool) -> Row:
             for t in score.terms
         ],
     }
+    return view if score.running is None else view | {"running": score.running}
 
 
 def told_growth(new_nodes: Sequence[tuple[str, int]]) -> str:
@@ -272,6 +277,7 @@ def refusal_view(refusal: Refusal) -> Row:
                 "used": quantity.canonical(s.of.resource, s.used),
                 "limit": quantity.canonical(s.of.resource, s.limit),
                 "missing": quantity.canonical(s.of.resource, s.missing),
+                "cohort": s.cohort,
             }
             for s in refusal.shortages
         ],

@@ -5,17 +5,17 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from hub.domain import shape
 from hub.domain.admission_fair import History
-from hub.domain.demand import Demand
+from hub.domain.demand import REFUSED, selected_keys
 from hub.domain.flavors import Market
+from hub.domain.pace import Starts
 from hub.domain.plan import Plan, Reason, Refusal
 from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import ClusterQueue
+from hub.domain.quota import ClusterQueue, Flavor
 from hub.domain.selectors import LabelSelector
 from hub.domain.snapshot import Nomination, Snapshot
 from hub.domain.standing import Holder
@@ -28,10 +28,12 @@ from hub.services.claims import Claims
 from hub.services.consumption import Consumption
 from hub.services.demands import Demands
 from hub.services.fleet_news import FleetNews
+from hub.services.held_back import Aside, HeldBack
+from hub.services.line import Line
 from hub.services.pool_keys import PoolKeys
 from hub.services.reservations import Reservations
 from hub.services.resize import Wish, Wishes, contested
-from hub.services.routes import Route, Routes
+from hub.services.routes import Routes
 from hub.services.schedule_news import Affected, Known, News
 from hub.services.tellings import Tellings
 from hub.store.schedule import Standing
@@ -42,16 +44,6 @@ _MICROSECOND: Final = dt.timedelta(microseconds=1)
 _CHARGED: Final = frozenset(str(s) for s in CHARGED)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldBack:
-    """A workload that waits but can not be considered: why, and what its row says."""
-
-    namespace: str
-    queue: str
-    reason: str
-    message: str
-
-
 class ScheduleIndex:
     """Queues with who waits in them, quota with what is charged, the fleet with what is promised."""
 
@@ -60,29 +52,35 @@ class ScheduleIndex:
         missing_selector: LabelSelector | None,
         suspect_after_s: float,
         history: History | None = None,
+        *,
+        balanced: bool = True,
     ) -> None:
+        """`balanced`: jobs that no placement's sorters place are balanced; else KubeFleet's arithmetic."""
         self.routes = Routes(missing_selector)
         self.waiting = Waiting()
         self.consumption = Consumption(history, self.routes)
         if history is not None:
             self.waiting.rank_of = self.consumption.rank_of
         self.keys = PoolKeys()
-        self.held_back: dict[str, HeldBack] = {}
+        self.held_back = Aside()
         self.tellings = Tellings()
         self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
-        self.needed_keys: set[str] = set()
-        self._demands = Demands(self.routes, self.needed_keys)
-        self._charges = Charges(self.routes, self._shapes, self._released)
+        self.seen_keys: set[str] = set()  # node label keys looked at lately, by whomever
+        self._backing_off = BackingOff()
+        demands = Demands(self.routes, self.seen_keys, balanced=balanced)
+        self._line = Line(self.routes, self._shapes, demands, self._backing_off)
+        self._freed: set[str] = set()  # queues whose quota was released since the last cycle
+        self._charges = Charges(self.routes, self._shapes, self._freed.add)
         self.ledger = self._charges.ledger
         self.members = self._charges.members
         self.claims = Claims(self._charges)
-        self.reservations = Reservations(self.routes, self.members, self._place_in_line)
+        self.reservations = Reservations(
+            self.routes, self.members, self._line.place, self.seen_keys
+        )
         self.wishes = Wishes(self.routes, self._charges)
-        self._backing_off = BackingOff()
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
-        self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.needed_keys)
+        self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.seen_keys)
         self.limits = Limits()  # of preemption, as the administrator set them
-        self._freed: set[str] = set()  # queues whose quota was released since the last cycle
 
     @property
     def holders(self) -> Mapping[str, Mapping[str, Holder]]:
@@ -93,8 +91,19 @@ class ScheduleIndex:
         """What need not be read again."""
         return Known(self._shapes.keys(), self._charges.epochs)
 
-    def _released(self, queue: str) -> None:
-        self._freed.add(queue)
+    def needed_keys(self) -> frozenset[str]:
+        """Node label keys that flavors, declared pools and those who wait look at now.
+
+        Looks at every class that waits; what only others looked at is forgotten.
+        """
+        pod_sets = [lane.demand.pod_sets for lane in self.waiting.every_lane()]
+        for digest in self.reservations.shapes():
+            stored = self._shapes.get(digest)
+            pod_sets += [stored] if isinstance(stored, tuple) else []
+        needed = self._fleet.declared_keys() | _keys_of(self.routes.flavors.values())
+        needed.update(self.reservations.added_keys(), *map(selected_keys, pod_sets))
+        self.seen_keys &= needed
+        return frozenset(needed)
 
     def _wake_for_quota(self) -> None:
         """Quota was released: it may serve every queue of the same tree."""
@@ -109,13 +118,13 @@ class ScheduleIndex:
             preempts = self.routes.queue_policies[name].preempts
             self.waiting.wake_for_quota(name, self.ledger, any_shortage=preempts)
 
-    # --- applying, in the event loop ----------------------------------------------------------
+    # --- applying ----------------------------------------------------------------------------
 
     def apply(self, news: News) -> Affected:
         """Take rows in; what else must be read because rules changed."""
         if news.keys is not None and news.keys != self.keys:
             self.keys = news.keys
-        self._backing_off.now = news.read_at or self._backing_off.now
+        self._backing_off.now = self._charges.paces.now = news.read_at or self._backing_off.now
         affected = self._apply_rules(news)
         if news.consumed is not None:
             self.consumption.read(news.consumed)
@@ -130,9 +139,12 @@ class ScheduleIndex:
             self._forget(uid)
         for row in news.workloads:
             self._apply_workload(row)
-        if len(self._shapes) > _MOST_DEMANDS:
-            self._shapes.clear()  # read again as they are met
         return affected
+
+    def trim(self) -> None:
+        """Forget shapes that are many: they are read again as they are met. Not between parts of news."""
+        if len(self._shapes) > _MOST_DEMANDS:
+            self._shapes.clear()
 
     def _apply_rules(self, news: News) -> Affected:
         if not news.rules and not news.rules_gone:
@@ -156,7 +168,7 @@ class ScheduleIndex:
         routes.cycles = self.ledger.tree.inactive
         if flavors != routes.flavors:
             self.waiting.wake()
-            self.needed_keys.update(k for f in routes.flavors.values() for k, _ in f.labels)
+            self.seen_keys |= _keys_of(routes.flavors.values())
         if news.whole:
             return Affected()
         after = routes.targets()
@@ -200,28 +212,29 @@ class ScheduleIndex:
 
     def _forget(self, uid: str) -> None:
         self.reservations.forget(uid)
+        self.wishes.shrinking.discard(uid)
         self._stop_waiting(uid)
         self.consumption.forgive(uid)
         self._charges.discharge(uid)
 
     def _stop_waiting(self, uid: str) -> None:
         self.waiting.remove(uid)
-        self.held_back.pop(uid, None)
+        self.held_back.drop(uid)
         self._backing_off.forget(uid)
         self.tellings.forget(uid)
+        self.tellings.note(uid, "")
         if self.claims.drop(uid):
             self.waiting.wake_all_for_room()
 
     def _wait(self, row: Standing) -> None:
-        route, demand = self._place_in_line(row)
+        route, demand = self._line.place(row)
         if demand is None:
             self.waiting.remove(row.uid)
-            self.held_back[row.uid] = HeldBack(
-                row.namespace, row.queue, route.reason, route.message
-            )
+            held = HeldBack(row.namespace, row.queue, route.reason, route.message)
+            self.held_back.put(row.uid, held)
             self._tell(row, route.reason, route.message)
             return
-        self.held_back.pop(row.uid, None)
+        self.held_back.drop(row.uid)
         entry = Entry(
             (row.queued_at - _EPOCH) // _MICROSECOND,
             row.uid,
@@ -230,10 +243,16 @@ class ScheduleIndex:
             row.completions,
             row.namespace,
             route.local_queue,
+            row.generation,
         )
         self.waiting.add(demand, entry)
+        self.tellings.note(row.uid, row.reason)
         self.claims.read(row)
-        refusal = self.waiting.lane(demand).parked
+        lane = self.waiting.lane(demand)
+        refusal = lane.parked
+        if refusal is None and (queue := self.routes.queues.get(demand.queue)) is not None:
+            refusal = self.waiting.behind_head(queue, lane)
+            lane.refusal = lane.refusal or refusal
         if refusal is not None and row.reason != refusal.reason:
             self._tell(row, refusal.reason, refusal.message)
         elif refusal is None and row.reason and row.uid not in self.claims:
@@ -242,29 +261,12 @@ class ScheduleIndex:
     def _tell(self, row: Standing, reason: str, message: str) -> None:
         if row.reason == _LEFT_OUT and reason == Reason.AWAITING_PLACEMENT:
             return  # the placement that left it out has said more
+        if row.reason == REFUSED and reason in ("", Reason.NO_CLUSTER_MATCHES):
+            return  # the member that refused it has said more
         if (row.reason, row.message) == (reason, message):
             self.tellings.forget(row.uid)
         else:
             self.tellings.one(row.uid, reason, message)
-
-    def _place_in_line(self, row: Standing) -> tuple[Route, Demand | None]:
-        """Where a workload waits and for what; without demand, why it can not be considered."""
-        if (backing_off := self._backing_off.route(row)) is not None:
-            return backing_off, None
-        policy = self.routes.policy(row.placement) if row.placement else None
-        placed = policy is not None or row.kind != "Job"  # placements select Jobs
-        route = self.routes.route(row.namespace, row.queue, placed=placed)
-        if route.reason:
-            return route, None
-        pod_sets = self._shapes.get(row.shape)
-        fault: object = pod_sets
-        if isinstance(pod_sets, tuple):
-            try:
-                return route, self._demands.of(row, route, pod_sets)
-            except Exception as error:  # noqa: BLE001 - one unusable workload must not stop the others
-                fault = error
-        message = f"{type(fault).__name__}: {fault}" if fault else "its shape is unknown"
-        return Route(reason=Reason.UNREADABLE, message=message[:500]), None
 
     # --- answering ----------------------------------------------------------------------------
 
@@ -302,7 +304,13 @@ class ScheduleIndex:
             nominations,
             dict(routes.namespaces),
             self.consumption.ranks(),
+            routes.idle_queues(),
+            self.starts(now),
         )
+
+    def starts(self, now: dt.datetime) -> dict[str, Starts]:
+        """What each member owes and runs, and how fast it starts what it is given."""
+        return self._charges.paces.starts(now)
 
     def _movable(
         self, limit: int, nominations: Mapping[str, Nomination]
@@ -378,6 +386,10 @@ class ScheduleIndex:
 
 _LEFT_OUT: Final = "JobNeedsOneCluster"
 _MOST_DEMANDS: Final = 50_000
+
+
+def _keys_of(flavors: Iterable[Flavor]) -> set[str]:
+    return {key for flavor in flavors for key, _ in flavor.labels}
 
 
 def _decoded(stored: Any) -> tuple[PodSet, ...] | Exception:

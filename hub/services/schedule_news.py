@@ -1,11 +1,11 @@
 """What the scheduler's index reads from the store: everything at start, then what a change touched.
 
-Run in a store thread; the rows are applied in the event loop by `hub.services.schedule_index`.
+Run in a store thread; the rows are applied by `hub.services.schedule_index`, many of them in parts.
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from hub.domain.workload import State
@@ -17,6 +17,7 @@ from hub.store.schedule import Pulse, Standing
 from hub.store.unit import Unit
 from hub.store.workloads import TERMS
 
+PART: Final = 500  # workloads applied in one go: some ten milliseconds of the event loop
 FOLLOWED: Final = ("workloads", "objects", "clusters", "settings", usage.CHANGED, TERMS)
 
 
@@ -37,6 +38,27 @@ class News:
     keys: PoolKeys | None = None
     consumed: list[usage.Consumed] | None = None  # of all LocalQueues, where a sample was taken
     read_at: dt.datetime | None = None
+
+    def parts(self) -> "Iterator[News]":
+        """The same in parts of `PART` workloads, to be applied in this order with others in between.
+
+        Rules, members and the like come first, whole.
+        """
+        rows, gone = self.workloads, sorted(self.gone - {row.uid for row in self.workloads})
+        if len(rows) + len(gone) <= PART:
+            yield self
+            return
+        yield replace(self, workloads=[], gone=frozenset(), shapes={})
+        for start in range(0, len(rows), PART):
+            some = rows[start : start + PART]
+            digests = {row.shape for row in some} & self.shapes.keys()
+            yield News(
+                workloads=some,
+                shapes={digest: self.shapes[digest] for digest in digests},
+                read_at=self.read_at,
+            )
+        for start in range(0, len(gone), PART):
+            yield News(gone=frozenset(gone[start : start + PART]), read_at=self.read_at)
 
 
 @dataclass(frozen=True, slots=True)

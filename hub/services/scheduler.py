@@ -5,6 +5,7 @@ goes wrong while a plan is written, the index is read anew: it is only a copy of
 """
 
 import asyncio
+import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -32,7 +33,9 @@ from hub.services.hub import Hub
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule import Prepared
 from hub.services.schedule_index import ScheduleIndex
+from hub.services.schedule_news import PART, Affected, News
 from hub.store.workloads import TERMS
+from shared.collector import collector_at_rest
 
 _log = structlog.get_logger()
 
@@ -60,14 +63,32 @@ class Scheduler:
 
     def _new_index(self) -> ScheduleIndex:
         suspect_after_s = self._hub.limits.scheduling.suspect_after_s
-        return ScheduleIndex(self._missing_selector, suspect_after_s, self._history)
+        balanced = self._hub.limits.scheduling.profile == "Balance"
+        return ScheduleIndex(
+            self._missing_selector, suspect_after_s, self._history, balanced=balanced
+        )
 
     async def load(self) -> None:
-        """Read everything anew."""
-        index = self._new_index()
-        index.apply(await self._hub.read(schedule_news.read_all))
-        self.index = index
+        """Read everything anew, beside the event loop: a million rows take many seconds."""
+        with collector_at_rest():
+            news = await self._hub.read(schedule_news.read_all)
+            self.index = await asyncio.to_thread(self._index_of, news)
         self.loaded = True
+
+    def _index_of(self, news: News) -> ScheduleIndex:
+        index = self._new_index()
+        index.apply(news)
+        index.trim()
+        return index
+
+    async def _apply(self, news: News) -> Affected:
+        """Take rows in, letting others go on in between."""
+        affected = Affected()
+        for part in news.parts():
+            affected = self.index.apply(part) or affected
+            await self._hub.clock.sleep(0)
+        self.index.trim()
+        return affected
 
     async def follow(self, keys: Mapping[str, frozenset[str]]) -> None:
         """Read again what was touched, and whose way into a queue that changed."""
@@ -79,11 +100,11 @@ class Scheduler:
         elif not keys:
             return
         news = await self._hub.read(schedule_news.read_news, keys, known, heartbeats=heartbeats)
-        affected = self.index.apply(news)
+        affected = await self._apply(news)
         if affected:
             known = self.index.known()
             news = await self._hub.read(schedule_news.read_affected, affected, known)
-            self.index.apply(news)
+            await self._apply(news)
 
     async def turn(self) -> bool:
         """One cycle; True if there is more to do at once."""
@@ -112,18 +133,34 @@ class Scheduler:
             term = self._term()
             placed = set(await self._hub.write(schedule.commit_plan, prepared, term, gate))
             self.placed_total += len(placed)
-            queue_measures.decided(plan, placed, self.index, now)
-            self.index.placed(plan, placed, now)
+            await self._take_in(plan, placed, now)
             stale = {row["uid"] for row in prepared.moves} - placed
             stale |= {row["uid"] for row in prepared.reserves}
             stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
             if stale:
                 await self.follow({"workloads": frozenset(stale)})
+        await self._shrink()
         unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
         if not unfinished and (wishes := self.index.grow()):
             uids = frozenset(await self._hub.write(resize.grow, wishes, self._term()))
             await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.tellings)
+
+    async def _shrink(self) -> None:
+        """Give back the quota of pods that members say are gone."""
+        shrinking = self.index.wishes.shrinking
+        if shrinking and (uids := await self._hub.read(resize.confirmed, tuple(shrinking))):
+            changed = frozenset(await self._hub.write(resize.shrink, uids, self._term()))
+            await self.follow({"workloads": changed, TERMS: changed})
+
+    async def _take_in(self, plan: Plan, placed: set[str], now: dt.datetime) -> None:
+        """Count and charge what was committed, letting others go on in between."""
+        for start in range(0, max(1, len(plan.placements)), PART):
+            some = plan.placements[start : start + PART]
+            part = replace(plan, placements=some, evictions=() if start else plan.evictions)
+            queue_measures.decided(part, placed, self.index, now)
+            self.index.placed(part, placed, now)
+            await self._hub.clock.sleep(0)
 
     async def _settle_reservations(self) -> None:
         """Place those whose admission checks are all Ready, take back those that can not stay."""
@@ -131,7 +168,9 @@ class Scheduler:
             return
         self.index.refresh_room()
         filters = registry.filters(self._hub.limits.scheduling.suspect_after_s)
-        settled = self.index.reservations.settle(filters, self._hub.clock.now())
+        settled = self.index.reservations.settle(
+            filters, self._hub.clock.now(), self.index.keys.since
+        )
         if settled:
             gate, term = self.index.routes.gate(), self._term()
             placed = await self._hub.write(checks_settle.carry_out, settled, gate, term)
@@ -153,7 +192,9 @@ class Scheduler:
 
     async def _require_keys(self) -> None:
         """See that agents group nodes by every label key that flavors and waiting jobs look at."""
-        needed = frozenset(self.index.needed_keys)
+        if self.index.keys.covers(self.index.seen_keys):
+            return
+        needed = self.index.needed_keys()
         if not self.index.keys.covers(needed):
             self.index.keys = await self._hub.write(pool_keys.require, self.index.keys, needed)
             self.index.waiting.wake_all_for_room()

@@ -15,7 +15,6 @@ from hub.store import clusters
 from hub.store.unit import Unit
 from shared.errors import Rejected
 from shared.wire.agent_v1 import (
-    MAX_OBSERVED_PER_REQUEST,
     ObservedSet,
     SetDigest,
     SyncRequest,
@@ -46,7 +45,7 @@ class ObservedDigest:
     def take(self, said: ObservedSet) -> bool:
         """Take what a request said; False if the whole does not add up: the full set is needed.
 
-        A request with as many entries as may be sent is one page of several: it is not judged.
+        A request that more is to follow is one page of several: it is not judged.
         """
         if said.full:
             self._lines, self._digest = {}, SetDigest()
@@ -61,7 +60,7 @@ class ObservedDigest:
                 self._digest.add(line)
         if not self.complete:
             return False
-        return len(said.entries) >= MAX_OBSERVED_PER_REQUEST or self._digest.hex() == said.digest
+        return said.more or self._digest.hex() == said.digest
 
     def forget(self, uids: Sequence[str]) -> None:
         """Drop entries of works that are neither desired nor there any more."""
@@ -118,6 +117,11 @@ class Session:
             self.retired = [*self.retired, self.id][-MAX_RETIRED:]
         self.id, self.seq, self.stored = session, 0, 0
         self.observed = ObservedDigest()
+
+    def stored_up_to(self, request: SyncRequest) -> None:
+        """A request's report is in the store; one of a session that has ended meanwhile counts not."""
+        if request.session == self.id:
+            self.stored = max(self.stored, request.seq)
 
     def is_newest(self, request: SyncRequest) -> bool:
         """Is this still the newest request of the live session?"""

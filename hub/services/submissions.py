@@ -16,6 +16,7 @@ from hub.services.limits import Intake
 from hub.store import idempotency
 from hub.store.unit import Unit
 from shared.errors import Rejected
+from shared.kinds import unheeded
 
 CREATED, OK = 201, 200
 Key = tuple[str, str]
@@ -84,24 +85,37 @@ def _submit_fresh(
     for place in fresh:
         asked = submissions[place]
         answers = [next(taken) if isinstance(given, Draft) else given for given in asked.drafts]
-        replies[place] = _single(answers[0]) if asked.single else _several(answers, asked.first)
+        replies[place] = (
+            _single(answers[0], asked.drafts[0])
+            if asked.single
+            else _several(answers, asked.drafts, asked.first)
+        )
     return replies
 
 
-def _single(answer: dict[str, Any] | Rejected) -> Reply | Exception:
+def _single(answer: dict[str, Any] | Rejected, given: Draft | Rejected) -> Reply | Exception:
     if isinstance(answer, Rejected):
         return answer
-    return Reply(CREATED, orjson.dumps({**views.job(answer), "message": answer["message"]}))
+    told = {**views.job(answer), "message": answer["message"], **_warnings(given)}
+    return Reply(CREATED, orjson.dumps(told))
 
 
-def _several(answers: Sequence[dict[str, Any] | Rejected], first: int) -> Reply:
+def _several(
+    answers: Sequence[dict[str, Any] | Rejected], drafts: Sequence[Draft | Rejected], first: int
+) -> Reply:
     results = [
         {"index": place, **views.refusal(answer)}
         if isinstance(answer, Rejected)
-        else {"index": place, **views.job(answer)}
-        for place, answer in enumerate(answers, first)
+        else {"index": place, **views.job(answer), **_warnings(given)}
+        for place, (answer, given) in enumerate(zip(answers, drafts, strict=True), first)
     ]
     return Reply(OK, orjson.dumps(results))
+
+
+def _warnings(given: Draft | Rejected) -> dict[str, Any]:
+    """{"warnings"}: what of a Job changes nothing; {} where there is nothing to say."""
+    said = unheeded.notices(given.parsed) if isinstance(given, Draft) else ()
+    return {"warnings": list(said)} if said else {}
 
 
 def _again(

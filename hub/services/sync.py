@@ -6,22 +6,29 @@ the contract.
 """
 
 import asyncio
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import structlog
 
-from hub.services import offers, sessions
+from hub.services import offers, pages, sessions, timeline
 from hub.services.desired import ClusterSet, Delta, DesiredSets
-from hub.services.observe import Report, take_reports
-from hub.services.offers import Ask, Prepared
+from hub.services.liveness import joined_clusters
+from hub.services.observe import Report, Taken, take_reports
+from hub.services.offers import Ask
+from hub.services.pages import Composed, Page
 from hub.services.readings import check_capacity
+from hub.services.roll_call import RollCall
 from hub.services.sessions import Heartbeats, Session
+from hub.services.timeline import Timeline
 from hub.store import clusters, settings, works
 from hub.store.engine import Database
 from hub.store.feed import Change
 from hub.store.unit import Unit
+from shared import retry
 from shared.clock import Clock
 from shared.errors import Rejected
 from shared.failpoints import failpoint
@@ -30,24 +37,26 @@ from shared.wire.agent_v1 import (
     PROTO,
     SUSPECT_AFTER_S,
     Capacity,
+    Order,
     Refused,
     SyncRequest,
 )
 
 NEXT_S = 10.0
+_LONGEST_WAIT_S = 2.0  # between two tries to read what has changed
 _TRIES = 3  # to compose a page while works keep changing
 
+_log = structlog.get_logger(__name__)
 
-@dataclass(slots=True)
-class _Page:
-    """One reply's worth of the desired set."""
 
-    full: bool = False
-    works: list[dict[str, Any]] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    number: int = 0
-    digest: str = ""
-    more: bool = False
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one reply says besides its counters."""
+
+    page: Page
+    refused: list[Refused]
+    orders: list[Order]
+    need_full: bool
 
 
 class AgentSync:
@@ -63,7 +72,10 @@ class AgentSync:
         term: Callable[[], int],
         closing: asyncio.Event | None = None,
         suspect_after_s: float = SUSPECT_AFTER_S,
+        timeline: Timeline | None = None,
     ) -> None:
+        self._timeline = timeline
+        self._roll_call = RollCall(suspect_after_s)
         self._db = db
         self._clock = clock
         self.hub_id = hub_id
@@ -81,26 +93,49 @@ class AgentSync:
     # --- following the store ------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Load the desired sets, then follow the feed until cancelled."""
+        """Load the desired sets, then follow the feed until cancelled.
+
+        What can not be read is read again until it can: agents wait meanwhile, and nothing is skipped.
+        """
         changes = self._db.subscribe("works", "settings")
+        again = retry.retrying(self._clock, _is_fault, cap_s=_LONGEST_WAIT_S, before_wait=_tell)
         try:
-            rows, pool_keys = await self._db.read(_load)
-            self._sets.load(rows)
-            self._pool_keys = pool_keys
-            self._ready.set()
+            await again(self._load)
             async for change in changes:
-                await self._follow(change)
+                await again(self._follow, change)
         finally:
             changes.close()
 
+    async def _load(self) -> None:
+        rows, pool_keys = await self._db.read(_load)
+        for part in works.chunks(rows):
+            self._sets.load(part)
+            await self._clock.sleep(0)  # others go on in between
+        self._pool_keys = pool_keys
+        heartbeats = await self._db.read(joined_clusters)
+        self._roll_call.begin(heartbeats, self._clock.now(), self._clock.monotonic())
+        self._ready.set()
+
     async def _follow(self, change: Change) -> None:
         keys = change.keys.get("works")
-        if keys:
-            self._sets.refresh(keys, await self._db.read(lambda unit: works.desired(unit, keys)))
+        for part in works.chunks(keys or ()):
+            rows = await self._db.read(functools.partial(works.desired, keys=part))
+            self._sets.refresh(part, rows)
         if "pool_keys" in change.keys.get("settings", ()):
             self._pool_keys = await self._db.read(_pool_keys)
             for session in self._sessions.values():
                 session.end_turn()
+        if self._timeline is not None and timeline.is_about(
+            change.keys.get("settings", frozenset())
+        ):
+            await self._db.read(self._timeline.refresh)
+            self.incarnation = self._timeline.incarnation
+            self._announce()
+
+    def _announce(self) -> None:
+        """Have every agent that waits look again."""
+        for cluster_set in self._sets:
+            cluster_set.announce()
 
     # --- one request ----------------------------------------------------------------------------
 
@@ -121,23 +156,40 @@ class AgentSync:
         if request.cluster_uid != session.cluster_uid:
             text = f"{cluster} joined as another cluster than this one (kube-system uid differs)"
             raise Rejected("ClusterIdentityChanged", text, "cluster_uid")
+        await self._check_marks(cluster, request)
+        if self._roll_call.heard(cluster):
+            self._announce()
         await self._begin(cluster, session, request.session)
         replay = session.admit(request)
         turn = session.newer
         self.heartbeats.hear(cluster, self._clock.now())
         need_full = not session.observed.complete
+        taken = Taken()
         if not replay:
-            refused = refused + await self._store(cluster, session, request)
-            session.stored = max(session.stored, request.seq)
+            taken = await self._store(cluster, session, request)
+            refused = refused + taken.refused
+            session.stored_up_to(request)
             need_full = not session.observed.take(request.observed)
         desired = self._sets.of(cluster)
         said = bool(request.observed.entries or request.capacity or refused or need_full)
         if request.wait_s and not said:
             await self._wait(desired, session, turn, request)
-        page = _Page()
+        page = Page()
         if session.is_newest(request):
             page = await self._page(cluster, desired, session, request)
-        return self._reply(request, session, page, refused, need_full=need_full)
+        answer = _Answer(page, refused, taken.orders, need_full)
+        return self._reply(request, session, answer)
+
+    async def _check_marks(self, cluster: str, request: SyncRequest) -> None:
+        """Stop where the agent proves that this store has gone back. Raises Rejected HubRolledBack."""
+        known = self._timeline
+        if known is None or not request.marks:
+            return
+        mark = known.first_contradiction(request.marks, self._db.revision)
+        if mark is None:
+            return
+        known.stopped = await self._db.write(lambda unit: timeline.stop(unit, cluster, mark))
+        raise Rejected(timeline.CODE, known.stopped, "marks")
 
     async def _session(self, cluster: str, *, anew: bool = False) -> Session:
         """The live session of a cluster; `anew` reads its row again."""
@@ -154,10 +206,14 @@ class AgentSync:
         session.supersede(given)
         session.end_turn()
         retired = list(session.retired)
-        await self._db.write(lambda unit: sessions.open_session(unit, cluster, given, retired))
+        try:
+            await self._db.write(lambda unit: sessions.open_session(unit, cluster, given, retired))
+        except BaseException:
+            self._sessions.pop(cluster, None)  # what the row says counts: the next try begins it
+            raise
 
-    async def _store(self, cluster: str, session: Session, request: SyncRequest) -> list[Refused]:
-        """Write what the request says; what of it was refused."""
+    async def _store(self, cluster: str, session: Session, request: SyncRequest) -> Taken:
+        """Write what the request says; what of it was refused, and what is to be removed."""
         refused: list[Refused] = []
         capacity: bytes | None = None
         if request.capacity is not None:
@@ -167,11 +223,18 @@ class AgentSync:
             else:
                 refused.append(Refused(uid="", code="CapacityInvalid", detail=fault))
         if not request.observed.entries and capacity is None:
-            return refused
-        report = Report(cluster, request.observed.entries, capacity)
-        refused += await self._db.write_shared(take_reports, report)
+            return Taken(refused)
+        incarnation = "" if self._is_stopped() else self.incarnation
+        down = request.capacity.api_server if request.capacity is not None else None
+        report = Report(cluster, request.observed.entries, capacity, down, incarnation)
+        taken = await self._db.write_shared(take_reports, report)
         failpoint("H12")
-        return refused
+        return Taken(refused + taken.refused, taken.orders)
+
+    def _is_stopped(self) -> bool:
+        """Whether nothing is given out or ordered away: the store went back, or that is not known yet."""
+        went_back = self._timeline is not None and bool(self._timeline.stopped)
+        return went_back or not self._roll_call.is_over(self._clock.monotonic())
 
     async def _capacity(self, cluster: str, session: Session, capacity: Capacity) -> bytes:
         """A report as it is stored: kinds that it leaves out stay as they were."""
@@ -190,11 +253,8 @@ class AgentSync:
         number = desired.number
         if desired.delta(session.id, request.desired) is not None:
             return
-        waits = [
-            asyncio.ensure_future(desired.news(number)),
-            asyncio.ensure_future(turn.wait()),
-            asyncio.ensure_future(self._closing.wait()),
-        ]
+        news = (desired.news(number), turn.wait(), self._closing.wait())
+        waits = [asyncio.ensure_future(each) for each in news]
         held_s = min(request.wait_s, self._hold_s)
         try:
             await asyncio.wait(waits, timeout=held_s, return_when=asyncio.FIRST_COMPLETED)
@@ -204,9 +264,11 @@ class AgentSync:
 
     async def _page(
         self, cluster: str, desired: ClusterSet, session: Session, request: SyncRequest
-    ) -> _Page:
+    ) -> Page:
         """What of the desired set this reply carries; works are marked offered before it leaves."""
-        prepared: dict[str, Prepared] = {}
+        ready: dict[str, Composed] = {}
+        if self._is_stopped():  # what the agent holds is neither confirmed nor taken away
+            return Page(number=request.desired.revision, digest=request.desired.digest)
         for _ in range(_TRIES):
             delta = desired.delta(session.id, request.desired)
             if delta is None:
@@ -214,17 +276,17 @@ class AgentSync:
             wanted = [
                 entry.row.uid
                 for entry in delta.entries[:MAX_WORKS_PER_REPLY]
-                if not _matches(prepared.get(entry.row.uid), entry.row)
+                if not self._is_ready(ready.get(entry.row.uid), entry.row)
             ]
             if not wanted:
                 break
-            await self._prepare(cluster, desired, session, wanted, prepared)
+            await self._prepare(cluster, desired, session, wanted, ready)
             if not session.is_newest(request):
-                return _Page()
+                return Page()
         delta = desired.delta(session.id, request.desired)
         if delta is None:
-            return _Page(number=desired.number, digest=desired.digest)
-        return self._cut(desired, session, delta, prepared)
+            return Page(number=desired.number, digest=desired.digest)
+        return self._cut(desired, session, delta, ready)
 
     async def _prepare(
         self,
@@ -232,40 +294,46 @@ class AgentSync:
         desired: ClusterSet,
         session: Session,
         wanted: list[str],
-        prepared: dict[str, Prepared],
+        ready: dict[str, Composed],
     ) -> None:
-        """Settle and offer works, and bring the index to what was committed."""
+        """Settle and offer works, bring the index to what was committed, and compose what goes out."""
         if session.queue_managers is None:
             session.queue_managers = await self._db.read(
                 lambda unit: _queue_managers(unit, cluster)
             )
-        ask = Ask(cluster, tuple(wanted), session.queue_managers)
-        ready = await self._db.write_shared(offers.offer, ask)
+        ask = Ask(cluster, tuple(wanted), session.id, session.queue_managers)
+        offered = await self._db.write_shared(offers.offer, ask)
         failpoint("H09")
-        found = {one.row.uid for one in ready}
-        for one in ready:
-            prepared[one.row.uid] = one
+        found = {one.row.uid for one in offered}
+        for one in offered:
             desired.settle(one.desired)
         left = [works.key(cluster, uid) for uid in wanted if uid not in found]
         if left:  # not to be sent as the index has them: look at the rows again
             rows = await self._db.read(lambda unit: works.desired(unit, left))
             self._sets.refresh(left, rows)
+        composed = pages.compose(
+            offered, self.hub_id, self.incarnation, session.id, lambda: self._clock.sleep(0)
+        )
+        ready.update(await composed)
+
+    def _is_ready(self, one: Composed | None, row: works.Desired) -> bool:
+        return one is not None and one.matches(row, self.incarnation)
 
     def _cut(
         self,
         desired: ClusterSet,
         session: Session,
         delta: Delta,
-        prepared: dict[str, Prepared],
-    ) -> _Page:
-        """The longest run of the delta that is prepared; the rest comes with the next request."""
-        page = _Page(full=delta.full)
+        ready: dict[str, Composed],
+    ) -> Page:
+        """The longest run of the delta that is composed; the rest comes with the next request."""
+        page = Page(full=delta.full)
         cut = 0
         for entry in delta.entries[:MAX_WORKS_PER_REPLY]:
-            one = prepared.get(entry.row.uid)
-            if one is None or not _matches(one, entry.row):
+            one = ready.get(entry.row.uid)
+            if one is None or not self._is_ready(one, entry.row):
                 break
-            page.works.append(offers.work_of(one, self.hub_id, self.incarnation))
+            page.works.append(one.told)
             cut += 1
         page.more = cut < len(delta.entries)
         last = delta.entries[cut].number - 1 if page.more else desired.number
@@ -275,16 +343,12 @@ class AgentSync:
         page.digest = desired.sent(session.id, last, more=page.more)
         return page
 
-    def _reply(
-        self,
-        request: SyncRequest,
-        session: Session,
-        page: _Page,
-        refused: list[Refused],
-        *,
-        need_full: bool,
-    ) -> bytes:
-        """The reply as JSON; built from plain values, for it may carry a thousand manifests."""
+    def _reply(self, request: SyncRequest, session: Session, answer: _Answer) -> bytes:
+        """The reply as JSON; manifests are in it as they were composed."""
+        page, need_full = answer.page, answer.need_full
+        mark = None
+        if self._timeline is not None:
+            mark = self._timeline.mark(self._db.revision).model_dump()
         return orjson.dumps(
             {
                 "proto": PROTO,
@@ -302,19 +366,21 @@ class AgentSync:
                     "more": page.more,
                 },
                 "pool_keys": self._pool_keys,
-                "refused": [each.model_dump() for each in refused],
+                "refused": [each.model_dump() for each in answer.refused],
+                "orders": [each.model_dump() for each in answer.orders],
+                "mark": mark,
                 "need_full": need_full,
                 "next_s": 0.0 if page.more or need_full else NEXT_S,
             }
         )
 
 
-def _matches(one: Prepared | None, row: works.Desired) -> bool:
-    """Is what was prepared still what the index has?"""
-    if one is None:
-        return False
-    held = one.row
-    return (held.epoch, held.generation, held.action) == (row.epoch, row.generation, row.action)
+def _is_fault(error: BaseException) -> bool:
+    return isinstance(error, Exception)  # not the end of the task
+
+
+def _tell(times: int, fault: BaseException, _wait_s: float) -> None:
+    _log.warning("turn failed", loop="agent-sync", times=times, fault=f"{fault!r}"[:500])
 
 
 def _load(unit: Unit) -> tuple[list[works.Desired], dict[str, Any]]:

@@ -5,11 +5,12 @@ would cost more than scheduling does. Explanations, kept per class, are never la
 """
 
 import datetime as dt
-from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
-from hub.domain.plan import Refusal
+from hub.domain.demand import REFUSED
+from hub.domain.plan import Reason, Refusal
+from hub.domain.queueing import Entry
 from hub.domain.waiting import WaitingLane
 
 # The same reason with other numbers is told again at most this often.
@@ -33,8 +34,16 @@ class Tellings:
 
     def __init__(self) -> None:
         self._rows: dict[str, tuple[str, str]] = {}
-        self._lanes: dict[str, tuple[str, str, deque[str]]] = {}  # by demand
+        self._lanes: dict[str, tuple[str, str, Iterator[Entry]]] = {}  # by demand
         self._told: dict[str, _Told] = {}
+        self._refused: set[str] = set()  # rows that say which field and rule a member refused
+
+    def note(self, uid: str, reason: str) -> None:
+        """What the row of a workload that begins to wait says, or "" once it waits no longer."""
+        if reason == REFUSED:
+            self._refused.add(uid)
+        elif self._refused:
+            self._refused.discard(uid)
 
     def one(self, uid: str, reason: str, message: str) -> None:
         """One row should say this."""
@@ -54,8 +63,7 @@ class Tellings:
                 return False
         self._told[refusal.demand] = _Told(refusal.reason, refusal.message, now)
         entries = lane.first(FIRST_OF_CLASS) if same_reason else lane
-        uids = deque(entry.uid for entry in entries)
-        self._lanes[refusal.demand] = (refusal.reason, refusal.message, uids)
+        self._lanes[refusal.demand] = (refusal.reason, refusal.message, iter(entries))
         return True
 
     def take(self, limit: int, waits: Callable[[str], bool]) -> list[dict[str, str]]:
@@ -66,13 +74,16 @@ class Tellings:
             if waits(uid):
                 taken[uid] = told
         for key in list(self._lanes):
-            reason, message, uids = self._lanes[key]
-            while uids and len(taken) < limit:
-                uid = uids.popleft()
-                if waits(uid) and not taken.get(uid, _NOTHING)[0]:
-                    taken[uid] = (reason, message)  # a class was looked at after a row was cleared
-            if not uids:
-                del self._lanes[key]
+            reason, message, entries = self._lanes[key]
+            while len(taken) < limit:
+                entry = next(entries, None)
+                if entry is None:
+                    del self._lanes[key]
+                    break
+                if entry.uid in self._refused and reason == Reason.NO_CLUSTER_MATCHES:
+                    continue
+                if waits(entry.uid) and not taken.get(entry.uid, _NOTHING)[0]:
+                    taken[entry.uid] = (reason, message)  # looked at after a row was cleared
         return [
             {"uid": uid, "reason": reason, "message": message[:MESSAGE_CHARS]}
             for uid, (reason, message) in taken.items()

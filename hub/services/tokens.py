@@ -19,7 +19,8 @@ from shared.clock import Clock
 from shared.errors import Rejected
 
 ADMINISTRATOR, VIEWER, AGENT = "administrator", "viewer", "agent"
-BEARER, JOIN = "bearer", "join"
+BEARER, JOIN, SESSION = "bearer", "join", "session"
+_PRESENTED = frozenset({BEARER, SESSION})  # with every request; a join token is given once
 _LONGEST = 256
 
 
@@ -37,6 +38,7 @@ class Principal:
 class _Known:
     """A credential looked up lately: its hash, its holder, and until when that may be believed."""
 
+    purpose: str
     secret_hash: str
     principal: Principal
     expires_at: dt.datetime | None
@@ -51,8 +53,30 @@ def issue_bearer(unit: Unit, role: str, name: str, cluster: str = "") -> str:
 def replace_bearer(unit: Unit, role: str, name: str, cluster: str = "") -> str:
     """Like `issue_bearer`; earlier credentials of that principal end."""
     holder = _principal_id(unit, role, name, cluster)
-    tokens.revoke(unit, holder, BEARER)
+    for purpose in (BEARER, SESSION):
+        tokens.revoke(unit, holder, purpose)
     return _issue(unit, holder, BEARER, None)
+
+
+def issue_session(unit: Unit, bearer: str, kept: dt.timedelta) -> str | None:
+    """What a browser holds in a bearer's stead, good for looking only; None if `bearer` is not known.
+
+    It ends after `kept`, by signing out, and with the token itself.
+    """
+    found = _matching(unit, bearer, BEARER)
+    if found is None or found["revoked_at"] is not None:
+        return None
+    until = unit.now + kept
+    if found["expires_at"] is not None:
+        until = min(until, found["expires_at"])
+    return _issue(unit, found["principal"], SESSION, until)
+
+
+def end_session(unit: Unit, text: str) -> None:
+    """Sign out: this session ends, others of that person go on."""
+    found = _matching(unit, text, SESSION)
+    if found is not None:
+        tokens.revoke_one(unit, found["id"])
 
 
 def issue_join(unit: Unit, cluster: str, kept: dt.timedelta) -> tuple[str, dt.datetime]:
@@ -63,8 +87,8 @@ def issue_join(unit: Unit, cluster: str, kept: dt.timedelta) -> tuple[str, dt.da
     return _issue(unit, holder, JOIN, expires_at), expires_at
 
 
-def redeem_join(unit: Unit, text: str) -> Principal:
-    """Use up a join token. Raises Rejected: Unauthenticated, TokenExpired, TokenUsed (all 401)."""
+def check_join(unit: Unit, text: str) -> dict[str, Any]:
+    """The row of a join token that could be redeemed now. Raises Rejected as `redeem_join` does."""
     found = _matching(unit, text, JOIN)
     if found is None or found["revoked_at"] is not None:
         raise Rejected("Unauthenticated", UNAUTHENTICATED)
@@ -72,6 +96,12 @@ def redeem_join(unit: Unit, text: str) -> Principal:
         raise Rejected("TokenUsed", "this join token was used; ask for a new one")
     if found["expires_at"] is not None and found["expires_at"] <= unit.now:
         raise Rejected("TokenExpired", "this join token has expired; ask for a new one")
+    return found
+
+
+def redeem_join(unit: Unit, text: str) -> Principal:
+    """Use up a join token. Raises Rejected: Unauthenticated, TokenExpired, TokenUsed (all 401)."""
+    found = check_join(unit, text)
     if not tokens.use(unit, found["id"]):
         raise Rejected("TokenUsed", "this join token was used; ask for a new one")
     return _principal_of(found)
@@ -97,8 +127,8 @@ class Authenticator:
         self._known: dict[str, _Known] = {}
         self._ended = db.subscribe("tokens")
 
-    async def authenticate(self, text: str) -> Principal | None:
-        """The principal whose credential `text` is, or None."""
+    async def authenticate(self, text: str, purpose: str = BEARER) -> Principal | None:
+        """The principal whose credential of that purpose `text` is, or None."""
         change = self._ended.take()
         if change is not None:
             for touched in change.keys["tokens"]:
@@ -111,7 +141,7 @@ class Authenticator:
             known = await self._look_up(given)
             if known is None:
                 return None
-        if not hmac.compare_digest(known.secret_hash, _hash(secret)):
+        if known.purpose != purpose or not hmac.compare_digest(known.secret_hash, _hash(secret)):
             return None
         if known.expires_at is not None and known.expires_at <= self._clock.now():
             return None
@@ -120,9 +150,10 @@ class Authenticator:
     async def _look_up(self, given: str) -> _Known | None:
         row = await self._db.read(lambda unit: tokens.get(unit, given))
         self._known.pop(given, None)
-        if row is None or row["purpose"] != BEARER or row["revoked_at"] is not None:
+        if row is None or row["purpose"] not in _PRESENTED or row["revoked_at"] is not None:
             return None
         known = _Known(
+            row["purpose"],
             row["secret_hash"],
             _principal_of(row),
             row["expires_at"],

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = Mapping[str, Any]
 
@@ -112,6 +113,8 @@ def whole_object(row: Row) -> dict[str, Any]:
     if row["deleted_at"] is not None:
         metadata["deletionTimestamp"] = stamp(row["deleted_at"])
     manifest["metadata"] = metadata
+    if row["api_version"] == f"{KUEUE}/v1beta1" and "spec" in manifest and row["spec"] is not None:
+        manifest |= {"apiVersion": f"{KUEUE}/v1beta2", "spec": row["spec"]}  # as it is read here
     if row["status"] is not None:
         manifest["status"] = row["status"]
     return {**manifest, "origin": row["origin"]}

@@ -94,11 +94,7 @@ def _set_aside(unit: Unit, index: ScheduleIndex, queue: str) -> Iterator[tuple[s
     doors = {
         door for door, local in list(index.routes.local.items()) if local.cluster_queue == queue
     }
-    held = {
-        uid: (each.namespace, each.queue or "default")
-        for uid, each in list(index.held_back.items())
-        if (each.namespace, each.queue or "default") in doors
-    }
+    held = {uid: each.door for uid, each in list(index.held_back.items()) if each.door in doors}
     rows = workloads.get_many(unit, held)
     order = sorted(rows.values(), key=lambda r: (-r["priority"], r["queued_at"], r["uid"]))
     return ((row["uid"], held[row["uid"]]) for row in order)

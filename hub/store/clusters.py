@@ -50,21 +50,30 @@ def get(unit: Unit, name: str) -> Row | None:
     return None if row is None else dict(row)
 
 
+def open_names(unit: Unit) -> set[str]:
+    """Members that may be given new work."""
+    query = select(clusters.c.name).where(clusters.c.cordoned.is_(False))
+    return set(unit.conn.execute(query).scalars())
+
+
 def list_all(unit: Unit) -> list[Row]:
     """All members by name."""
     rows = unit.conn.execute(select(clusters).order_by(clusters.c.name)).mappings()
     return [dict(row) for row in rows]
 
 
-def set_capacity(unit: Unit, cluster: str, capacity: bytes) -> None:
-    """Replace what `cluster` has; `capacity` is agent_v1.Capacity as JSON."""
+def set_capacity(unit: Unit, cluster: str, capacity: bytes, down: Row | None = None) -> None:
+    """Replace what `cluster` has; `capacity` is agent_v1.Capacity as JSON.
+
+    `down`: its API server does not answer its agent: {"reason", "since"}.
+    """
     statement = insert(unit.conn, capacities).values(
-        cluster=cluster, capacity=capacity, at=unit.now
+        cluster=cluster, capacity=capacity, at=unit.now, down=down
     )
     unit.conn.execute(
         statement.on_conflict_do_update(
             index_elements=["cluster"],
-            set_={"capacity": statement.excluded.capacity, "at": statement.excluded.at},
+            set_={n: statement.excluded[n] for n in ("capacity", "at", "down")},
         )
     )
     unit.touch("clusters", cluster)
@@ -78,3 +87,9 @@ def get_capacities(
     if names is not None:
         query = query.where(capacities.c.cluster.in_(list(names)))
     return {row.cluster: (row.capacity, row.at) for row in unit.conn.execute(query)}
+
+
+def down(unit: Unit) -> dict[str, Row]:
+    """Members whose API server does not answer their agent: name → {"reason", "since"}."""
+    query = select(capacities.c.cluster, capacities.c.down).where(capacities.c.down.is_not(None))
+    return {name: told for name, told in unit.conn.execute(query) if told}

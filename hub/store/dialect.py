@@ -99,6 +99,7 @@ def _engine(
     engine = create_engine(
         url,
         poolclass=pool,
+        hide_parameters=True,  # manifests hold what no log may say
         connect_args={
             "check_same_thread": False,
             "isolation_level": None,  # we say BEGIN ourselves: see below

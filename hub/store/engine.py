@@ -5,17 +5,18 @@ Functions over a `Unit` are synchronous; here they get their transaction. Writes
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import make_url
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from hub.store import changes
+from hub.store import changes, room
 from hub.store.dialect import reader_engine, writer_engine
-from hub.store.errors import StoreUnavailable
+from hub.store.errors import Damaged, StoreUnavailable, UnusableDatabase, told
 from hub.store.feed import Change, Subscription
 from hub.store.schema import migrate
 from hub.store.unit import Unit
@@ -25,6 +26,10 @@ from shared.clock import Clock
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - an item
 READERS = 4
+# A larger file is not read through at start: what is damaged is said when it is met.
+CHECKED_BYTES = 64 << 20
+_REMEDY = "restore a backup"
+PROBE_EVERY_S = 0.5  # after a failed write, so often at most is the disk asked anew
 
 
 class Database:
@@ -34,6 +39,7 @@ class Database:
         self._clock = clock
         self._write_engine = writer_engine(url)
         with self._write_engine.begin() as conn:
+            _check(conn, url)
             migrate(conn)
             self.revision = changes.last_revision(Unit(conn, clock.now()))
         self._read_engine = reader_engine(url, READERS)
@@ -42,24 +48,34 @@ class Database:
             frozenset()
         )  # replaced, never changed: two threads
         self._closed = False
+        self._recovered = 0  # failures of the writer that are known to be over
+        self._probed_at = -PROBE_EVERY_S
+        self._probing = asyncio.Lock()
+        self._damage: Damaged | None = None
         self._writer = Writer(self._write_engine, clock, self.revision, self._published)
 
     @classmethod
     def open(cls, url: str, clock: Clock) -> Self:
         """Open `sqlite:///PATH`: a new file, or one of this or an earlier release.
 
-        Raises UnknownSchema for any other.
+        The file is its user's alone. Raises UnknownSchema, UnusableDatabase.
         """
-        path = make_url(url).database
-        if path and path != ":memory:":
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-        return cls(url, clock)
+        name = make_url(url).database
+        try:
+            if name and name != ":memory:":
+                _make_private(Path(name))
+            return cls(url, clock)
+        except DBAPIError as error:
+            raise UnusableDatabase(f"{name}: {error.orig}; {_REMEDY}") from error
+        except OSError as error:
+            raise UnusableDatabase(f"{name}: {error.strerror}") from error
 
     async def write(self, fn: Callable[[Unit], T]) -> T:
         """Run `fn` in a transaction; returns after the commit is durable.
 
         What `fn` raises is raised here, and only `fn`'s own changes are undone. Raises
-        StoreUnavailable if the transaction could not be committed.
+        StoreUnavailable if the transaction could not be committed. `fn` may run again if those that
+        it shared the transaction with spoil it.
         """
         future: asyncio.Future[T] = self._future()
         self._writer.put(Call(fn, None, shared=False, loop=future.get_loop(), future=future))
@@ -83,6 +99,25 @@ class Database:
             raise StoreUnavailable("the store is closed")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._read, fn)
+
+    async def require_writable(self) -> None:
+        """Raises StoreUnavailable while writes fail: the disk is full, gone, or the file is damaged.
+
+        Costs nothing until a write has failed; then one small write at a time, until it succeeds.
+        """
+        damage = self._damage or self._writer.damage
+        if damage is not None:
+            raise damage
+        async with self._probing:
+            failures = self._writer.failures
+            if failures == self._recovered:
+                return
+            if self._clock.monotonic() - self._probed_at < PROBE_EVERY_S:
+                raise StoreUnavailable("the last write failed")
+            self._probed_at = self._clock.monotonic()
+            for step in room.STEPS:
+                await self.write(step)
+            self._recovered = failures
 
     def subscribe(self, *kinds: str) -> Subscription:
         """Follow the commits after `revision`, from the running event loop; only `kinds`, if given."""
@@ -112,8 +147,13 @@ class Database:
                 value = fn(Unit(conn, self._clock.now()))
                 transaction.rollback()
                 return value
-        except (OperationalError, InterfaceError) as error:
-            raise StoreUnavailable(str(error.orig)) from error
+        except SQLAlchemyError as error:
+            failure = told(error)
+            if failure is error:
+                raise
+            if isinstance(failure, Damaged):
+                self._damage = failure
+            raise failure from error
 
     def _published(self, settled: Sequence[Settled], change: Change | None) -> None:
         """Called by the writer after each commit: hand everything to the loops, one call each."""
@@ -139,3 +179,22 @@ class Database:
         for one in settled:
             if one.call.loop is loop:
                 one.tell()
+
+
+def _make_private(path: Path) -> None:
+    """Make the folder and the file for their user alone; SQLite gives its other files the same mode."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _check(conn: Connection, url: str) -> None:
+    """Read a small file through. Raises UnusableDatabase."""
+    pages, size = (
+        int(conn.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+        for name in ("page_count", "page_size")
+    )
+    if pages * size <= CHECKED_BYTES:
+        found = str(conn.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+        if found != "ok":
+            where = make_url(url).database
+            raise UnusableDatabase(f"{where} is damaged ({found}); {_REMEDY}")

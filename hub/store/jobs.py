@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
 
-from hub.domain.workload import CHARGED, State
+from hub.domain.workload import CHARGED
 from hub.store import manifests
 from hub.store.tables import workloads
 from hub.store.unit import Unit
@@ -50,14 +50,6 @@ def page(
     return [dict(row) for row in unit.conn.execute(query).mappings()]
 
 
-def count_by_state(unit: Unit) -> dict[str, int]:
-    """How many jobs are in each state."""
-    rows = unit.conn.execute(
-        select(workloads.c.state, func.count()).where(_shown()).group_by(workloads.c.state)
-    )
-    return {state: int(count) for state, count in rows}
-
-
 def count_by_cluster(unit: Unit) -> dict[str, int]:
     """How many jobs each cluster may hold pods of."""
     c = workloads.c
@@ -67,17 +59,6 @@ def count_by_cluster(unit: Unit) -> dict[str, int]:
         .group_by(c.cluster)
     )
     return {cluster: int(count) for cluster, count in rows}
-
-
-def count_pending(unit: Unit) -> list[tuple[str, str, int]]:
-    """(namespace, queue, how many) of workloads that wait."""
-    c = workloads.c
-    rows = unit.conn.execute(
-        select(c.namespace, c.queue, func.count())
-        .where(c.state == State.PENDING.value)
-        .group_by(c.namespace, c.queue)
-    )
-    return [(namespace, queue, int(count)) for namespace, queue, count in rows]
 
 
 class Charge(NamedTuple):

@@ -90,6 +90,13 @@ def trim_shapes(unit: Unit, before: dt.datetime) -> int:
     return done
 
 
+def every_shape(unit: Unit, most: int) -> list[Any] | None:
+    """Pod sets as JSON of all shapes; None where there are more than `most`."""
+    if count_shapes(unit) > most:
+        return None
+    return list(unit.conn.execute(select(shapes.c.pod_sets)).scalars())
+
+
 def count_shapes(unit: Unit) -> int:
     """How many shapes are kept."""
     return int(unit.conn.execute(select(func.count()).select_from(shapes)).scalar() or 0)

@@ -6,11 +6,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, case, func, null, select, update
 
+from hub.domain.workload import State
 from hub.store.bulk import Bulk
-from hub.store.tables import workloads
+from hub.store.tables import workloads, works
 from hub.store.unit import Unit
 from hub.store.works import chunks
 
+_NOT_SEEN = (State.OFFERED.value, State.UNKNOWN.value)
 _COUNTED = ("succeeded", "failed", "active", "ready", "reason", "message")
 _MINE = (workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("b_epoch"))
 _COUNTS: dict[str, ColumnElement[Any]] = {name: bindparam(f"b_{name}") for name in _COUNTED}
@@ -51,14 +53,46 @@ def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def jobs_on(unit: Unit, clusters: Iterable[str], states: Sequence[str]) -> list[dict[str, Any]]:
-    """Workloads on the given clusters in the given states: uid, epoch, cluster."""
-    query = select(workloads.c.uid, workloads.c.epoch, workloads.c.cluster).where(
-        workloads.c.state.in_(states)
-    )
+    """Workloads on the given clusters in the given states: uid, epoch, cluster, reason."""
+    c = workloads.c
+    query = select(c.uid, c.epoch, c.cluster, c.reason).where(c.state.in_(states))
     return [
         dict(row)
         for chunk in chunks(clusters)
         for row in unit.conn.execute(query.where(workloads.c.cluster.in_(chunk))).mappings()
+    ]
+
+
+def offered_unseen(unit: Unit, clusters: Iterable[str]) -> list[dict[str, Any]]:
+    """Workloads that the given clusters were offered and that were never seen there: uid, set_aside …"""
+    c, held = workloads.c, works.c
+    query = (
+        select(c.uid, c.epoch, c.cluster, c.set_aside)
+        .join(works, (held.cluster == c.cluster) & (held.uid == c.uid) & (held.epoch == c.epoch))
+        .where(c.state.in_(_NOT_SEEN), held.seen.is_(False))
+    )
+    return [
+        dict(row)
+        for chunk in chunks(clusters)
+        for row in unit.conn.execute(query.where(c.cluster.in_(chunk))).mappings()
+    ]
+
+
+def unknown_observed(unit: Unit, clusters: Iterable[str]) -> list[dict[str, Any]]:
+    """What was last observed of Unknown workloads on the given clusters: the columns of `works`."""
+    c, held = workloads.c, works.c
+    query = (
+        select(
+            held.cluster, held.uid, held.epoch, held.observed_generation, held.phase,
+            held.reason, held.message, held.available, held.observed, held.drift,
+        )
+        .join(works, (held.cluster == c.cluster) & (held.uid == c.uid) & (held.epoch == c.epoch))
+        .where(c.state == State.UNKNOWN.value, held.observed.is_not(None))
+    )  # fmt: skip
+    return [
+        dict(row)
+        for chunk in chunks(clusters)
+        for row in unit.conn.execute(query.where(c.cluster.in_(chunk))).mappings()
     ]
 
 

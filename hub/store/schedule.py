@@ -49,6 +49,7 @@ class Standing(NamedTuple):
     reserved_at: dt.datetime | None = None
     requeue_at: dt.datetime | None = None
     pods_ready: int = 1
+    generation: int = 0
 
 
 # Are all pods of a charged workload ready? A bare one is, until its executor says that they no longer are.

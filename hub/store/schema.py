@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
 
+from hub.store import form, tallies
 from hub.store.errors import StoreError
 from hub.store.tables import metadata
 
-HEAD: Final = "2026_11_21_evictions"
+HEAD: Final = "2026_11_22_api_servers"
 _VERSIONS: Final = "alembic_version"
 
 
@@ -21,7 +23,7 @@ class UnknownSchema(StoreError):
 
 
 def migrate(conn: Connection) -> None:
-    """Create the tables, or upgrade them. Raises UnknownSchema."""
+    """Create the tables, or upgrade them. Raises UnknownSchema, also for tables that differ from ours."""
     present = set(inspect(conn).get_table_names())
     if not present:
         metadata.create_all(conn)
@@ -35,9 +37,20 @@ def migrate(conn: Connection) -> None:
             text(f"INSERT INTO {_VERSIONS} VALUES (:head)"),  # noqa: S608 - a constant
             {"head": HEAD},
         )
+        tallies.ensure(conn)
         return
     if _VERSIONS not in present:
         raise UnknownSchema("the database holds tables that are not the hub's")
+    _bring_up(conn)
+    if differing := form.differences(conn):
+        raise UnknownSchema(
+            f"the database says that it is at revision {HEAD} and is not: {form.told(differing)}; "
+            "restore a backup, or start the release that made it"
+        )
+    tallies.ensure(conn)
+
+
+def _bring_up(conn: Connection) -> None:
     found = conn.execute(text(f"SELECT version_num FROM {_VERSIONS}")).scalar()  # noqa: S608 - a constant
     if found != HEAD:
         _upgrade(conn, str(found))
@@ -61,3 +74,9 @@ def _upgrade(conn: Connection, found: str) -> None:
         command.upgrade(configuration(conn), "head")
     except CommandError as error:
         raise UnknownSchema(f"the database is at revision {found}: {error}") from error
+    except (SQLAlchemyError, KeyError, ValueError) as error:  # its tables are not that revision's
+        cause = str(getattr(error, "orig", error))
+        raise UnknownSchema(
+            f"the database says that it is at revision {found} and is not: {cause}; "
+            "restore a backup, or start the release that made it"
+        ) from error

@@ -108,7 +108,7 @@ tokens = Table(
     metadata,
     Column("id", String(36), primary_key=True),
     Column("principal", String(36), nullable=False, index=True),
-    Column("purpose", String(16), nullable=False),  # bearer | join
+    Column("purpose", String(16), nullable=False),  # bearer | join | session
     Column("secret_hash", String(64), nullable=False),  # SHA-256 of a 256-bit random secret
     Column("created_at", Utc, nullable=False),
     Column("expires_at", Utc),
@@ -255,6 +255,16 @@ workloads = Table(
         postgresql_where=text("finished_at IS NOT NULL"),
     ),
 )
+# How many of them there are, so that nobody counts a million rows: kept by triggers (hub.store.tallies).
+tallies = Table(
+    "tallies",
+    metadata,
+    Column("namespace", String(63), primary_key=True),
+    Column("queue", String(253), primary_key=True),
+    Column("state", String(32), primary_key=True),
+    Column("shown", Boolean, primary_key=True),  # not deleted, or not gone from its cluster yet
+    Column("number", BigInteger, nullable=False),
+)
 # Why equal jobs of one queue wait: per class, written when it changes.
 explanations = Table(
     "explanations",
@@ -289,6 +299,7 @@ capacities = Table(
     Column("cluster", String(63), primary_key=True),
     Column("capacity", LargeBinary, nullable=False),  # shared.wire.agent_v1.Capacity as JSON
     Column("at", Utc, nullable=False),
+    Column("down", Json),  # its API server does not answer its agent: {reason, since}
 )
 
 # What one cluster should hold, and what its agent said of it.

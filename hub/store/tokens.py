@@ -50,7 +50,7 @@ def add(
     secret_hash: str,
     expires_at: dt.datetime | None = None,
 ) -> None:
-    """Insert a token of `purpose` bearer or join."""
+    """Insert a token of `purpose` bearer, join or session."""
     unit.conn.execute(
         tokens.insert(),
         {
@@ -105,6 +105,16 @@ def revoke(unit: Unit, principal: str, purpose: str) -> int:
         unit.conn.execute(update(tokens).where(tokens.c.id.in_(found)).values(revoked_at=unit.now))
         unit.touch("tokens", *found)
     return len(found)
+
+
+def revoke_one(unit: Unit, id: str) -> None:  # noqa: A002 - the column
+    """Revoke this token."""
+    unit.conn.execute(
+        update(tokens)
+        .where(tokens.c.id == id, tokens.c.revoked_at.is_(None))
+        .values(revoked_at=unit.now)
+    )
+    unit.touch("tokens", id)
 
 
 def remove_principal(unit: Unit, principal: str) -> None:

@@ -88,6 +88,8 @@ class _Standing(NamedTuple):
     namespace: str
     name: str
     cluster: str
+    withdraw_to: str
+    generation: int
 
 
 _STANDING: Final = Lookup(
@@ -97,6 +99,7 @@ _STANDING: Final = Lookup(
         .with_for_update()
     )
 )
+_IF: Final = frozenset({"if_state", "if_generation"})
 _FIRST = frozenset({"applied_at", "started_at", "pods_ready_at"})  # kept once set, until freed
 
 
@@ -112,7 +115,10 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
     A row carries `uid`, the `epoch` it is about, and further columns to set; `reason` and `message`
     are replaced (by "" if not given), the message is also the event's. A row whose workload is of
     another epoch, or in a state that `name` may not start from, is left out. `place` raises the epoch
-    by one; states that wait are freed of cluster and quota; times of states are set to the unit's.
+    by one; states that wait are freed of cluster and quota; times of states are set to the unit's. A
+    workload that is being deleted gives its name back with whatever end it comes to. Where a row carries
+    `if_state` or `if_generation`, it moves only what is in that state, or of that generation: what was
+    decided of something else is left out.
     Raises KeyError for an unknown name.
     """
     allowed = frozenset(sources(name))
@@ -120,19 +126,26 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
     moved: dict[str, Row] = {}
     for row in rows:
         standing = known.get(row["uid"])
-        if standing is None or standing.epoch != row["epoch"]:
+        if standing is None or standing.epoch != row["epoch"] or not _as_decided(row, standing):
             continue
         if State(standing.state) in allowed and row["uid"] not in moved:
-            moved[row["uid"]] = row
+            moved[row["uid"]] = {k: v for k, v in row.items() if k not in _IF}
     if not moved:
         return []
-    changed = [_columns(unit, name, row, known[uid].kind) for uid, row in moved.items()]
+    changed = [_columns(unit, name, row, known[uid]) for uid, row in moved.items()]
     for keys, alike in _by_keys(changed).items():
         _update(keys, freed=target(name) in QUEUED).run(unit.conn, alike)
     unit.touch("workloads", *moved)
     for row, columns in zip(moved.values(), changed, strict=True):
         _say(unit, name, row, known[row["uid"]], columns)
     return list(moved)
+
+
+def _as_decided(row: Row, standing: _Standing) -> bool:
+    """Is it still what the row is about?"""
+    return bool(row.get("if_state", standing.state) == standing.state) and bool(
+        row.get("if_generation", standing.generation) == standing.generation
+    )
 
 
 def refuse(unit: Unit, rows: Sequence[Row]) -> None:
@@ -210,7 +223,7 @@ def _standing(unit: Unit, uids: Sequence[str]) -> dict[str, _Standing]:
     return {row[0]: _Standing._make(row) for row in _STANDING.rows(unit.conn, uids)}
 
 
-def _columns(unit: Unit, name: str, row: Row, kind: str) -> dict[str, Any]:
+def _columns(unit: Unit, name: str, row: Row, standing: _Standing) -> dict[str, Any]:
     """The columns a transition sets: those of its target state, then the caller's own."""
     state = target(name)
     columns: dict[str, Any] = {"state": state.value, "reason": "", "message": ""}
@@ -218,6 +231,8 @@ def _columns(unit: Unit, name: str, row: Row, kind: str) -> dict[str, Any]:
         columns.update(_FREED)
     elif state in TERMINAL:
         columns.update(finished_at=unit.now, active=0, ready=0)
+        if standing.withdraw_to == "Deleted":  # however it has ended
+            columns.update(live=None, deleted_at=unit.now)
     elif state is State.RUNNING:
         columns.update(applied_at=unit.now, started_at=unit.now)
     elif state is State.APPLIED:
@@ -228,7 +243,7 @@ def _columns(unit: Unit, name: str, row: Row, kind: str) -> dict[str, Any]:
     if name == "place":
         columns.setdefault("placed_at", unit.now)
         columns["new_epoch"] = row["epoch"] + 1
-        if kind == BARE:
+        if standing.kind == BARE:
             columns.update(reason=EVENTS["admit"][0], started_at=unit.now)
     return columns
 

@@ -6,7 +6,7 @@ again for every state that a member reports.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from sqlalchemy import (
@@ -26,6 +26,8 @@ from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
 from hub.store.tables import manifests, objects, workloads, works
 from hub.store.unit import Unit
+
+T = TypeVar("T")
 
 
 class Desired(NamedTuple):
@@ -359,15 +361,20 @@ def of_uids(unit: Unit, uids: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
+def uids_of(unit: Unit, cluster: str) -> list[str]:
+    """Uids of everything that one cluster should hold."""
+    return list(unit.conn.execute(select(works.c.uid).where(works.c.cluster == cluster)).scalars())
+
+
 def of_placement(unit: Unit, placement: str) -> list[dict[str, Any]]:
     """Whole rows that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
     return [dict(row) for row in unit.conn.execute(query).mappings()]
 
 
-def chunks(uids: Iterable[str]) -> Iterable[list[str]]:
-    """`uids` in pieces that one statement can bind."""
-    whole = list(uids)
+def chunks(values: Iterable[T]) -> Iterable[list[T]]:
+    """`values` in pieces that one statement can bind."""
+    whole = list(values)
     return (whole[start : start + CHUNK] for start in range(0, len(whole), CHUNK))
 
 

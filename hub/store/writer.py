@@ -2,21 +2,22 @@
 
 The thread drains its queue into one transaction, gives each caller a savepoint of its own, commits
 once, and only then tells the callers, all in one callback per event loop. Cost per job falls as load
-grows; nothing is acknowledged before it is durable.
+grows; nothing is acknowledged before it is durable. A transaction that can not be committed (a full
+disk) leaves nothing behind, and the next one begins on sound ground: `hub.store.room`.
 """
 
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 
-from hub.store import changes, events
-from hub.store.errors import StoreUnavailable
+from hub.store import changes, events, room
+from hub.store.errors import Damaged, StoreUnavailable, told
 from hub.store.feed import Change
 from hub.store.unit import Memory, Unit
 from shared.clock import Clock
@@ -71,11 +72,14 @@ class Writer:
         revision: int,
         published: Callable[[Sequence[Settled], Change | None], None],
     ) -> None:
+        self._engine = engine
         self._conn: Connection = engine.connect()
         self._clock = clock
         self._revision = revision
         self._published = published
         self._memory: Memory = {}
+        self.failures = 0  # transactions that the database could not take
+        self.damage: Damaged | None = None
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
@@ -99,8 +103,8 @@ class Writer:
                 return
             calls, last = self._gather(first, expected, patience_s)
             began = self._clock.monotonic()
-            settled, change = self._turn(calls)
-            self._published(settled, change)
+            for settled, change in self._turn(calls):
+                self._published(settled, change)
             took = self._clock.monotonic() - began
             expected, patience_s = len(calls), min(took * PATIENCE, MOST_PATIENCE_S)
 
@@ -124,16 +128,76 @@ class Writer:
             calls.append(following)
         return calls, False
 
-    def _turn(self, calls: list[Call]) -> tuple[list[Settled], Change | None]:
-        """One transaction for `calls`; if it can not be committed, all of them fail."""
+    def _turn(self, calls: list[Call]) -> Iterator[tuple[list[Settled], Change | None]]:
+        """One transaction for `calls`; if it can not be committed, one for each of them.
+
+        So one caller that asks for more than there is room for fails alone. Where there is no room at
+        all, those that are left are refused without another try.
+        """
+        failure = None
         try:
-            return self._transact(calls)
+            settled, change = self._transact(calls)
         except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
-            if self._conn.in_transaction():
-                self._conn.rollback()
-            self._memory.clear()
-            failure = _translated(error)
-            return [Settled(call, error=failure) for call in calls], None
+            failure = self._undo(error)
+        if failure is None:
+            yield settled, change
+        elif len(calls) == 1:
+            yield [Settled(calls[0], error=failure)], None
+        else:
+            yield from self._one_by_one(calls)
+
+    def _one_by_one(self, calls: list[Call]) -> Iterator[tuple[list[Settled], Change | None]]:
+        for place, call in enumerate(calls, 1):
+            try:
+                outcome = self._transact([call])
+            except Exception as error:  # noqa: BLE001 - told to its caller
+                failure = self._undo(error)
+                yield [Settled(call, error=failure)], None
+                if isinstance(failure, StoreUnavailable) and not self._has_room():
+                    yield [Settled(each, error=failure) for each in calls[place:]], None
+                    return
+            else:
+                yield outcome
+
+    def _has_room(self) -> bool:
+        """Does a small write succeed?"""
+        try:
+            for step in room.STEPS:
+                with self._conn.begin():
+                    step(Unit(self._conn, self._clock.now()))
+        except Exception as error:  # noqa: BLE001 - an answer, not a fault
+            self._undo(error)
+            return False
+        return True
+
+    def _undo(self, error: Exception) -> Exception:
+        """Leave nothing of a failed transaction behind; what to tell its caller.
+
+        After a COMMIT that failed the transaction is over for SQLAlchemy, and may be open for SQLite:
+        both are asked. A connection that can not even roll back is replaced.
+        """
+        self._memory.clear()
+        try:
+            self._conn.rollback()
+            held = self._conn.connection.dbapi_connection
+            if held is not None:
+                held.rollback()
+        except Exception:  # noqa: BLE001 - whatever it is, that connection is of no more use
+            self._conn = self._connected_anew()
+        failure = told(error)
+        if isinstance(failure, StoreUnavailable):
+            self.failures += 1
+        if isinstance(failure, Damaged):
+            self.damage = failure
+        return failure
+
+    def _connected_anew(self) -> Connection:
+        try:
+            self._conn.invalidate()
+            self._conn.close()
+            return self._engine.connect()
+        except SQLAlchemyError:
+            return self._conn  # the next turn fails as this one did, and tries again
 
     def _transact(self, calls: list[Call]) -> tuple[list[Settled], Change | None]:
         groups = _grouped(calls)
@@ -164,7 +228,7 @@ class Writer:
             self._memory.clear()
             self._conn.exec_driver_sql(RELEASE)
             if len(group) == 1:
-                return [Settled(group[0], error=_translated(error))]
+                return [Settled(group[0], error=told(error))]
             return [settled for call in group for settled in self._run_group(whole, [call])]
         self._conn.exec_driver_sql(RELEASE)
         self._absorb(whole, part)
@@ -214,9 +278,3 @@ def _invoke(part: Unit, group: list[Call]) -> Sequence[Any]:
     if len(group) == 1 and isinstance(values[0], Exception):
         raise values[0]
     return values
-
-
-def _translated(error: Exception) -> Exception:
-    if isinstance(error, OperationalError | InterfaceError):
-        return StoreUnavailable(str(error.orig))
-    return error

@@ -1,18 +1,21 @@
-"""Who may look at the page: a token becomes a cookie that no script can read and no other site sends.
+"""Who may look at the page: a token is traded for a session, whose cookie no script can read and no
+other site sends.
 
-Every request checks the cookie's token as the REST API checks a bearer; an open stream checks it
-again every few seconds. The token is never part of an address.
+The session is good for the page alone, ends by itself, by signing out and with the token; the token
+stays with its owner, in no cookie and no address. Every request checks the session as the REST API
+checks a bearer; an open stream checks it again every few seconds.
 """
 
+import re
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from hub.api.policy import PUBLIC, allow, hub_of, new_router
-from hub.services.hub import Hub
-from hub.services.tokens import ADMINISTRATOR, VIEWER, Principal
+from hub.services import tokens
+from hub.services.tokens import ADMINISTRATOR, SESSION, VIEWER, Principal
 from shared.errors import Rejected
 
 # Of every answer of the page. Nothing comes from elsewhere, and no inline script or style runs.
@@ -27,29 +30,43 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_PORT: Final = re.compile("[0-9]{1,5}")
 router = new_router()
 
 
 @router.post("/login", include_in_schema=False)
 @allow(PUBLIC)
 async def login(request: Request) -> Response:
-    """Turn a token into a cookie."""
+    """Trade a token for a session."""
     _same_origin(request)
+    hub = hub_of(request)
     given = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=8)
     token = (given.get("token") or [""])[0].strip()
-    if await _person(hub_of(request), token) is None:
+    if not _is_person(await hub.authenticator.authenticate(token)):
+        return RedirectResponse("/?wrong", 303, HEADERS)
+    kept = hub.limits.api.session_kept
+    made = await hub.write(tokens.issue_session, token, kept)
+    if made is None:
         return RedirectResponse("/?wrong", 303, HEADERS)
     reply = RedirectResponse("/", 303, HEADERS)
-    secure = request.url.scheme == "https"
-    reply.set_cookie(_cookie(request), token, httponly=True, samesite="strict", secure=secure)
+    reply.set_cookie(
+        _cookie(request),
+        made,
+        max_age=int(kept.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=request.scope["scheme"] == "https",
+    )
     return reply
 
 
 @router.post("/logout", include_in_schema=False)
 @allow(PUBLIC)
 async def logout(request: Request) -> Response:
-    """Forget the cookie."""
+    """End the session."""
     _same_origin(request)
+    if held := request.cookies.get(_cookie(request), ""):
+        await hub_of(request).write(tokens.end_session, held)
     reply = RedirectResponse("/", 303, HEADERS)
     reply.delete_cookie(_cookie(request), httponly=True, samesite="strict")
     return reply
@@ -57,24 +74,25 @@ async def logout(request: Request) -> Response:
 
 async def viewer(request: Request) -> Principal | None:
     """The person who is signed in, or None."""
-    return await _person(hub_of(request), request.cookies.get(_cookie(request), ""))
+    held = request.cookies.get(_cookie(request), "")
+    found = await hub_of(request).authenticator.authenticate(held, SESSION)
+    return found if _is_person(found) else None
 
 
-async def _person(hub: Hub, token: str) -> Principal | None:
-    found = await hub.authenticator.authenticate(token)
-    return found if found is not None and found.role in {ADMINISTRATOR, VIEWER} else None
+def _is_person(found: Principal | None) -> bool:
+    return found is not None and found.role in {ADMINISTRATOR, VIEWER}
 
 
 def _cookie(request: Request) -> str:
     """Its name; by port, because browsers share the cookies of one host among all of its ports."""
-    port = urlsplit(f"//{request.headers.get('host', '')}").netloc.rpartition(":")[2]
-    return f"roadstead-{port}" if port.isdecimal() else "roadstead"
+    port = request.headers.get("host", "").rpartition(":")[2]
+    return f"roadstead-{port}" if _PORT.fullmatch(port) else "roadstead"
 
 
 def _same_origin(request: Request) -> None:
     """Refuse a form that another site sent."""
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
         raise Rejected("Forbidden", "this form was sent from another site")
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         raise Rejected("Forbidden", "this form was sent from another site")

@@ -26,6 +26,11 @@ _WORDS: Final = {
 }
 
 
+_NOT_STARTED: Final = frozenset(
+    {"Held", "Pending", "Reserved", "Placed", "Offered", "Deactivated"}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One cluster that was considered."""
@@ -82,7 +87,7 @@ def job_line(row: Row, now: dt.datetime) -> JobLine:
         cluster=text(row["cluster"]),
         state=text(row["state"]),
         tone=tone(row["state"]),
-        since=instant(row["finished_at"] or row["started_at"], now),
+        since=instant(row["finished_at"] or _started(row), now),
         since_word="" if row["finished_at"] else "started ",
         created=instant(row["created_at"], now),
         reason=text(told.get("reason") or row["reason"]),
@@ -91,6 +96,12 @@ def job_line(row: Row, now: dt.datetime) -> JobLine:
         choices_title=title,
         choices=choices,
     )
+
+
+def _started(row: Row) -> dt.datetime | None:
+    """When what is there now started; an epoch that was taken back is not there any more."""
+    started: dt.datetime | None = row["started_at"]
+    return None if row["state"] in _NOT_STARTED else started
 
 
 def unreadable(row: Row) -> JobLine:
@@ -127,7 +138,9 @@ def _facts(told: Row, waiting: Row, message: str) -> Iterator[str]:
             continue  # the message has these numbers
         yield text(
             f"quota: asks {short['asked']} {short['resource']} of flavor {short['flavor']}, "
-            f"{short['used']} of {short['limit']} used, {short['missing']} more needed"
+            f"{short['used']} of {short['limit']} used"
+            f"{' in cohort ' + short['cohort'] if short.get('cohort') else ''}"
+            f", {short['missing']} more needed"
         )
     nearest: Row = waiting.get("nearest") or {}
     if nearest and nearest["message"] not in message:
@@ -170,8 +183,11 @@ def _decision(decision: Row) -> tuple[str, tuple[Choice, ...]]:
 
 def _scored(each: Row) -> Choice:
     terms: Sequence[Row] = each.get("terms") or ()
-    most = sum(abs(int(t["weight"])) for t in terms) or 100
-    because = ", ".join(_term(t) for t in terms)
+    balanced = "running" in each
+    most = (
+        int(terms[0]["weight"]) if balanced else sum(abs(int(t["weight"])) for t in terms) or 100
+    )
+    because = "" if balanced else ", ".join(_term(t) for t in terms)
     return Choice(
         cluster=text(each["cluster"]),
         chosen=bool(each.get("selected")),

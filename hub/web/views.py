@@ -114,12 +114,17 @@ def jobs_view(
     )
 
 
+_TROUBLED: Final = frozenset({"Suspect", "Unhealthy"})
+
+
 def fleet_view_of(fleet: Row) -> FleetView:
     """What `services.front_page.read_fleet` read."""
     now = fleet["at"]
     clusters = queues = events = drift = None
     if fleet["clusters"] is not None:
-        found = sorted(fleet["clusters"], key=lambda r: (r.get("state") != "Suspect", r["name"]))
+        found = sorted(
+            fleet["clusters"], key=lambda r: (r.get("state") not in _TROUBLED, r["name"])
+        )
         clusters = _each(
             found[:MAX_CARDS],
             lambda r: fleet_view.cluster_line(r, now),
@@ -154,6 +159,8 @@ def _attention(
     for each in clusters:
         if each.state == "Suspect" and each.heartbeat is not None:
             yield f"Cluster {each.name} has been silent for {each.heartbeat.age}: it gets no new work."
+        if each.state == "Unhealthy":
+            yield f"The API server of cluster {each.name} does not answer: it gets no new work."
         if each.state == "Declared":
             yield f"Cluster {each.name} is declared, but no agent has joined it yet."
     unknown = (fleet["states"] or {}).get("Unknown", 0)

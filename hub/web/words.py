@@ -21,6 +21,7 @@ _TONES: Final = {
     "Unknown": "bad",
     "Deactivated": "bad",
     "Suspect": "bad",
+    "Unhealthy": "bad",
     "Cancelled": "calm",
     "Declared": "calm",
 }

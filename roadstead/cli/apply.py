@@ -6,7 +6,7 @@ import click
 
 from roadstead.cli.manifests import Source, read_sources
 from roadstead.cli.output import answer_option, client, dump
-from roadstead.cli.telling import refusal
+from roadstead.cli.telling import refusal, warning
 from roadstead.client import Client
 from roadstead.errors import Rejected, field_problems
 
@@ -74,6 +74,8 @@ def _print(label: str, item: Json, *, several: bool, quiet: bool) -> None:
     if item["result"] != _REJECTED:
         if not quiet:
             click.echo(f"{what} {item['result']}")
+            for text in item.get("warnings") or ():
+                click.echo(f"  warning: {warning(text)}", err=True)
         return
     where = label
     if several and "index" in item:

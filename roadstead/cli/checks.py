@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli.absent import refuse_absent
 from roadstead.cli.output import (
     Column,
     age,
@@ -52,8 +53,15 @@ def list_checks(
 ) -> None:
     """List jobs that hold quota and wait for a check's answer."""
     with client(ctx) as hub:
+
+        def rows() -> list[Json]:
+            found = list(hub.checks(check=check, controller=controller))
+            if not found and not watch:
+                refuse_absent(hub, {"check": check})
+            return found
+
         show_list(
-            lambda: list(hub.checks(check=check, controller=controller)),
+            rows,
             COLUMNS,
             output,
             watch=watch,

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli.each import for_each
 from roadstead.cli.output import (
     Column,
     age,
@@ -114,24 +115,47 @@ def token(ctx: click.Context, name: str, output: str) -> None:
 @clusters.command("cordon")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.pass_context
-def cordon(ctx: click.Context, names: tuple[str, ...]) -> None:
+def cordon(ctx: click.Context, names: tuple[str, ...]) -> int:
     """Send no new work to members; what runs there goes on."""
-    _switch(ctx, names, on=True)
+    return _switch(ctx, names, on=True)
 
 
 @clusters.command("uncordon")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.pass_context
-def uncordon(ctx: click.Context, names: tuple[str, ...]) -> None:
+def uncordon(ctx: click.Context, names: tuple[str, ...]) -> int:
     """Send work to members again."""
-    _switch(ctx, names, on=False)
+    return _switch(ctx, names, on=False)
 
 
-def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool) -> None:
+@clusters.command("fence")
+@click.argument("name")
+@click.option("--destroyed", is_flag=True, required=True, help="The cluster is gone for good.")
+@click.option("--confirm", metavar="NAME", help="Its name again; asked for where it is not given.")
+@click.pass_context
+def fence(ctx: click.Context, name: str, destroyed: bool, confirm: str | None) -> None:
+    """Write a member off that is destroyed: its jobs start elsewhere.
+
+    Only say so of a cluster whose nodes are gone: where its pods still run, jobs run twice.
+    """
+    assert destroyed
+    if confirm is None:
+        click.echo(f"Every job that {name} may still run will be started elsewhere.", err=True)
+        confirm = click.prompt("Type the name of the cluster", err=True)
     with client(ctx) as hub:
-        for name in names:
-            hub.cordon(name, on=on)
-            click.echo(f"{name} {'cordoned' if on else 'uncordoned'}")
+        answer = hub.fence(name, confirm)
+        click.echo(f"{name} fenced; {answer['released']} jobs given back")
+
+
+def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool) -> int:
+    word = "cordoned" if on else "uncordoned"
+    _, code = for_each(
+        ctx,
+        names,
+        lambda hub, name: hub.cordon(name, on=on),
+        lambda cluster: click.echo(f"{cluster['name']} {word}"),
+    )
+    return code
 
 
 def _show_token(server: str, name: str, answer: dict[str, Any], output: str) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli.absent import refuse_absent
 from roadstead.cli.output import Column, age, client, output_option, show_list, watch_option
 
 COLUMNS = [
@@ -51,7 +52,10 @@ def events(
         def rows() -> list[dict[str, Any]]:
             if job:
                 return hub.job_events(job, limit=limit)
-            return hub.events(namespace=namespace, limit=limit)
+            found = hub.events(namespace=namespace, limit=limit)
+            if not found and not watch:
+                refuse_absent(hub, {"namespace": namespace})
+            return found
 
         show_list(
             rows,

@@ -24,7 +24,7 @@ _DECIDED = [
 ]
 _VERDICTS = [
     Column("CLUSTER", lambda c: c["cluster"]),
-    Column("RULE", lambda c: c.get("rule") or c.get("reason")),
+    Column("RULE", lambda c: c.get("reason") or c.get("rule")),
     Column("BECAUSE", lambda c: c.get("message") or c.get("reason"), wraps=True),
 ]
 _CHECKS = [
@@ -36,7 +36,7 @@ _CHECKS = [
 _QUOTAS = [
     Column("FLAVOR", lambda q: q["flavor"]),
     Column("RESOURCE", lambda q: q["resource"]),
-    Column("NOMINAL", lambda q: q["nominal"]),
+    Column("NOMINAL", lambda q: q["nominal"] or "unlimited"),
     Column("USED", lambda q: q["used"]),
     Column("BORROWED", lambda q: q["borrowed"]),
     Column("AVAILABLE", lambda q: q["available"] or "unlimited"),
@@ -125,15 +125,20 @@ def _waiting(waiting: Json) -> list[str]:
 def _quota(quota: Json) -> list[str]:
     text = (
         f"quota: {quota['resource']} of flavor {quota['flavor']}: {quota['asked']} asked, "
-        f"{quota['used']} of {quota['limit']} used, {quota['missing']} more needed"
+        f"{quota['used']} of {quota['limit']} used{_whose(quota)}, {quota['missing']} more needed"
     )
     return wrapped(text, "  ")
 
 
+def _whose(quota: Json) -> str:
+    """Whose room is counted: a cohort's, or (nothing is said) the queue's own."""
+    return f" in cohort {quota['cohort']}" if quota.get("cohort") else ""
+
+
 def _queue(quotas: list[Json]) -> list[str]:
-    """What its queue has, where anything of it is used or may be borrowed."""
+    """What its queue itself has, where anything of it is used or may be borrowed."""
     told = [q for q in quotas if q["used"] != "0" or q["potential"] != q["nominal"]]
-    return ["", "Its queue", *_indented(told, _QUOTAS)] if told else []
+    return ["", "Its queue's own quota", *_indented(told, _QUOTAS)] if told else []
 
 
 def _preemption(outlook: Json) -> list[str]:

@@ -20,6 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from roadstead.cli import ports
 from roadstead.cli.members import Member, growing_pools
 from roadstead.cli.supervisor import Child, Supervisor
@@ -28,6 +30,9 @@ from roadstead.errors import NotFound, RoadsteadError
 from shared.clock import Clock, SystemClock
 
 READY_WITHIN_S = 120.0
+_REFUSED = 1  # exit code of an agent that the hub does not let in …
+_REFUSED_REST_S = 30.0  # … and how long it rests before it asks again
+_log = structlog.get_logger(__name__)
 _HUB_SIM = "sim-hub"
 _LOOPBACK = "127.0.0.1"
 
@@ -51,6 +56,7 @@ class Fleet:
         self.folder = folder.resolve()
         self.members = tuple(members)
         self._packed = packed
+        self._removed: set[str] = set()  # members that joined once and that the hub has no more
         self.clock = self._clock = clock or SystemClock()
         self._listen = listen
         self._make_folders()
@@ -108,7 +114,7 @@ class Fleet:
         for member in self.members:
             await self._supervisor.start(self._agent(member))
         await self._until("the hub", "hub", self._hub_answers)
-        await asyncio.to_thread(self._declare_members)
+        await self._settle_members()
 
     async def _start_packed(self) -> None:
         await self._start_hub()
@@ -118,7 +124,7 @@ class Fleet:
         )
         await self._clusters_answer("pack")
         await self._until("the hub", "hub", self._hub_answers)
-        await asyncio.to_thread(self._declare_members)
+        await self._settle_members()
 
     async def _clusters_answer(self, log: str) -> None:
         paths = [self.hub_kubeconfig, *(self.member_kubeconfig(m.name) for m in self.members)]
@@ -146,6 +152,17 @@ class Fleet:
             )
         )
 
+    async def _settle_members(self) -> None:
+        """Declare new members; leave those alone that were taken out of the fleet."""
+        await asyncio.to_thread(self._declare_members)
+        for name in sorted(self._removed):
+            await self._supervisor.end(f"agent-{name}")
+            _log.warning(
+                "member was removed from the hub; its agent is not started",
+                member=name,
+                to_have_it_back=f"delete {self._credential(name).parent} and start again",
+            )
+
     async def _hub_answers(self) -> bool:
         return await asyncio.to_thread(self._asks, lambda hub: hub.overview() is not None)
 
@@ -154,7 +171,7 @@ class Fleet:
 
     def _joined(self, hub: Client) -> bool:
         ready = {c["name"] for c in hub.clusters() if c["ready"]}
-        return ready >= {m.name for m in self.members}
+        return ready >= {m.name for m in self.members} - self._removed
 
     def _asks(self, question: Callable[[Client], bool]) -> bool:
         try:
@@ -165,8 +182,11 @@ class Fleet:
 
     def _declare_members(self) -> None:
         with self.client() as hub:
+            known = {each["name"] for each in hub.clusters()}
             for member in self.members:
                 if self._credential(member.name).exists():
+                    if member.name not in known:
+                        self._removed.add(member.name)
                     continue
                 try:
                     hub.cluster(member.name)
@@ -205,11 +225,13 @@ class Fleet:
             self._python(
                 "agent",
                 f"--hub={self.server}",
+                "--hub-plain-http",  # one machine, whatever address it listens on
                 f"--kubeconfig={self.member_kubeconfig(member.name)}",
                 f"--credential={self._credential(member.name)}",
                 f"--join-token={self._join_token(member.name)}",
                 "--die-with-parent",
             ),
+            rests={_REFUSED: _REFUSED_REST_S},
         )
 
     def _pack_plan(self) -> dict[str, Any]:

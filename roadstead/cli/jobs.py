@@ -1,9 +1,12 @@
 """`roadstead jobs`: list, show, hold, release, cancel and delete."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
+from roadstead.cli.absent import refuse_absent
+from roadstead.cli.each import Do, for_each
 from roadstead.cli.output import (
     Column,
     age,
@@ -17,6 +20,7 @@ from roadstead.cli.output import (
     watch_option,
     wrapped,
 )
+from roadstead.client import Client
 
 COLUMNS = [
     Column("NAMESPACE", lambda j: j["namespace"]),
@@ -65,6 +69,8 @@ def list_jobs(ctx: click.Context, /, output: str, watch: bool, **filters: Any) -
 
         def rows() -> list[dict[str, Any]]:
             found = list(hub.jobs(limit=limit + 1, **filters))
+            if not found and not watch:
+                refuse_absent(hub, filters)
             if len(found) > limit:
                 click.echo(f"The newest {limit} of more jobs; --limit shows more.", err=True)
             return found[:limit]
@@ -94,68 +100,67 @@ def show(ctx: click.Context, job: str, output: str) -> None:
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
 @answer_option
 @click.pass_context
-def cancel(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
+def cancel(ctx: click.Context, names: tuple[str, ...], output: str) -> int:
     """Stop jobs wherever they are.
 
     Each ends Cancelled once it is certain that nothing of it runs; one that has ended already stays
-    as it is.
+    as it is. One that the hub refuses keeps none of the others back; the exit code is 3 then.
     """
-    cancelled = []
-    with client(ctx) as hub:
-        for name in names:
-            job = hub.cancel(name)
-            cancelled.append(job)
-            if output == "text":
-                click.echo(f"{job['namespace']}/{job['name']} {_cancelled(job)}")
-    if output != "text":
-        dump({"items": cancelled}, output)
+    return _each(ctx, Client.cancel, names, output, _cancelled)
 
 
 @jobs.command("hold")
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
 @answer_option
 @click.pass_context
-def hold(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
+def hold(ctx: click.Context, names: tuple[str, ...], output: str) -> int:
     """Hold jobs back: they are not considered until they are released.
 
-    One that runs is taken back from its cluster first; it starts anew once released.
+    One that runs is taken back from its cluster first; it starts anew once released. One that the
+    hub refuses keeps none of the others back; the exit code is 3 then.
     """
-    _each(ctx, "hold", names, output)
+    return _each(ctx, Client.hold, names, output, _stands)
 
 
 @jobs.command("release")
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
 @answer_option
 @click.pass_context
-def release(ctx: click.Context, names: tuple[str, ...], output: str) -> None:
-    """Let jobs wait again that are held, or that were deactivated."""
-    _each(ctx, "release", names, output)
+def release(ctx: click.Context, names: tuple[str, ...], output: str) -> int:
+    """Let jobs wait again that are held, or that were deactivated.
 
-
-def _each(ctx: click.Context, verb: str, names: tuple[str, ...], output: str) -> None:
-    answered = []
-    with client(ctx) as hub:
-        for name in names:
-            job = getattr(hub, verb)(name)
-            answered.append(job)
-            if output == "text":
-                click.echo(f"{job['namespace']}/{job['name']} {_stands(job)}")
-    if output != "text":
-        dump({"items": answered}, output)
+    One that the hub refuses keeps none of the others back; the exit code is 3 then.
+    """
+    return _each(ctx, Client.release, names, output, _stands)
 
 
 @jobs.command("delete")
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
 @click.pass_context
-def delete(ctx: click.Context, names: tuple[str, ...]) -> None:
+def delete(ctx: click.Context, names: tuple[str, ...]) -> int:
     """Stop jobs wherever they are, and free their names.
 
-    Their history is kept for a while.
+    Their history is kept for a while. One that the hub refuses keeps none of the others back; the
+    exit code is 3 then.
     """
-    with client(ctx) as hub:
-        for name in names:
-            job = hub.delete_job(name)
-            click.echo(f"{job['namespace']}/{job['name']} {_deleted(job)}")
+    return _each(ctx, Client.delete_job, names, "text", _deleted)
+
+
+def _each(
+    ctx: click.Context,
+    do: Do,
+    names: tuple[str, ...],
+    output: str,
+    stands: Callable[[dict[str, Any]], str],
+) -> int:
+    def tell(job: dict[str, Any]) -> None:
+        if output == "text":
+            click.echo(f"{job['namespace']}/{job['name']} {stands(job)}")
+
+    answered, code = for_each(ctx, names, do, tell)
+    if output != "text":
+        dump({"items": answered}, output)
+    return code
 
 
 def _as_text(job: dict[str, Any]) -> str:

@@ -6,16 +6,17 @@ An agent starts once its join token or its credential is there.
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import structlog
 import uvloop
 
-from agent.config import Settings
-from agent.main import Agent
+from agent.config import from_arguments
+from agent.main import EXIT_REFUSED, Agent
 from shared import log as logging
 from shared.clock import SystemClock
 from shared.kinds.crds import queue_crds
@@ -25,8 +26,10 @@ from shared.kubesim.pki import write_private
 from shared.parent import die_with_parent
 
 _RESTART_AFTER_S = 1.0
+_REFUSED_REST_S = 30.0  # after the hub has not let an agent in
 _LOOK_EVERY_S = 0.1
 _clock = SystemClock()
+_GATE: Final = "ROADSTEAD_AGENT_"  # what the members let a hub write is said by the environment
 _log = structlog.get_logger(__name__)
 Json = dict[str, Any]
 
@@ -67,12 +70,14 @@ def _cluster(name: str, part: Json, *, hub: bool = False) -> SimCluster:
 async def _keep(server: str, member: Json) -> None:
     """Run one member's agent; start it again a second after it ends, as a supervisor would."""
     credential, join_token = Path(member["credential"]), Path(member["join_token"])
-    settings = Settings(
-        hub_url=server,
-        credential=credential,
-        kubeconfig=Path(member["kubeconfig"]),
-        join_token=join_token,
-    )
+    gate = {name: text for name, text in os.environ.items() if name.startswith(_GATE)}
+    flags = {
+        "--hub": server,
+        "--credential": member["credential"],
+        "--kubeconfig": member["kubeconfig"],
+        "--join-token": member["join_token"],
+    }
+    settings, _ = from_arguments([part for pair in flags.items() for part in pair], gate)
     while True:
         while not _may_start(credential, join_token):
             await _clock.sleep(_LOOK_EVERY_S)
@@ -81,7 +86,7 @@ async def _keep(server: str, member: Json) -> None:
         except Exception as failure:  # noqa: BLE001 - one agent's fault is not the others'
             code = repr(failure)
         _log.warning("agent ended; starting it again", cluster=member["name"], code=code)
-        await _clock.sleep(_RESTART_AFTER_S)
+        await _clock.sleep(_REFUSED_REST_S if code == EXIT_REFUSED else _RESTART_AFTER_S)
 
 
 def _may_start(credential: Path, join_token: Path) -> bool:

@@ -29,7 +29,8 @@ def _state(placement: Json) -> str:
     for condition in placement["conditions"]:
         if condition["status"] != "True":
             return f"{condition['type'].split('Placement')[-1]}: {condition['reason']}"
-    return placement["conditions"][-1]["reason"] if placement["conditions"] else ""
+    rungs = [each for each in placement["conditions"] if each["type"] != "NotActedOn"]
+    return rungs[-1]["reason"] if rungs else ""
 
 
 COLUMNS = [

@@ -7,7 +7,7 @@ import click
 
 from roadstead.cli.manifests import Source, documents, read_sources
 from roadstead.cli.output import answer_option, client, dump
-from roadstead.cli.telling import hint_for, refusal
+from roadstead.cli.telling import hint_for, refusal, warning
 from roadstead.client import Client
 from roadstead.errors import JobFailed, Rejected, TimedOut
 
@@ -72,6 +72,8 @@ def _submit_all(hub: Client, given: list[Source], key: str | None, *, quiet: boo
         jobs.append(job)
         if not quiet:
             click.echo(f"{_name(job)} submitted ({job['uid']})")
+            for text in job.get("warnings") or ():
+                click.echo(f"  warning: {warning(text)}", err=True)
     return jobs
 
 

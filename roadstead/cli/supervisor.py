@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -27,10 +27,11 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Child:
-    """One process: its name and its command."""
+    """One process: its name and its command. `rests`: seconds until the next start, by exit code."""
 
     name: str
     command: Sequence[str]
+    rests: Mapping[int, float] = field(default_factory=dict)
 
 
 class Supervisor:
@@ -68,6 +69,16 @@ class Supervisor:
         await self._spawn(child)
         self._watchers[child.name] = asyncio.create_task(self._watch(child))
 
+    async def end(self, name: str) -> None:
+        """End one child for good; nothing where there is none of that name."""
+        watcher = self._watchers.pop(name, None)
+        process = self._processes.pop(name, None)
+        if watcher is not None:
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+        if process is not None:
+            await self._end(name, process, STOP_WITHIN_S)
+
     def log_path(self, name: str) -> Path:
         """Where a child's output goes."""
         return self._logs / f"{name}.log"
@@ -84,15 +95,21 @@ class Supervisor:
                     process.send_signal(signal.SIGTERM)
         deadline = self._clock.monotonic() + STOP_WITHIN_S
         for name, process in self._processes.items():
-            left = max(0.1, deadline - self._clock.monotonic())
-            try:
-                await asyncio.wait_for(process.wait(), left)
-            except TimeoutError:
-                _log.warning("child does not end; killed", child=name)
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
-            (self._pids / name).unlink(missing_ok=True)
+            await self._end(name, process, max(0.1, deadline - self._clock.monotonic()))
+
+    async def _end(self, name: str, process: asyncio.subprocess.Process, within_s: float) -> None:
+        """SIGTERM, and SIGKILL for what is still there after that time."""
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), within_s)
+        except TimeoutError:
+            _log.warning("child does not end; killed", child=name)
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        (self._pids / name).unlink(missing_ok=True)
 
     async def _spawn(self, child: Child) -> None:
         path = self.log_path(child.name)
@@ -121,7 +138,7 @@ class Supervisor:
                 return
             self._count(child.name, code)
             _log.warning("child ended; starting it again", child=child.name, code=code)
-            await self._clock.sleep(RESTART_AFTER_S)
+            await self._clock.sleep(child.rests.get(code, RESTART_AFTER_S))
             while True:
                 try:
                     await self._spawn(child)

@@ -1,5 +1,7 @@
 """Refusals and failures in words: what is wrong, in which field, and what to do next."""
 
+import re
+
 from roadstead.errors import (
     FieldProblem,
     NotAllowed,
@@ -10,6 +12,7 @@ from roadstead.errors import (
     WrongAddress,
 )
 
+_NEVER = "no member could ever hold it"
 _HINTS = {
     NotAllowed: "Give a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
     Unreachable: "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or "
@@ -21,7 +24,19 @@ _CODE_HINTS = {
     "UnsupportedKind": "submit takes Jobs; roadstead apply -f FILE takes every kind.",
     "QueueNotFound": "roadstead queues ls -o wide lists the queues and their namespaces.",
 }
-_LISTS = {"job": "jobs", "cluster": "clusters", "queue": "queues", "placement": "placements"}
+# The noun of "there is no NOUN NAME", and the verb that lists such things.
+_LISTS = {
+    "job": "jobs ls",
+    "cluster": "clusters ls",
+    "membercluster": "clusters ls",
+    "clusterqueue": "queues ls",
+    "localqueue": "queues ls -o wide",
+    "workload": "workloads ls",
+    "placement": "placements ls",
+    "namespace": "jobs ls",
+    "admissioncheck": "checks ls",
+}
+_ABSENT = re.compile(r"(?:there is )?no (\w+) ")
 
 
 def sentence(failure: RoadsteadError) -> str:
@@ -51,9 +66,9 @@ def refusal(code: str, detail: str, errors: tuple[FieldProblem, ...]) -> list[st
 def hint_for(failure: RoadsteadError) -> str:
     """What to do next; empty where there is nothing to say."""
     if isinstance(failure, NotFound):
-        detail = failure.detail.lower()
-        found = [verb for noun, verb in _LISTS.items() if noun in detail]
-        return f"See what there is: roadstead {found[0]} ls" if found else ""
+        noun = _ABSENT.match(failure.detail.lower())
+        verb = _LISTS.get(noun[1]) if noun else None
+        return f"See what there is: roadstead {verb}" if verb else ""
     if isinstance(failure, Rejected):
         other = failure.code == "AlreadyExists" and not failure.detail.startswith("cluster ")
         return "" if other else _CODE_HINTS.get(failure.code, "")
@@ -65,3 +80,8 @@ def hint_for(failure: RoadsteadError) -> str:
 def plain(text: str) -> str:
     """Text from elsewhere without what would steer a terminal."""
     return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
+
+
+def warning(text: str) -> str:
+    """A warning of the hub's: of a field that changes nothing, or of a job that fits nowhere."""
+    return text if text.startswith(_NEVER) else f"stored and not acted on: {text}"

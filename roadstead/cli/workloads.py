@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli.absent import refuse_absent
 from roadstead.cli.output import (
     Column,
     age,
@@ -59,8 +60,15 @@ def list_workloads(ctx: click.Context, /, output: str, *, watch: bool, **given: 
     """List Workloads, newest first."""
     given["clusterQueue"] = given.pop("cluster_queue")
     with client(ctx) as hub:
+
+        def rows() -> list[dict[str, Any]]:
+            found = list(hub.workloads(**given))
+            if not found and not watch:
+                refuse_absent(hub, given)
+            return found
+
         show_list(
-            lambda: list(hub.workloads(**given)),
+            rows,
             COLUMNS,
             output,
             watch=watch,

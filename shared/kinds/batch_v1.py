@@ -17,9 +17,8 @@ from shared.kinds.containers import INT32, check_whole
 from shared.kinds.metadata import LABEL_NAME, read_metadata
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import Problems, is_mapping, listed
-from shared.kinds.selectors import check_label_selector
 from shared.labels import MAX_EXEC_TIME, QUEUE_NAME
-from shared.quantity import shown
+from shared.podsecurity import check_job_fields
 from shared.resources import (
     PodSet,
     job_pod_count,
@@ -71,8 +70,9 @@ def parse_job(
     if not manifest.keys() <= JOB_FIELDS:
         problems.unknown(manifest, JOB_FIELDS, "")
     metadata = read_metadata(
-        manifest, problems, name_rule=LABEL_NAME, from_client=from_client, may_generate=True
-    )
+        manifest, problems, name_rule=LABEL_NAME, from_client=from_client,
+        may_generate=True, may_have_status=False,
+    )  # fmt: skip
     queue = metadata.annotations.get(QUEUE_NAME)
     if queue and not names.is_dns_subdomain(queue):
         problems.add(f"metadata.annotations[{QUEUE_NAME}]", "InvalidName", names.SUBDOMAIN_RULE)
@@ -86,7 +86,7 @@ def parse_job(
         problems.add("spec", "Required", "a Job has a spec")
         spec = {}
     else:
-        check_job_spec(spec, problems)
+        check_job_spec(spec, problems, from_client=from_client)
     pod_sets = _pod_sets(manifest, spec, problems)
     problems.raise_if_any()
     return Parsed(
@@ -104,8 +104,10 @@ def max_runtime_s(labels: Mapping[str, str]) -> int | None:
     return int(text) if digits and 0 < int(text) <= INT32 else None
 
 
-def check_job_spec(spec: Mapping[str, Any], problems: Problems) -> None:
-    """The rules of `spec`, pod template included."""
+def check_job_spec(
+    spec: Mapping[str, Any], problems: Problems, *, from_client: bool = True
+) -> None:
+    """The rules of `spec`, save those of its pod template."""
     if not spec.keys() <= SPEC_FIELDS:
         problems.unknown(spec, SPEC_FIELDS, "spec")
     for name, least, most in _NUMBERS:
@@ -116,6 +118,8 @@ def check_job_spec(spec: Mapping[str, Any], problems: Problems) -> None:
         problems.add("spec.suspend", "InvalidType", "must be true or false")
     if not spec.keys() <= _USUAL:
         _check_seldom(spec, problems)
+        for error in check_job_fields(spec, from_client=from_client):
+            problems.add(error.field, error.code, error.message)
 
 
 def _pod_sets(
@@ -173,22 +177,9 @@ def _read_template(
 
 def _check_seldom(spec: Mapping[str, Any], problems: Problems) -> None:
     _check_indexed(spec, problems)
-    if not isinstance(spec.get("manualSelector"), bool | None):
-        problems.add("spec.manualSelector", "InvalidType", "must be true or false")
-    if spec.get("selector") is not None:
-        check_label_selector(spec["selector"], "spec.selector", problems)
     if spec.get("podReplacementPolicy") not in (None, "TerminatingOrFailed", "Failed"):
         rule = "must be TerminatingOrFailed or Failed"
         problems.add("spec.podReplacementPolicy", "UnsupportedValue", rule)
-    managed_by = spec.get("managedBy")
-    if managed_by is not None and not (
-        isinstance(managed_by, str)
-        and "/" in managed_by
-        and len(managed_by) <= 63
-        and names.is_dns_subdomain(managed_by.partition("/")[0])
-    ):
-        rule = f"{shown(managed_by)}: must be a domain, '/', and a path; at most 63 characters"
-        problems.add("spec.managedBy", "InvalidName", rule)
     for name in ("podFailurePolicy", "successPolicy"):
         policy = spec.get(name)
         if policy is not None and is_mapping(policy, f"spec.{name}", problems):

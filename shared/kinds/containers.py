@@ -209,7 +209,7 @@ def _amounts(value: object, field: str, problems: Problems) -> dict[str, int]:
     amounts = {}
     for name, text in value.items():
         if not names.is_resource_name(name) or name == "pods":
-            rule = f"{shown(name)} is no resource: cpu, memory, or a qualified name such as nvidia.com/gpu"
+            rule = f"{shown(name)} is no resource: cpu, memory, or one with a prefix such as nvidia.com/gpu"
             problems.add(join(field, name), "InvalidResourceName", rule)
             continue
         try:

@@ -42,8 +42,9 @@ def parse_other(
     """Read a manifest of a kind that is not modelled; raises `Rejected` with every fault found."""
     problems = Problems(strict=strict)
     metadata = read_metadata(
-        manifest, problems, name_rule=_name_rule(group, kind), from_client=from_client
-    )
+        manifest, problems, name_rule=_name_rule(group, kind), from_client=from_client,
+        may_generate=bool(group) or kind == "Pod",
+    )  # fmt: skip
     content = content_of(manifest)
     known = _FIELDS.get((group, kind))
     if known is not None:
@@ -58,7 +59,7 @@ def parse_other(
         namespace = default_namespace
     return Parsed(
         kind, group, version, namespace, metadata.name, metadata.labels, metadata.annotations,
-        content, manifest,
+        content, manifest, metadata.generate_name,
     )  # fmt: skip
 
 

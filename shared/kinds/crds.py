@@ -51,6 +51,8 @@ def _condition(name: str, kind: str, part: str = "status", *, wide: bool = False
     return column(name, f'.status.conditions[?(@.type=="{kind}")].{part}', wide=wide)
 
 
+# Empty unless the hub has refused the object once: then why, or that it has taken it since.
+_ACCEPTED: Final = _condition("Accepted", "Accepted", "reason")
 AGE: Final = column("Age", ".metadata.creationTimestamp", "date")
 _KUEUE: Final = "kueue.x-k8s.io"
 _KUEUE_VERSIONS: Final = ("v1beta1", "v1beta2")
@@ -196,6 +198,8 @@ def _version(definition: Definition, kind: Kind, name: str) -> dict[str, Any]:
     if definition.status is not None:
         made["subresources"] = {"status": {}}
     columns = definition.columns_of.get(name, definition.columns)
+    if definition.status is not None:
+        columns = (*columns, _ACCEPTED)
     if columns:
         made["additionalPrinterColumns"] = [dict(c) for c in columns]
     return made

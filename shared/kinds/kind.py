@@ -63,8 +63,9 @@ class Kind:
         """Read a manifest of this kind; raises `Rejected` with every fault found."""
         problems = Problems(strict=strict)
         metadata = read_metadata(
-            manifest, problems, name_rule=self.name_rule, from_client=from_client
-        )
+            manifest, problems, name_rule=self.name_rule, from_client=from_client,
+            may_generate=self.kind == "Workload",
+        )  # fmt: skip
         content = content_of(manifest)
         if content.get("spec", ...) is None:
             content["spec"] = {}  # `spec:` with nothing below it
@@ -77,8 +78,8 @@ class Kind:
         namespace = (metadata.namespace or default_namespace) if self.namespaced else ""
         return Parsed(
             self.kind, self.group, self.version, namespace, metadata.name, metadata.labels,
-            metadata.annotations, read.get("spec", read), manifest,
-            pod_sets=self.pod_sets(read),
+            metadata.annotations, read.get("spec", read), manifest, metadata.generate_name,
+            self.pod_sets(read),
         )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Quota as ClusterQueue and Cohort declare it: resource groups, flavors, limits, weight."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -34,13 +34,26 @@ class FairSharing(Model):
     weight: Weight | None = None
 
 
+class _Rules(NamedTuple):
+    """What limits mean where they stand."""
+
+    may_borrow: bool
+    lends_more: bool  # than its own nominal quota
+
+
 def check_resource_groups(
-    groups: list[dict[str, Any]] | None, problems: Problems, *, may_borrow: bool
+    groups: list[dict[str, Any]] | None,
+    problems: Problems,
+    *,
+    may_borrow: bool,
+    of_cohort: bool = False,
 ) -> None:
     """Each resource and flavor in one group, each flavor with all resources in the same order.
 
-    `may_borrow` is false where there is no cohort (or parent), so that limits mean nothing.
+    `may_borrow` is false where there is no cohort (or parent), so that limits mean nothing. A Cohort
+    also lends what its children bring, so its lending limit may exceed its own nominal quota.
     """
+    rules = _Rules(may_borrow=may_borrow, lends_more=of_cohort)
     resources: set[str] = set()
     flavors: set[str] = set()
     for index, group in enumerate(groups or ()):
@@ -57,7 +70,7 @@ def check_resource_groups(
                 rule = f"{flavor['name']} occurs already; a flavor belongs to one group"
                 problems.add(f"{path}.name", "Duplicate", rule)
             flavors.add(flavor["name"])
-            _check_flavor(flavor, covered, path, problems, may_borrow=may_borrow)
+            _check_flavor(flavor, covered, path, problems, rules)
     if max(len(resources), len(flavors)) > MOST_IN_ALL:
         rule = f"name more than {MOST_IN_ALL} resources or flavors in all"
         problems.add("spec.resourceGroups", "TooManyItems", rule)
@@ -68,29 +81,29 @@ def _check_flavor(
     covered: list[str],
     field: str,
     problems: Problems,
-    *,
-    may_borrow: bool,
+    rules: "_Rules",
 ) -> None:
     quotas = flavor.get("resources") or []
     if [q["name"] for q in quotas] != covered:
         rule = f"must list the covered resources in their order: {', '.join(covered)}"
         problems.add(f"{field}.resources", "ResourcesMismatch", rule)
     for index, quota in enumerate(quotas):
-        _check_quota(quota, f"{field}.resources[{index}]", problems, may_borrow=may_borrow)
+        _check_quota(quota, f"{field}.resources[{index}]", problems, rules)
 
 
 def _check_quota(
-    quota: Mapping[str, Any], field: str, problems: Problems, *, may_borrow: bool
+    quota: Mapping[str, Any], field: str, problems: Problems, rules: "_Rules"
 ) -> None:
     amounts = {}
     for name in ("nominalQuota", "borrowingLimit", "lendingLimit"):
         if name in quota:
             try:
-                amounts[name] = quantity.parse(quota["name"], quota[name], f"{field}.{name}")
+                amounts[name] = quantity.parse_limit(quota["name"], quota[name], f"{field}.{name}")
             except Rejected as refusal:
                 problems.take(refusal)
-            if name != "nominalQuota" and not may_borrow:
+            if name != "nominalQuota" and not rules.may_borrow:
                 rule = "means nothing without a cohort; leave it out"
                 problems.add(f"{field}.{name}", "NeedsCohort", rule)
-    if amounts.get("lendingLimit", 0) > amounts.get("nominalQuota", quantity.MAX):
+    most = quantity.MAX if rules.lends_more else amounts.get("nominalQuota", quantity.MAX)
+    if amounts.get("lendingLimit", 0) > most:
         problems.add(f"{field}.lendingLimit", "OutOfRange", "must not exceed nominalQuota")

@@ -1,7 +1,7 @@
 """Kueue's kinds in v1beta2, whose names are the internal shape: models and rules.
 
-Rules are those of Kueue's schema and webhooks (queueing.md, 1.1 to 1.5), save that a lending limit
-above the nominal quota and a missing LocalQueue.clusterQueue are refused here, not met later.
+Rules are those of Kueue's schema and webhooks (queueing.md, 1.1 to 1.5), save that a ClusterQueue's lending
+limit above its nominal quota and a missing LocalQueue.clusterQueue are refused here, not met later.
 """
 
 from typing import Annotated, Any, Literal
@@ -223,7 +223,10 @@ def check_flavor(content: dict[str, Any], problems: Problems) -> None:
 def check_cohort(content: dict[str, Any], problems: Problems) -> None:
     spec = content["spec"]
     check_resource_groups(
-        spec.get("resourceGroups"), problems, may_borrow=bool(spec.get("parentName"))
+        spec.get("resourceGroups"),
+        problems,
+        may_borrow=bool(spec.get("parentName")),
+        of_cohort=True,
     )
 
 

@@ -55,8 +55,12 @@ def read_metadata(
     name_rule: NameRule,
     from_client: bool,
     may_generate: bool = False,
+    may_have_status: bool = True,
 ) -> Metadata:
-    """Check `metadata` and read it. `from_client` refuses what only servers set, status included."""
+    """Check `metadata` and read it. `from_client` refuses what only servers set.
+
+    A status is refused too unless `may_have_status`: then it is dropped, as an API server does.
+    """
     raw = manifest.get("metadata")
     if not is_mapping(raw, "metadata", problems):
         problems.add("metadata.name", "Required", "every object has a name")
@@ -66,7 +70,7 @@ def read_metadata(
         problems.unknown(metadata, METADATA_FIELDS, "metadata")
         if from_client:
             _refuse_server_owned(metadata, problems)
-    if from_client and manifest.get("status"):
+    if from_client and not may_have_status and manifest.get("status"):
         problems.add("status", "ForbiddenField", "is written by Roadstead, not by clients")
     name, generate_name = _read_name(metadata, problems, name_rule, may_generate=may_generate)
     namespace = metadata.get("namespace") or ""

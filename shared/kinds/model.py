@@ -76,8 +76,8 @@ def _subdomain(value: str) -> str:
 
 
 def _resource_name(value: str) -> str:
-    if not names.is_resource_name(value):
-        rule = "is no resource: cpu, memory, pods, or a qualified name such as nvidia.com/gpu"
+    if not names.is_quota_resource(value):
+        rule = "is no resource: a qualified name such as cpu, pods, gpu or nvidia.com/gpu"
         raise fault("InvalidResourceName", f"{shown(value)} {rule}")
     return value
 

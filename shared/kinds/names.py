@@ -54,13 +54,16 @@ def is_label_value(text: object) -> bool:
     return isinstance(text, str) and (not text or _QUALIFIED.fullmatch(text) is not None)
 
 
+def is_quota_resource(text: object) -> bool:
+    """A resource that a quota may name: any qualified one, such as `cpu`, `gpu` or `nvidia.com/gpu`."""
+    return isinstance(text, str) and is_qualified_name(text)
+
+
 def is_resource_name(text: object) -> bool:
-    """A resource that a quota may name: one of Kubernetes' own, or a qualified one."""
-    if not isinstance(text, str):
+    """A resource that a container may ask for: one of Kubernetes' own, or one with a prefix."""
+    if not isinstance(text, str) or not is_qualified_name(text):
         return False
-    if "/" in text:
-        return is_qualified_name(text)
-    return text in _STANDARD_RESOURCES or text.startswith("hugepages-")
+    return "/" in text or text in _STANDARD_RESOURCES or text.startswith("hugepages-")
 
 
 def is_extended_resource(name: str) -> bool:

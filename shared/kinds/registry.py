@@ -14,6 +14,7 @@ from shared.kinds import (
     placement_rules as rules,
     placement_v1,
     placement_v1beta1,
+    unheeded,
 )
 from shared.kinds.kind import Kind
 from shared.kinds.parsed import Parsed
@@ -132,7 +133,8 @@ def parse(
     `strict` refuses unknown fields. Origin `rest` refuses what only servers set; `hub-cluster`
     takes objects as an API server gives them. `lenient_versions` accepts the names of either
     version of a Kueue kind, as stored objects may have them (`AmbiguousField` where they differ).
-    A kind that is not modelled is accepted as something to propagate; a known kind in a version
+    A kind that is not modelled is accepted as something to propagate, unless it carries pods and names
+    a queue (`NoAdapter`); a known kind in a version
     that is not served is `UnsupportedKind`.
     """
     group, version, kind = identify(manifest)
@@ -156,7 +158,7 @@ def parse(
     if served is not None:
         detail = f"{kind} is served as {' and '.join(served)}, not {shown(version)}"
         raise Rejected("UnsupportedKind", detail, "apiVersion")
-    return core_v1.parse_other(
+    other = core_v1.parse_other(
         manifest,
         group,
         version,
@@ -165,6 +167,8 @@ def parse(
         from_client=from_client,
         default_namespace=default_namespace,
     )
+    unheeded.refuse_without_adapter(other)
+    return other
 
 
 def parse_job(

@@ -1,8 +1,8 @@
 """Values of the annotations that users may set: what is decided about them so far.
 
 A bad value is refused at the intake, where somebody is there to mend it, and not passed over later.
-`cluster-selector` is read by the hub's own selector rules; `per-object`, `retry` and `rerun` are
-free text until what reads them exists.
+`cluster-selector` is read by the hub's own selector rules; `per-object` and `rerun` are free text until
+what reads them exists.
 """
 
 import re
@@ -20,6 +20,7 @@ LONGEST_S: Final = 30 * 24 * 3600
 _DURATION: Final = re.compile(
     r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s?)?"
 )
+_EPOCHS: Final = re.compile("[1-9][0-9]{0,4}")
 _AFTER: Final = re.compile(r"RescheduleAfter\((.*)\)")
 
 
@@ -70,6 +71,10 @@ _RULES: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
         "must be Wait, RescheduleWhenFenced, or RescheduleAfter(d) with d from 60s to 30d",
     ),
     f"{keys.PREFIX}expected-runtime": (_is_runtime, "must be a duration such as 90s or 1h30m"),
+    f"{keys.PREFIX}retry": (
+        lambda text: _EPOCHS.fullmatch(text) is not None,
+        "must be how many epochs it may have in all: a whole number from 1 to 99999",
+    ),
     f"{keys.PREFIX}clusters": (_are_clusters, "must be names of clusters, separated by commas"),
     f"{keys.PREFIX}ignore-drift": (_are_pointers, "must be JSON pointers such as /spec/replicas"),
 }

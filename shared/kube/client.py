@@ -11,11 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
-import orjson
-
 from shared.clock import Clock
 from shared.kube import errors
-from shared.kube.connection import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Connection
+from shared.kube.answers import object_of, selectors
+from shared.kube.connection import (
+    APPLY_PATCH,
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    TIMEOUT_S,
+    Connection,
+)
 from shared.kube.discovery import Discovery, Endpoint, root_of
 from shared.kube.watch import STALL_S, Batch, WatchEvent, batches
 
@@ -125,12 +131,19 @@ class KubeClient:
         answer = await self._connection.request("GET", "/version")
         return Version(str(answer.get("gitVersion") or ""), str(answer.get("platform") or ""))
 
+    async def probe(self, timeout_s: float) -> None:
+        """Does the server answer a read of the store behind it? Asked once, out of turn.
+
+        Raises `Unavailable` when no answer comes in time, or one of 5xx; a refusal is an answer.
+        """
+        await self._connection.probe("/api/v1/namespaces/kube-system", timeout_s)
+
     # --- reads -----------------------------------------------------------------------------------
 
     async def get(self, api_version: str, kind: str, namespace: str, name: str) -> Object:
         """One object; `namespace` is "" for cluster-scoped kinds. Raises `NotFound`."""
         endpoint = await self.endpoint(api_version, kind)
-        return _object(await self._connection.request("GET", endpoint.path(namespace, name)))
+        return object_of(await self._connection.request("GET", endpoint.path(namespace, name)))
 
     async def list(
         self,
@@ -148,7 +161,7 @@ class KubeClient:
         """
         endpoint = await self.endpoint(api_version, kind)
         path = endpoint.path(namespace)
-        params = _selectors(label_selector, field_selector)
+        params = selectors(label_selector, field_selector)
         try:
             return await self._pages(endpoint, path, params, page)
         except errors.Gone:
@@ -175,10 +188,12 @@ class KubeClient:
 
     # --- writes ----------------------------------------------------------------------------------
 
-    async def create(self, obj: Object, *, field_manager: str, timeout_s: float = 30.0) -> Object:
+    async def create(
+        self, obj: Object, *, field_manager: str, timeout_s: float = TIMEOUT_S
+    ) -> Object:
         """POST an object. Raises `AlreadyExists`; `NotFound.of_namespace` without its namespace."""
         endpoint, namespace, _ = await self._address(obj)
-        return _object(
+        return object_of(
             await self._connection.request(
                 "POST",
                 endpoint.path(namespace),
@@ -193,7 +208,7 @@ class KubeClient:
     ) -> Object:
         """PUT an object; with metadata.resourceVersion a stale one is a `Conflict`."""
         endpoint, namespace, name = await self._address(obj)
-        return _object(
+        return object_of(
             await self._connection.request(
                 "PUT",
                 endpoint.path(namespace, name, subresource or ""),
@@ -212,6 +227,7 @@ class KubeClient:
         *,
         field_manager: str,
         subresource: str | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> Object:
         """RFC 7396 patch. `metadata.uid` or `metadata.resourceVersion` in it are preconditions."""
         return await self._patch(
@@ -220,6 +236,7 @@ class KubeClient:
             MERGE_PATCH,
             patch,
             {"fieldManager": field_manager},
+            timeout_s,
         )
 
     async def json_patch(
@@ -270,23 +287,32 @@ class KubeClient:
         name: str,
         *,
         uid: str | None = None,
+        resource_version: str | None = None,
         propagation: Propagation = "Background",
         grace_s: int | None = None,
-    ) -> None:
-        """Ask for deletion. Raises `NotFound`, and `Conflict` if the object has another uid."""
+    ) -> Object | None:
+        """Ask for deletion; the object as it now is, None if it is gone.
+
+        Raises `NotFound`, and `Conflict` if the object has another uid or resourceVersion.
+        """
         endpoint = await self.endpoint(api_version, kind)
         options: Object = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": propagation,
         }
-        if uid:
-            options["preconditions"] = {"uid": uid}
+        wanted = {"uid": uid, "resourceVersion": resource_version}
+        preconditions = {name: value for name, value in wanted.items() if value}
+        if preconditions:
+            options["preconditions"] = preconditions
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
-        await self._connection.request(
+        answer = await self._connection.request(
             "DELETE", endpoint.path(namespace, name), body=options, content_type=JSON
         )
+        if not isinstance(answer, dict) or answer.get("kind") == "Status":
+            return None
+        return object_of(answer)
 
     # --- watch -----------------------------------------------------------------------------------
 
@@ -329,7 +355,7 @@ class KubeClient:
     ) -> AsyncIterator[Batch]:
         """As `watch`, in the bursts in which events arrive."""
         endpoint = await self.endpoint(api_version, kind)
-        params = _selectors(label_selector, field_selector) | {
+        params = selectors(label_selector, field_selector) | {
             "watch": "1",
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
@@ -353,29 +379,15 @@ class KubeClient:
         content_type: str,
         body: Any,
         params: dict[str, str],
+        timeout_s: float = TIMEOUT_S,
     ) -> Object:
-        return _object(
+        return object_of(
             await self._connection.request(
                 "PATCH",
                 endpoint.path(*where),
                 params=params,
                 body=body,
                 content_type=content_type,
+                timeout_s=timeout_s,
             )
         )
-
-
-def _object(answer: Any) -> Object:
-    if not isinstance(answer, dict):
-        text = orjson.dumps(answer)[:80].decode(errors="replace")
-        raise errors.Unavailable(0, "BadAnswer", f"not a Kubernetes object: {text}")
-    return answer
-
-
-def _selectors(label_selector: str | None, field_selector: str | None) -> dict[str, str]:
-    params = {}
-    if label_selector:
-        params["labelSelector"] = label_selector
-    if field_selector:
-        params["fieldSelector"] = field_selector
-    return params

@@ -31,6 +31,7 @@ _POOL_SIZE = 100
 _READ_BUFFER = 1 << 21  # one watch line may hold an object of etcd's maximal size, 1.5 MiB
 _MAX_THROTTLED = 5
 _LONGEST_THROTTLE_S = 10.0
+TIMEOUT_S = 30.0
 
 Params = Mapping[str, str]
 
@@ -96,19 +97,25 @@ class Connection:
         params: Params | None = None,
         body: Any = None,
         content_type: str = JSON,
-        timeout_s: float = 30.0,
+        timeout_s: float = TIMEOUT_S,
     ) -> Any:
         """Send one request and return the decoded answer. A 429 is waited out five times.
 
-        Raises the members of `shared.kube.errors`; `Unavailable` after `timeout_s`.
+        `timeout_s` bounds all of it, waits between tries and pacing included: nothing is sent after.
+        Raises the members of `shared.kube.errors`; `Unavailable` when the time is over, `NotSent` if
+        it was over before anything was sent.
         """
         payload = None if body is None else orjson.dumps(body)
+        deadline = self._clock.monotonic() + timeout_s
         for _ in range(_MAX_THROTTLED):
             try:
-                return await self._once(method, path, params, payload, content_type, timeout_s)
+                return await self._once(method, path, params, payload, content_type, deadline)
             except errors.TooManyRequests as throttled:
-                await self._clock.sleep(min(throttled.retry_after_s, _LONGEST_THROTTLE_S))
-        return await self._once(method, path, params, payload, content_type, timeout_s)
+                wait = min(throttled.retry_after_s, _LONGEST_THROTTLE_S)
+                if self._clock.monotonic() + wait >= deadline:
+                    raise
+                await self._clock.sleep(wait)
+        return await self._once(method, path, params, payload, content_type, deadline)
 
     async def _once(
         self,
@@ -117,10 +124,13 @@ class Connection:
         params: Params | None,
         payload: bytes | None,
         content_type: str,
-        timeout_s: float,
+        deadline: float,
     ) -> Any:
         if self._interval:
             await self._pace()
+        timeout_s = deadline - self._clock.monotonic()
+        if timeout_s <= 0:
+            raise errors.NotSent(0, "Timeout", f"{method} {path}: not sent in time")
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:
             async with self._send(
@@ -139,6 +149,21 @@ class Connection:
         except (aiohttp.ClientError, OSError) as failure:
             raise errors.Unavailable(0, "NoConnection", _told(method, path, failure)) from failure
         return orjson.loads(raw) if raw else None
+
+    async def probe(self, path: str, timeout_s: float) -> None:
+        """One GET beside the pace of the others. Raises `Unavailable` unless it is answered below 500."""
+        timeout = aiohttp.ClientTimeout(total=timeout_s)
+        try:
+            headers = await self._headers(JSON)
+            async with self._send("GET", path, None, None, headers, timeout) as response:
+                await response.read()
+                if response.status >= 500:
+                    raise errors.Unavailable(response.status, "ServerError", f"GET {path}")
+        except TimeoutError:
+            words = f"GET {path}: no answer in {timeout_s:g} s"
+            raise errors.Unavailable(0, "Timeout", words) from None
+        except (aiohttp.ClientError, OSError) as failure:
+            raise errors.Unavailable(0, "NoConnection", _told("GET", path, failure)) from failure
 
     async def stream(self, path: str, params: Params, stall_s: float) -> aiohttp.ClientResponse:
         """Open a watch; reading it fails with TimeoutError after `stall_s` of silence.

@@ -2,7 +2,8 @@
 
 Events may be lost by any stream: after 410, a broken connection or 90 s of silence the informer
 resumes or lists again and derives what it missed by comparing, deletions included. Deletions are
-concluded from a complete list only. A kind that is not served is an empty cache until it is.
+concluded from a complete list only. A kind that is not served is an empty cache until it is; of one
+that may not be read `refused` says why.
 """
 
 import asyncio
@@ -59,6 +60,7 @@ class Informer(Generic[T]):
         field_selector: str | None = None,
         stall_s: float = STALL_S,
         not_served_s: float = _NOT_SERVED_DELAY_S,
+        forbidden_s: float | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.api_version = api_version
@@ -66,6 +68,7 @@ class Informer(Generic[T]):
         self.cache: dict[Key, T] = {}
         self.synced = asyncio.Event()
         self.served: bool | None = None  # None: not known yet
+        self.refused = ""  # why the kind may not be read
         self.resource_version = ""
         self.relists = 0
         self._client = client
@@ -76,6 +79,7 @@ class Informer(Generic[T]):
         self._field_selector = field_selector
         self._stall_s = stall_s
         self._not_served_s = not_served_s
+        self._forbidden_s = forbidden_s  # None: as after any other failure
         self._clock = clock or SystemClock()
         self._marks: dict[Key, tuple[str, str]] = {}  # uid, resourceVersion of what is cached
         self._failures = 0
@@ -95,6 +99,8 @@ class Informer(Generic[T]):
             except errors.KindNotServed:
                 self._not_served()
                 delay = self._not_served_s
+            except errors.Forbidden as refusal:
+                delay = self._not_allowed(refusal)
             except errors.KubeError as failure:
                 delay = self._backed_off()
                 self._log.info("informer.retry", reason=failure.reason, error=failure.message)
@@ -122,6 +128,15 @@ class Informer(Generic[T]):
         self._failures += 1
         return backoff(self._failures, _FIRST_DELAY_S, _LONGEST_DELAY_S)
 
+    def _not_allowed(self, refusal: errors.Forbidden) -> float:
+        """Said once; seconds until it is tried again."""
+        if not self.refused:
+            self._log.warning("informer.forbidden", error=refusal.message)
+        self.refused = refusal.message or "forbidden"
+        self.resource_version = ""
+        backed_off = self._backed_off()
+        return backed_off if self._forbidden_s is None else self._forbidden_s
+
     async def _once(self) -> None:
         if not self.resource_version:
             await self._relist()
@@ -148,6 +163,7 @@ class Informer(Generic[T]):
             self._field_selector,
         )
         self.served = True
+        self.refused = ""
         self.relists += 1
         self._replace(listing.items)
         self.resource_version = listing.resource_version

@@ -26,7 +26,7 @@ from shared.kubesim.crd import CRDS, CrdController
 from shared.kubesim.faults import Faults
 from shared.kubesim.fields import FieldChecker
 from shared.kubesim.garbage import GarbageCollector
-from shared.kubesim.hub_admission import HubAdmission
+from shared.kubesim.hub_admission import AbsentPods, HubAdmission
 from shared.kubesim.in_memory import InMemory
 from shared.kubesim.journal import Journal
 from shared.kubesim.kubeconfig import kubeconfig
@@ -265,6 +265,8 @@ class SimCluster:
             lambda user, verb, plural, namespace: server.authorize(user, verb, None, namespace),
             self._keep_tokens,
         )
+        if self.hub:
+            server.check_watch = AbsentPods(self.store).check
         server.streams["pods/log"] = pods.log
         server.subresources["pods/binding"] = pods.bind
         server.subresources["pods/eviction"] = pods.evict

@@ -16,6 +16,7 @@ from shared.kubesim.server import ConnectionCut
 from shared.kubesim.watch import WatchHub
 
 ACTIONS = (
+    "403",
     "409",
     "410",
     "429",
@@ -111,7 +112,7 @@ class Faults:
             await self._clock.sleep(delay.seconds)
         if verb == "watch":
             return None
-        fault = self._struck(call, verb, ("409", "410", "429", "500", "503", "drop"))
+        fault = self._struck(call, verb, ("403", "409", "410", "429", "500", "503", "drop"))
         if fault is None:
             return None
         if fault.action == "drop":
@@ -160,6 +161,8 @@ def _refusal(call: Call, fault: Fault) -> errors.ApiError:
     plural = call.resource.plural if call.resource else ""
     group = call.resource.group if call.resource else ""
     match fault.action:
+        case "403":
+            return errors.forbidden(plural, group, call.name, "injected")
         case "409":
             return errors.stale(plural, group, call.name)
         case "410":

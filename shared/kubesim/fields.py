@@ -34,9 +34,13 @@ class FieldChecker:
     def __init__(self, schema_of: Callable[[Resource], Schema]) -> None:
         self._schema_of = schema_of
 
-    def __call__(self, call: Call, resource: Resource, obj: Object) -> Object:
+    def __call__(
+        self, call: Call, resource: Resource, obj: Object, known: Object | None = None
+    ) -> Object:
         """The object as the server understands it. ApiError 400 on wrong types or, if asked for,
         on unknown fields; else a warning for each of them.
+
+        `known`: a version that was checked before; what `obj` shares with it is not looked at again.
         """
         policy = call.arg("fieldValidation")
         if policy not in _POLICIES:
@@ -47,7 +51,7 @@ class FieldChecker:
             return obj
         walk = Walk(strict_types=not resource.custom)
         try:
-            checked: Object = walk.decode(schema, obj, "")
+            checked: Object = walk.decode(schema, obj, "", None if resource.custom else known)
         except _WrongTypeError as fault:
             raise errors.bad_request(
                 f'{resource.kind} in version "{resource.version}" cannot be handled as a'
@@ -72,13 +76,15 @@ class Walk:
         self._strict = strict_types
         self.unknown: list[str] = []
 
-    def decode(self, schema: Schema, value: Any, path: str) -> Any:
+    def decode(self, schema: Schema, value: Any, path: str, known: Any = None) -> Any:
         """`value` as its type wants it; the same object if nothing changed."""
+        if value is known:
+            return value
         kind = schema.type
         if kind == "any" or value is None:
             return value
         if kind == "object":
-            return self._object(schema, value, path)
+            return self._object(schema, value, path, known if isinstance(known, dict) else {})
         if kind == "list":
             return self._list(schema, value, path)
         if kind == "map":
@@ -87,7 +93,7 @@ class Walk:
             return value
         return _scalar(kind, value, path)
 
-    def _object(self, schema: Schema, value: Any, path: str) -> Any:
+    def _object(self, schema: Schema, value: Any, path: str, known: Object) -> Any:
         if not isinstance(value, dict):
             return self._mismatch(value, path, schema.definition.rpartition(".")[2] or "object")
         decoded: dict[str, Any] = {}
@@ -101,7 +107,8 @@ class Walk:
             if item is None and self._strict:
                 changed = True
                 continue
-            below = self.decode(field, item, f"{path}.{name}" if path else name)
+            before = known.get(name)
+            below = self.decode(field, item, f"{path}.{name}" if path else name, before)
             changed = changed or below is not item
             decoded[name] = below
         return decoded if changed else value

@@ -1,15 +1,19 @@
 """What a hub cluster does with Jobs: they are Roadstead's, so the Job controller leaves them alone.
+ClusterQueues are kept in the names of the version that is stored.
 
 The built-in equivalent of the admission policy of a real hub cluster (architecture, section 4): it
 sets `managedBy` on creation, and keeps it on update, for Jobs with the queue-name label or
-annotation or in selected namespaces, never for Jobs with a controller owner.
+annotation or in selected namespaces, never for Jobs with a controller owner. Who waits for a pod of
+such a Job, as `kubectl logs` does, is told at once that none will come.
 """
 
 from typing import Any, Final, Literal
 
 from shared import labels
-from shared.kubesim import metadata
+from shared.kubesim import errors, metadata
+from shared.kubesim.calls import Call
 from shared.kubesim.objects import ObjectStore
+from shared.kubesim.queue_names import QUEUES, in_new_names
 from shared.kubesim.registry import Resource
 from shared.kubesim.selectors import labels_match
 from shared.kubesim.strategies import Object
@@ -40,6 +44,8 @@ class HubAdmission:
         new: Object,
         old: Object | None,
     ) -> Object:
+        if resource.key == QUEUES:
+            return in_new_names(new, old)
         if resource.key != "jobs.batch":
             return new
         spec = new["spec"]
@@ -64,3 +70,30 @@ class HubAdmission:
         namespace = self._store.get("namespaces", "", meta.get("namespace", ""))
         its_labels = (namespace or {"metadata": {}})["metadata"].get("labels") or {}
         return labels_match(self._namespaces, its_labels)
+
+
+class AbsentPods:
+    """Refuses to watch for pods of Jobs that run in a member: they never come here."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    def check(self, call: Call) -> None:
+        """Raises ApiError for a watch of the pods of one of the hub's Jobs."""
+        if call.resource is None or call.resource.key != "pods":
+            return
+        wanted = call.query.get("labelSelector", [""])[0]
+        for part in wanted.split(","):
+            name, _, uid = part.partition("=")
+            if name.rpartition("/")[2] == "controller-uid" and uid:
+                self._refuse(call.namespace, uid.lstrip("="))
+
+    def _refuse(self, namespace: str, uid: str) -> None:
+        for job in self._store.list("jobs.batch", namespace):
+            meta = job["metadata"]
+            if meta["uid"] == uid and job["spec"].get("managedBy") == labels.JOB_CONTROLLER:
+                where = f"{namespace}/{meta['name']}"
+                raise errors.bad_request(
+                    f"Job {where} has no pods here: it runs in a member cluster, and its logs are "
+                    f"there; `roadstead explain {where}` says in which"
+                )

@@ -48,8 +48,9 @@ _PATCH_TYPES = (
     "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
 )
+# Of built-in kinds alone: kubectl chooses by what is named here.
+_STRATEGIC = "application/strategic-merge-patch+json"
 
 RawSchema = Callable[[Resource], dict[str, Any] | None]
 
@@ -114,7 +115,8 @@ class OpenApi:
                 wanted.append(built_in)
             else:
                 continue
-            paths.update(_paths(resource, name))
+            patches = (*_PATCH_TYPES, _STRATEGIC) if raw is None else _PATCH_TYPES
+            paths.update(_paths(resource, name, patches))
         components.update(_closure(wanted))
         return {
             "openapi": "3.0.0",
@@ -210,7 +212,7 @@ def _type(text: str) -> dict[str, Any]:
     return dict(_SCALARS[text])
 
 
-def _paths(resource: Resource, component: str) -> dict[str, Any]:
+def _paths(resource: Resource, component: str, patches: tuple[str, ...]) -> dict[str, Any]:
     base = f"/{_place(resource)}"
     if resource.namespaced:
         base += "/namespaces/{namespace}"
@@ -218,26 +220,28 @@ def _paths(resource: Resource, component: str) -> dict[str, Any]:
     item = f"{collection}/{{name}}"
     paths = {
         collection: {
-            method: _operation(resource, component, verb, action)
+            method: _operation(resource, component, verb, action, patches)
             for verb in ("list", "create")
             for method, action in [_ACTIONS[verb]]
         },
         item: {
-            method: _operation(resource, component, verb, action)
+            method: _operation(resource, component, verb, action, patches)
             for verb in ("read", "replace", "patch", "delete")
             for method, action in [_ACTIONS[verb]]
         },
     }
     if resource.has_status:
         paths[f"{item}/status"] = {
-            method: _operation(resource, component, verb, action)
+            method: _operation(resource, component, verb, action, patches)
             for verb in ("read", "replace", "patch")
             for method, action in [_ACTIONS[verb]]
         }
     return paths
 
 
-def _operation(resource: Resource, component: str, verb: str, action: str) -> dict[str, Any]:
+def _operation(
+    resource: Resource, component: str, verb: str, action: str, patches: tuple[str, ...]
+) -> dict[str, Any]:
     reference = {"schema": {"$ref": f"#/components/schemas/{component}"}}
     operation: dict[str, Any] = {
         "operationId": f"{verb}{resource.kind}",
@@ -251,7 +255,7 @@ def _operation(resource: Resource, component: str, verb: str, action: str) -> di
             {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
             for name in names
         ]
-        kinds = _PATCH_TYPES if verb == "patch" else ("application/json",)
+        kinds = patches if verb == "patch" else ("application/json",)
         body = {"schema": {"type": "object"}} if verb == "patch" else reference
         operation["requestBody"] = {"content": dict.fromkeys(kinds, body), "required": True}
     return operation

@@ -1,7 +1,7 @@
 """PATCH: chooses the kind of patch by its content type, applies it to the live object, writes."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import jsonpatch
 import jsonpointer
@@ -19,7 +19,17 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 _MAX_JSON_PATCH_OPERATIONS = 10_000
 
-FieldCheck = Callable[[Call, Resource, Object], Object]
+
+class FieldCheck(Protocol):
+    """See `shared.kubesim.fields.FieldChecker`."""
+
+    def __call__(
+        self, call: Call, resource: Resource, obj: Object, known: Object | None = None
+    ) -> Object:
+        """The object as the server understands it."""
+        ...
+
+
 StrategicMerge = Callable[[Resource, Object, dict[str, Any]], Object]
 Apply = Callable[[Call, Resource], tuple[Object, bool]]
 
@@ -61,7 +71,7 @@ class Patcher:
             old = {**old, "apiVersion": resource.api_version}
         new = self._patched(call, resource, old, kind)
         self._check_identity(call, resource, old, new)
-        new = self._check_fields(call, resource, new)
+        new = self._check_fields(call, resource, new, old)
         updated = self._store.update(
             resource.key,
             new,

@@ -190,6 +190,8 @@ class Reader:
                 stream.push(self._bookmark(call, resource, max(stream.rv, self._hub.released_rv)))
                 bookmark_at = now + self.bookmark_every_s
             if await stream.wait(min(ends_at, bookmark_at) - now if bookmarks else ends_at - now):
+                if clock.monotonic() < self._hub.stalled_until(resource.key):
+                    continue  # it was stalled while this watch waited: not this event either
                 body = stream.take()
                 if body:
                     await send({"type": "http.response.body", "body": body, "more_body": True})

@@ -71,6 +71,7 @@ class ApiServer:
         self._discovery = Discovery(store.registry)
         self.authorize: Authorize = lambda user, verb, resource, namespace: ""
         self.intercept: Intercept | None = None
+        self.check_watch: Callable[[Call], None] | None = None  # raises ApiError
         self.check_delete: Callable[[Resource, str], None] = lambda resource, name: None
         # Further paths (OpenAPI, reviews, private endpoints) and subresources, by name.
         self.routes: list[Route] = []
@@ -127,6 +128,8 @@ class ApiServer:
             if reply is not None:
                 return reply
         if verb == "watch":
+            if self.check_watch is not None:
+                self.check_watch(call)
             await self._reader.watch(call, receive, send, self._durability.committed)
             return None
         stream = self._stream(call)

@@ -19,13 +19,15 @@ REGISTER_PATH = "/agent/v1/register"
 
 # A cluster silent for this long gets no new work.
 SUSPECT_AFTER_S = 45.0
-# An agent creates Jobs, and a new session confirms withdrawals or deletes finished Jobs, only with
-# respect to this lease, counted from when the agent SENT its last answered request: so a superseded
-# agent that still holds an old reply can not start what its successor has already seen end.
+# An agent starts Jobs only within this lease, counted from when it SENT its last answered request. A new
+# session concludes nothing from absence before the lease of any earlier one is over, counted from when
+# its first answer CAME, with a tenth for clocks of unequal speed.
 LEASE_S = 30.0
+LEASE_MARGIN = 1.1
 FULL_EVERY_S = 600.0
 MAX_WORKS_PER_REPLY = 1000
 MAX_OBSERVED_PER_REQUEST = 2000
+MAX_MARKS = 64
 
 
 class Message(BaseModel):
@@ -75,6 +77,7 @@ class Work(Message):
     placed_by: str = ""  # placement or queue that chose this cluster
     ttl_s: int | None = None  # Jobs: their own ttlSecondsAfterFinished, withheld from the member
     seen: bool = False  # the hub was told that this epoch exists in the member: never create again
+    fresh: bool = False  # first offered in this very session: no earlier one can have started it
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the desired set."""
@@ -133,6 +136,13 @@ class Bound(Message):
     succeeded: int
 
 
+class ApiServer(Message):
+    """The member's API server does not answer its agent."""
+
+    reason: str = Field(max_length=300)
+    down_s: float = Field(ge=0, le=1e9, allow_inf_nan=False)  # when reported
+
+
 class Capacity(Message):
     """What the cluster has, as of one snapshot of the agent's cache."""
 
@@ -145,6 +155,7 @@ class Capacity(Message):
     properties: dict[str, str] = {}  # further properties: name → quantity text
     queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
+    api_server: ApiServer | None = None  # None: it answers, or the agent does not look
 
 
 class Drift(Message):
@@ -159,7 +170,7 @@ class Drift(Message):
 Phase = Literal[
     "Waiting",  # accepted by the agent, not in the cluster yet (wave, lease, earlier epoch going)
     "Applied",  # the object is there as desired (a Job: created)
-    "Gone",  # withdrawn, or ended and deleted: the object and its pods are absent
+    "Gone",  # nothing of it runs or can start; `job` says how it ended
     "Missing",  # was there once, is absent, and is not created again
     "Failed",  # could not be applied: see reason and message
 ]
@@ -200,10 +211,22 @@ class Observed(Message):
     available: bool | None = None  # None: not trackable for this kind
     member_generation: int = 0
     drift: list[Drift] = []
+    incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the observed set."""
         return f"{self.uid}:{self.epoch}:{self.seq}"
+
+
+class Mark(Message):
+    """How far the hub's store had come, as one start of the hub counted: `run` names the start.
+
+    A hub whose store does not hold a mark that it once gave out has gone back to an older copy.
+    """
+
+    run: str = Field(max_length=64)
+    revision: int = Field(ge=0)
+    proof: str = Field(max_length=64)  # that this hub made it
 
 
 class DesiredBase(Message):
@@ -219,6 +242,7 @@ class ObservedSet(Message):
     full: bool = False
     digest: str = ""
     entries: list[Observed] = []
+    more: bool = False  # further entries follow: the digest is not of what has been sent so far
 
 
 class SyncRequest(Message):
@@ -229,6 +253,7 @@ class SyncRequest(Message):
     seq: int = Field(ge=1)
     cluster_uid: str
     incarnation_seen: str = ""
+    marks: list[Mark] = Field(default=[], max_length=MAX_MARKS)
     wait_s: float = Field(default=0, ge=0, le=60)
     desired: DesiredBase = DesiredBase()
     observed: ObservedSet = ObservedSet()
@@ -254,6 +279,14 @@ class Refused(Message):
     detail: str
 
 
+class Order(Message):
+    """What to do with something reported that the hub does not want: exactly the object of this uid."""
+
+    uid: str
+    object_uid: str
+    action: Literal["Remove", "Quarantine"]  # Quarantine: leave it alone, an operator decides
+
+
 class SyncReply(Message):
     """A reply is applied only if it answers the newest request of the live session."""
 
@@ -266,6 +299,8 @@ class SyncReply(Message):
     desired: Desired
     pool_keys: Pools
     refused: list[Refused] = []
+    orders: list[Order] = []
+    mark: Mark | None = None
     need_full: bool = False  # send the whole observed set (and capacity) next
     next_s: float = 10.0
 

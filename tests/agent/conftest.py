@@ -11,7 +11,7 @@ from agent.config import Settings
 from agent.main import Agent
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
-from tests.agent.scripted_hub import ScriptedHub
+from tests.agent.scripted_hub import ScriptedHub, eventually
 
 POOLS = [
     {"name": "cpu", "count": 2, "allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
@@ -62,6 +62,10 @@ class Member:
 
     async def job(self, name: str = "job", namespace: str = "team") -> dict:
         return await self.kube.get("batch/v1", "Job", namespace, name)
+
+    async def absent(self, name: str = "job", namespace: str = "team") -> None:
+        """Wait until no Job has this name: it goes once the hub has acknowledged its end."""
+        await eventually(lambda: self.cluster.store.get("jobs.batch", namespace, name) is None)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from shared.wire.agent_v1 import (
     Capacity,
     Desired,
     Observed,
+    Order,
     Pools,
     Registered,
     SetDigest,
@@ -149,6 +150,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.loses: Callable[[SyncRequest], bool] = lambda request: False  # the reply, that is
         self.page = 1000
         self.session: str | None = None
+        self.removes_strays = True
         self.gone_sessions: set[str] = set()
         self._revision = itertools.count(1)
         self.revision = 0
@@ -273,8 +275,17 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             seq=request.seq,
             desired=desired,
             pool_keys=self.pools,
+            orders=self._orders(request),
         )
         return httpx.Response(200, content=reply.model_dump_json(), request=http)
+
+    def _orders(self, request: SyncRequest) -> list[Order]:
+        """What nobody desires is to go, where the test says so."""
+        return [
+            Order(uid=entry.uid, object_uid=entry.object_uid, action="Remove")
+            for entry in request.observed.entries
+            if self.removes_strays and entry.uid not in self.works and entry.object_uid
+        ]
 
     def _take_in(self, request: SyncRequest) -> None:
         self.requests.append(request)

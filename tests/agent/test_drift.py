@@ -206,3 +206,31 @@ def test_exactly_the_changed_keys_drift(data, draw):
     live = live_of(manifest, owning(tree), data=live_data)
     paths = {d.path[-1] for d in drift.differences(manifest, live, MANAGER)}
     assert paths == changed
+
+
+@pytest.mark.parametrize(
+    ("path", "secret"),
+    [
+        (("spec", "template", "spec", "containers", "0", "env", "1", "value"), True),
+        (("spec", "template", "spec", "containers", "0", "env", "1"), True),
+        (("spec", "template", "spec", "containers", "0", "env"), True),
+        (("spec", "template", "metadata", "labels", "env"), False),
+        (("spec", "template", "spec", "nodeSelector", "env"), False),
+        (("spec", "replicas"), False),
+    ],
+)
+def test_drifted_environment_is_told_without_its_values(path, secret):
+    """That a variable drifted is told, its values are not: whoever may see drift may not see them."""
+    assert drift.is_secret({"kind": "Deployment"}, path) is secret
+
+
+def test_values_that_hold_environment_are_told_without_it():
+    """A whole container that differs is shown without the values of its variables."""
+    container = {"name": "c", "env": [{"name": "T", "value": "word"}]}
+    assert "word" not in str(drift.shown([container], secret=False))
+
+
+@pytest.mark.parametrize(("part", "secret"), [("annotations", True), ("labels", False)])
+def test_of_a_secret_only_labels_are_told(part, secret):
+    """Annotations of a Secret may hold its content, as kubectl's last-applied one does."""
+    assert drift.is_secret({"kind": "Secret"}, ("metadata", part, "k")) is secret

@@ -3,7 +3,6 @@
 import pytest
 
 from shared import labels
-from shared.kube import errors
 from tests.agent.scripted_hub import HUB_ID, a_job
 
 pytestmark = pytest.mark.anyio
@@ -48,8 +47,7 @@ async def test_a_withdrawn_job_is_gone_with_its_pods_before_gone_is_told(member)
     await member.hub.job_says("u-1", "active")
     member.hub.put(a_job(action="Withdraw"))
     await member.hub.seen("u-1", "Gone")
-    with pytest.raises(errors.NotFound):
-        await member.job()
+    await member.absent()
     pods = await member.kube.list("v1", "Pod", "team")
     assert pods.items == []
 
@@ -63,8 +61,7 @@ async def test_a_job_that_someone_deleted_is_missing_and_not_created_again(membe
     await member.hub.seen("u-1", "Missing")
     member.hub.put(a_job(action="Withdraw"))
     await member.hub.seen("u-1", "Gone")
-    with pytest.raises(errors.NotFound):
-        await member.job()
+    await member.absent()
 
 
 async def test_a_job_the_hub_was_told_of_is_not_created_by_a_new_agent(member):
@@ -138,8 +135,7 @@ async def test_a_finished_job_lives_its_time_and_is_then_deleted(member):
     await member.hub.finished("u-1")
     member.hub.put(a_job(action="Keep", ttl_s=2))
     await member.hub.seen("u-1", "Gone")
-    with pytest.raises(errors.NotFound):
-        await member.job()
+    await member.absent()
 
 
 async def test_the_namespace_of_a_job_is_created_where_it_is_missing(member):

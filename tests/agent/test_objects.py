@@ -252,6 +252,20 @@ async def test_what_others_need_is_applied_first(member):
     assert order.index("o-1") <= order.index("o-2")
 
 
+@pytest.mark.parametrize("rule", ["Always", "IfNoDiff", "Never"])
+async def test_a_namespace_made_for_a_job_may_be_placed(member, rule):
+    """The Job came first and its namespace was made by us: the placed one, with its labels, takes over."""
+    member.hub.put(a_job("u-1", namespace="fresh"))
+    member.start()
+    await member.hub.finished("u-1")
+    labelled = a_namespace("fresh")
+    labelled["metadata"]["labels"] = {"team": "red"}
+    member.hub.put(an_object(labelled, "o-1", when_to_take_over=rule))
+    await member.hub.seen("o-1", "Applied")
+    live = await member.kube.get("v1", "Namespace", "", "fresh")
+    assert live["metadata"]["labels"]["team"] == "red"
+
+
 async def test_an_object_without_its_namespace_fails_until_it_is_there(member):
     """For objects no namespace is invented: NamespaceMissing, and tried again."""
     member.hub.put(an_object(a_config_map(namespace="nowhere"), "o-1"))

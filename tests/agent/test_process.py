@@ -18,10 +18,40 @@ pytestmark = pytest.mark.anyio
 
 def test_flags_come_before_variables_and_variables_before_defaults(tmp_path):
     """Every flag has a ROADSTEAD_ variable."""
-    environ = {"ROADSTEAD_HUB": "http://a", "ROADSTEAD_CREDENTIAL": "c", "ROADSTEAD_KUBE_QPS": "5"}
-    settings, with_parent = from_arguments(["--hub", "http://b"], environ)
-    assert (settings.hub_url, str(settings.credential)) == ("http://b", "c")
+    environ = {
+        "ROADSTEAD_HUB": "https://a",
+        "ROADSTEAD_CREDENTIAL": "c",
+        "ROADSTEAD_KUBE_QPS": "5",
+    }
+    settings, with_parent = from_arguments(["--hub", "https://b"], environ)
+    assert (settings.hub_url, str(settings.credential)) == ("https://b", "c")
     assert (settings.kube_qps, settings.kubeconfig, with_parent) == (5.0, None, False)
+
+
+@pytest.mark.parametrize("hub", ["http://hub:8080", "http://10.0.0.1", "http://[2001:db8::1]:80"])
+def test_a_hub_elsewhere_is_not_spoken_to_in_clear(hub, capsys):
+    """One line says why; a flag or its variable says that the way is safe."""
+    with pytest.raises(SystemExit) as ended:
+        from_arguments(["--hub", hub, "--credential", "c"], {})
+    assert ended.value.code == 2
+    assert "in clear" in capsys.readouterr().err
+    flagged = from_arguments(["--hub", hub, "--credential", "c", "--hub-plain-http"], {})
+    variable = {"ROADSTEAD_HUB_PLAIN_HTTP": "1"}
+    assert flagged == from_arguments(["--hub", hub, "--credential", "c"], variable)
+
+
+@pytest.mark.parametrize("hub", ["http://127.0.0.1:8080", "http://localhost", "http://[::1]:1"])
+def test_a_hub_on_the_own_machine_may_be_spoken_to_in_clear(hub):
+    """Nothing leaves the machine."""
+    assert from_arguments(["--hub", hub, "--credential", "c"], {})[0].hub_url == hub
+
+
+@pytest.mark.parametrize("hub", ["hub:8080", "ftp://hub", "https://", "127.0.0.1"])
+def test_what_is_no_address_is_refused(hub, capsys):
+    """The agent does not start with what it can never reach."""
+    with pytest.raises(SystemExit):
+        from_arguments(["--hub", hub, "--credential", "c"], {})
+    assert "expected https://HOST" in capsys.readouterr().err
 
 
 def test_a_credential_is_what_was_saved_and_never_printed(tmp_path):

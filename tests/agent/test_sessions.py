@@ -6,7 +6,7 @@ import pytest
 
 from agent import credential
 from agent.config import Settings
-from agent.main import Agent
+from agent.main import EXIT_REFUSED, Agent
 from agent.plan import finished
 from shared.clock import ManualClock, SystemClock
 from shared.kube import errors
@@ -173,15 +173,13 @@ def test_each_time_it_is_superseded_anew_it_stands_by_longer(tmp_path):
     assert credential.mark_superseded(path, now, lived_s=7200).stand_by_s == 60
 
 
-async def test_a_revoked_credential_kills_nothing(member):
-    """On 401 the agent keeps what runs, and asks again now and then."""
+async def test_a_revoked_credential_ends_the_agent_and_nothing_else(member):
+    """On 401 only a person can help: the agent exits as refused, and what runs goes on."""
     member.hub.put(a_job(run_seconds="600"))
     member.start()
     await member.hub.job_says("u-1", "active")
     member.hub.refusal = (401, "Revoked")
-    revoked = member.agent.meters.syncs.labels("Revoked")
-    await eventually(lambda: revoked._value.get() >= 1)
-    assert not member.running.done()
+    assert await asyncio.wait_for(member.running, 30) == EXIT_REFUSED
     assert (await member.job())["status"]["active"] == 1
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from hub.api.app import create_app
 from hub.services import tokens
@@ -30,6 +31,7 @@ class Served:
     viewer: httpx.AsyncClient
     nobody: httpx.AsyncClient
     agent: httpx.AsyncClient
+    app: FastAPI
 
 
 @contextlib.asynccontextmanager
@@ -64,6 +66,7 @@ async def served(folder: Path, limits: Limits | None = None) -> AsyncIterator[Se
             viewer=await client("viewer"),
             nobody=await client(""),
             agent=await client("agent"),
+            app=app,
         )
 
 

@@ -99,7 +99,7 @@ async def test_a_users_default_queue_replaces_the_hubs(tmp_path):
         status, results = await _results(hub, mine)
         assert (status, set(results)) == (200, {"created"})
         found = (await hub.admin.get("/v1/objects/kueue.x-k8s.io/ClusterQueue/default")).json()
-        assert (found["origin"], found["spec"]["cohort"]) == ("rest", "all")
+        assert (found["origin"], found["spec"]["cohortName"]) == ("rest", "all")
         gpu = a_job("g")
         container = gpu["spec"]["template"]["spec"]["containers"][0]
         container["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
@@ -109,7 +109,7 @@ async def test_a_users_default_queue_replaces_the_hubs(tmp_path):
 
 
 async def test_the_default_queue_learns_new_resources(tmp_path):
-    """1P of every resource that a job names."""
+    """Quota without limit for every resource that a job names."""
     async with served(tmp_path) as hub:
         await hub.admin.post("/v1/jobs", json=a_job())
         gpu = a_job("g")
@@ -117,7 +117,7 @@ async def test_the_default_queue_learns_new_resources(tmp_path):
         container["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
         await hub.admin.post("/v1/jobs", json=gpu)
         queue = (await hub.admin.get("/v1/queues/default")).json()
-        assert {q["resource"]: q["nominal"] for q in queue["quotas"]}["nvidia.com/gpu"] == "1P"
+        assert {q["resource"]: q["nominal"] for q in queue["quotas"]}["nvidia.com/gpu"] is None
         assert queue["pending"] == 2
 
 
@@ -231,3 +231,20 @@ async def test_objects_are_listed_and_deleted(tmp_path):
             path = f"/v1/objects/core/ConfigMap/namespaces/n/{name}"
             assert (await hub.admin.delete(path)).json()["result"] == "deleted"
         assert (await hub.admin.delete("/v1/objects/core/Namespace/n")).status_code == 200
+
+
+async def test_what_was_written_in_v1beta1_is_served_in_v1beta2(tmp_path):
+    """An object has one form: the names of the version that Kueue stores, defaults filled in."""
+    old = {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "q"},
+        "spec": {"cohort": "all", "namespaceSelector": {}},
+    }  # fmt: skip
+    async with served(tmp_path) as hub:
+        reply = await hub.admin.post("/v1/apply", json=old)
+        assert reply.json()["items"][0]["result"] == "created"
+        found = (await hub.admin.get("/v1/objects/kueue.x-k8s.io/ClusterQueue/q")).json()
+        assert found["apiVersion"] == "kueue.x-k8s.io/v1beta2"
+        assert (found["spec"]["cohortName"], "cohort" in found["spec"]) == ("all", False)
+        assert found["spec"]["queueingStrategy"] == "BestEffortFIFO"
+        again = await hub.admin.post("/v1/apply", json=old)
+        assert again.json()["items"][0]["result"] == "unchanged"

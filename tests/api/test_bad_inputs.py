@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from tests.api.serving import Served, a_job, served
-from tests.bad_inputs.cases import Case, job_cases, valid_job
+from tests.bad_inputs.cases import Case, job_cases, labelled_namespace, valid_job
 
 pytestmark = pytest.mark.anyio
 
@@ -25,6 +25,8 @@ async def _send(hub: Served, case: Case):
 async def test_a_bad_job_is_answered_as_stated(tmp_path, case):
     """Status and code of the list; a problem body with request id; the next job is taken."""
     async with served(tmp_path) as hub:
+        if case.namespace_level:
+            await hub.admin.post("/v1/apply", json=labelled_namespace(case.namespace_level))
         for _ in range(case.times):
             reply = await _send(hub, case)
         assert reply.status_code == case.status, reply.text
@@ -38,7 +40,8 @@ async def test_a_bad_job_is_answered_as_stated(tmp_path, case):
                 assert problem["code"] == case.code
         elif case.state == "Pending":
             assert reply.json()["state"] == "Pending"
-        assert (await hub.admin.post("/v1/jobs", json=a_job("next"))).status_code == 201
+        following = await hub.admin.post("/v1/jobs", json=a_job("next", namespace="team-b"))
+        assert following.status_code == 201
 
 
 async def test_a_name_that_is_taken_is_answered_with_its_uid(tmp_path):

@@ -45,7 +45,7 @@ async def _codes(hub: Any, *manifests: dict[str, Any]) -> list[str | None]:
         ({"nominalQuota": "-1"}, "NegativeQuantity"),
         ({"resource": "memory", "nominalQuota": str(2**63)}, "QuantityTooLarge"),
         ({"nominalQuota": "many"}, "InvalidQuantity"),
-        ({"resource": "warp-cores", "nominalQuota": "1"}, "InvalidResourceName"),
+        ({"resource": "warp cores", "nominalQuota": "1"}, "InvalidResourceName"),
         ({"borrowingLimit": "-1"}, "NegativeQuantity"),
         ({"lendingLimit": "11"}, None),
         ({"fairSharing": {"weight": "-1"}}, "InvalidWeight"),

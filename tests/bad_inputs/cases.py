@@ -39,6 +39,7 @@ class Case:
     state: str | None = None
     note: str = ""
     times: int = 1
+    namespace_level: str = ""
     stream: Callable[[], Iterator[bytes]] | None = None
 
     @property
@@ -65,6 +66,16 @@ def _file() -> dict[str, Any]:
     return yaml.safe_load((HERE / "bad-inputs.yaml").read_text())
 
 
+def labelled_namespace(level: str) -> dict[str, Any]:
+    """Namespace team-a with that Pod Security level."""
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "team-a", "labels": labels},
+    }
+
+
 def _variants(entry: dict[str, Any]) -> Iterator[Case]:
     for index, variant in enumerate(entry.get("cases", [{}])):
         both = {**entry, **variant}
@@ -83,6 +94,7 @@ def _variants(entry: dict[str, Any]) -> Iterator[Case]:
             state=entry.get("expect_state"),
             note=entry["note"],
             times=2 if number == 17 else 1,
+            namespace_level=both.get("namespace_level", ""),
             stream=_a_gibibyte if number == 7 else None,
         )
 

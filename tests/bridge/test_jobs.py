@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from hub.services.apply import apply_documents
+from hub.services.drafts import ORIGIN_REST, draft
+from hub.services.limits import Intake
 from hub.store import workloads
+from shared.kinds import parse
 from tests.bridge.hub_cluster import World, until, world
 from tests.placements.fleet import GUIDE
 from tests.sync.hubs import ran, seen
@@ -103,6 +107,39 @@ async def test_a_job_made_anew_is_a_new_job(tmp_path: Path):
         assert first["uid"] != second["uid"]
 
 
+async def test_a_job_that_waits_says_why_in_an_event(tmp_path: Path):
+    """`kubectl describe job` shows it; once for each reason."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        why = {"uid": row["uid"], "reason": "QuotaExhausted", "message": "needs 3 more cpu"}
+        await it.hub.write(lambda unit: workloads.refuse(unit, [why]))
+        event = await until(lambda: waiting_for(it, "QuotaExhausted"), 30)
+        assert (event["type"], event["message"]) == ("Normal", "needs 3 more cpu")
+
+
+async def test_a_write_that_rest_owns_is_told_by_an_event_too(tmp_path: Path):
+    """A condition alone is not seen by who wrote it: a Warning, and a column of `kubectl get`."""
+    async with world(tmp_path) as it:
+        await apply_guide(it, last=5)
+        given = draft(parse(COHORT), it.hub.clock.now(), origin=ORIGIN_REST)
+        await it.hub.write(apply_documents, [given], Intake())
+        await it.kube.create(COHORT, field_manager="kubectl")
+        event = await until(lambda: warning(it, "shared", "default"))
+        assert event["reason"] == "OwnedElsewhere"
+        crd = await it.get("CustomResourceDefinition", "cohorts.kueue.x-k8s.io", version=CRDS)
+        columns = crd["spec"]["versions"][0]["additionalPrinterColumns"]
+        assert "Accepted" in [each["name"] for each in columns]
+
+
+COHORT = {
+    "apiVersion": "kueue.x-k8s.io/v1beta1",
+    "kind": "Cohort",
+    "metadata": {"name": "shared"},
+    "spec": {},
+}
+
+
 async def test_a_job_that_can_not_be_taken_is_told_by_an_event(tmp_path: Path):
     """Its kind has no conditions for it: a Warning with the code that REST would answer."""
     async with world(tmp_path) as it:
@@ -168,8 +205,13 @@ async def absent(it: World, kind: str, name: str, namespace: str = ""):
     return await it.get(kind, name, namespace) is None
 
 
-async def warning(it: World, name: str):
+async def waiting_for(it: World, reason: str):
     listing = await it.kube.list("v1", "Event", "compute-jobs")
+    return next((each for each in listing.items if each["reason"] == reason), None)
+
+
+async def warning(it: World, name: str, namespace: str = "compute-jobs"):
+    listing = await it.kube.list("v1", "Event", namespace)
     found = [
         each
         for each in listing.items

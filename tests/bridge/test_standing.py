@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hub.services import mirrored
+from hub.services import hub_cluster, mirrored
+from hub.services.cancel import delete_job
 from hub.store import objects
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.test_jobs import absent, apply_guide, condition, workload
 from tests.bridge.test_objects import SHOP, shop
 from tests.placements.fleet import GUIDE
-from tests.sync.hubs import ran
+from tests.sync.hubs import ran, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -136,6 +137,88 @@ async def test_a_restart_of_the_hub_takes_nothing_twice(tmp_path: Path):
         await cluster.stop()
 
 
+async def test_a_job_that_ends_while_it_is_deleted_stops_nothing(tmp_path: Path):
+    """Its name comes free, and a hub that starts again does not take it for lost."""
+    cluster = SimCluster("hub", hub=True)
+    await cluster.start()
+    try:
+        async with world(tmp_path, cluster) as it:
+            await apply_guide(it)
+            first = await until(lambda: workload(it, "mock-workload"))
+            agent = await it.hub.join("north")
+            await it.hub.place(first["uid"], "north")
+            await agent.sync()
+            await agent.sync(ran(first["uid"], active=3))
+            await it.delete("Job", "mock-workload", "compute-jobs")
+            await until(lambda: withdrawing(it, first["uid"]))
+            await it.hub.settled()
+            await agent.sync(ran(first["uid"], succeeded=3, result="Succeeded"))
+            await agent.sync(seen(first["uid"], "Gone"))
+            await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))
+            await apply_guide(it)
+            second = await until(lambda: workload(it, "mock-workload"))
+            assert second["uid"] != first["uid"]
+        async with world(tmp_path, cluster) as it:
+            await until(lambda: told(it, "True"))
+            await compared(it)
+            assert not it.bridge.standing.stopped
+    finally:
+        await cluster.stop()
+
+
+async def test_a_job_whose_deletion_was_known_may_be_absent(tmp_path: Path):
+    """Somebody took our finalizer off a Job that was being deleted: no reason to stop."""
+    cluster = SimCluster("hub", hub=True)
+    await cluster.start()
+    try:
+        async with world(tmp_path, cluster) as it:
+            await apply_guide(it)
+            first = await until(lambda: workload(it, "mock-workload"))
+            agent = await it.hub.join("north")
+            await it.hub.place(first["uid"], "north")
+            await agent.sync()
+            await it.hub.write(delete_job, first["uid"], "admin")
+        vanish(cluster, "jobs.batch", "compute-jobs", "mock-workload")
+        async with world(tmp_path, cluster) as it:
+            await compared(it)
+            assert not it.bridge.standing.stopped
+    finally:
+        await cluster.stop()
+
+
+async def test_a_lifted_stop_takes_what_is_absent_for_deleted(tmp_path: Path):
+    """An administrator names the reason: the bridge goes on, and the lost Job is taken back."""
+    cluster = SimCluster("hub", hub=True)
+    await cluster.start()
+    try:
+        async with world(tmp_path, cluster) as it:
+            await apply_guide(it)
+            first = await until(lambda: workload(it, "mock-workload"))
+        vanish(cluster, "jobs.batch", "compute-jobs", "mock-workload")
+        async with world(tmp_path, cluster) as it:
+            await until(lambda: stopped(it, "AbsentWithoutDeletion"))
+            await it.hub.write(hub_cluster.resume, "AbsentWithoutDeletion", "admin")
+            await until(lambda: told(it, "True"))
+            await until(lambda: ended(it, first["uid"]))
+            await apply_guide(it)
+            await until(lambda: workload(it, "mock-workload"))
+    finally:
+        await cluster.stop()
+
+
+async def test_a_lifted_stop_adopts_another_hub_cluster(tmp_path: Path):
+    """The identity is the new one's; what the old one had is asked about next."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        await until(lambda: workload(it, "mock-workload"))
+    async with world(tmp_path) as it:
+        await until(lambda: stopped(it, "HubClusterChanged"))
+        before = await it.hub.hub.read(mirrored.hub_cluster_uid)
+        await it.hub.write(hub_cluster.resume, "HubClusterChanged", "admin")
+        await until(lambda: stopped(it, "AbsentWithoutDeletion"))
+        assert await it.hub.hub.read(mirrored.hub_cluster_uid) != before
+
+
 def vanish(cluster: SimCluster, key: str, namespace: str, name: str) -> None:
     """Take an object out of the cluster's store as a restore from an older copy would."""
     obj = cluster.store.get(key, namespace, name)
@@ -143,6 +226,29 @@ def vanish(cluster: SimCluster, key: str, namespace: str, name: str) -> None:
     bare = {**obj, "metadata": {**obj["metadata"], "finalizers": []}}
     cluster.store.update(key, bare, trusted=True)
     cluster.store.delete(key, namespace, name)
+
+
+async def withdrawing(it: World, uid: str) -> bool:
+    return (await it.hub.job(uid))["state"] == "Withdrawing"
+
+
+async def ended(it: World, uid: str) -> bool:
+    row = await it.hub.job(uid)
+    return (row["state"], row["live"]) == ("Cancelled", None)
+
+
+async def compared(it: World) -> None:
+    """The first lists were held against the store: what is applied now has been taken."""
+    await it.apply(MARK)
+    await until(lambda: it.hub.hub.read(objects.find, KUEUE, "Cohort", "", "mark"))
+
+
+KUEUE = "kueue.x-k8s.io"
+MARK = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Cohort
+metadata: {name: mark}
+"""
 
 
 async def stopped(it: World, reason: str) -> bool:

@@ -112,6 +112,7 @@ async def test_updates_of_checks_reach_the_pods(tmp_path: Path) -> None:
             }],
         )  # fmt: skip
         await hub.settle()
+        await with_zones(hub, {"a": "b"})
         (work,) = await hub.hub.read(works.of_uids, [uid])
         found = await hub.hub.read(manifests.latest_of, [uid])
         stamp = Stamp("hub", "1", uid, 1, 1, "h", "")
@@ -121,6 +122,69 @@ async def test_updates_of_checks_reach_the_pods(tmp_path: Path) -> None:
         assert template["metadata"]["annotations"]["zone"] == "b"
         assert template["spec"]["nodeSelector"] == {"zone": "b"}
         assert template["spec"]["tolerations"] == [toleration]
+
+
+async def with_zones(hub: Running, zones: dict[str, str], cpu: str = "8") -> None:
+    """Members report their nodes by the keys that are in force, each in a zone."""
+    revision = hub.scheduler.index.keys.revision
+    for name, zone in zones.items():
+        pool = a_pool(cpu=cpu, memory="8Gi", labels={"zone": zone})
+        await hub.cluster(name, pool, pools_revision=revision)
+    await hub.settle()
+
+
+async def into_zone(hub: Running, uid: str, zone: str) -> None:
+    updates = [{"name": "main", "nodeSelector": {"zone": zone}}]
+    await answer(hub, uid, "budget", "Ready", podSetUpdates=updates)
+    await hub.settle()
+
+
+async def test_a_node_selector_of_a_check_chooses_the_cluster_anew(tmp_path: Path) -> None:
+    """The tentative cluster has no such nodes and another has: the job goes there."""
+    async with running(tmp_path) as hub:
+        uid = await reserved(hub)
+        await into_zone(hub, uid, "b")
+        await with_zones(hub, {"a": "a", "b": "b"})
+        job = await hub.job(uid)
+        assert (job["state"], job["cluster"]) == ("Placed", "b")
+        (work,) = await hub.hub.read(works.of_uids, [uid])
+        assert (work["cluster"], work["options"]["node_selector"]) == ("b", {"zone": "b"})
+
+
+async def test_where_the_tentative_cluster_has_such_nodes_it_stays(tmp_path: Path) -> None:
+    """What the checks ask for is there: nothing is chosen anew."""
+    async with running(tmp_path) as hub:
+        uid = await reserved(hub)
+        await with_zones(hub, {"b": "b"})
+        await into_zone(hub, uid, "b")
+        await with_zones(hub, {"a": "b", "b": "b"})
+        job = await hub.job(uid)
+        assert (job["state"], job["cluster"]) == ("Placed", "a")
+
+
+async def test_nodes_that_nobody_has_may_still_come(tmp_path: Path) -> None:
+    """Where no member has a node as the checks ask for, the tentative cluster keeps the job."""
+    async with running(tmp_path) as hub:
+        uid = await reserved(hub)
+        await into_zone(hub, uid, "c")
+        await with_zones(hub, {"a": "a", "b": "b"})
+        job = await hub.job(uid)
+        assert (job["state"], job["cluster"]) == ("Placed", "a")
+
+
+async def test_a_full_cluster_with_such_nodes_is_waited_for(tmp_path: Path) -> None:
+    """Another member has the nodes, and no room on them: reserved until it has."""
+    async with running(tmp_path) as hub:
+        uid = await reserved(hub)
+        await into_zone(hub, uid, "b")
+        await with_zones(hub, {"b": "b"}, cpu="0")
+        await with_zones(hub, {"a": "a"})
+        job = await hub.job(uid)
+        assert (job["state"], job["cluster"]) == ("Reserved", "a")
+        assert "waits for a cluster with room on the nodes" in job["message"]
+        await with_zones(hub, {"b": "b"})
+        job = await hub.job(uid)
+        assert (job["state"], job["cluster"]) == ("Placed", "b")
 
 
 async def test_updates_that_conflict_evict(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from hub.domain.quota import FlavorResource
 from hub.store import works
+from shared.errors import Rejected
 from tests.checks.answers import a_checked_queue, answer, answer_all
 from tests.scheduling.hubs import a_job, a_pool, running
 
@@ -48,6 +49,25 @@ async def test_a_job_is_placed_once_all_checks_are_ready(tmp_path: Path) -> None
         assert (job["state"], job["cluster"], job["epoch"]) == ("Placed", "a", 1)
         (work,) = await hub.hub.read(works.of_uids, [uid])
         assert (work["cluster"], work["epoch"], work["action"]) == ("a", 1, "Apply")
+
+
+async def test_pods_change_no_more_once_the_job_is_placed(tmp_path: Path) -> None:
+    """An answer that comes late with other updates of the pods is refused, and changes nothing."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="8", memory="8Gi"))
+        await a_checked_queue(hub, "budget")
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        await hub.settle()
+        updates = [{"name": "main", "labels": {"cost-centre": "7"}}]
+        await answer(hub, uid, "budget", "Ready", podSetUpdates=updates)
+        await hub.settle()
+        before = await hub.job(uid)
+        assert before["state"] == "Placed"
+        others = [{"name": "main", "labels": {"cost-centre": "8"}}]
+        with pytest.raises(Rejected) as refused:
+            await answer(hub, uid, "budget", "Ready", podSetUpdates=others)
+        assert refused.value.code == "Immutable"
+        assert (await hub.job(uid))["checks"] == before["checks"]
 
 
 async def test_reserved_room_is_nobody_elses(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def answering(*answers: Answer) -> Iterator[Scripted]:
         do_POST = do_GET  # noqa: N815 - the names are the library's
         do_PUT = do_GET  # noqa: N815 - the names are the library's
         do_PATCH = do_GET  # noqa: N815 - the names are the library's
+        do_DELETE = do_GET  # noqa: N815 - the names are the library's
 
         def log_message(self, *args: Any) -> None:
             """Say nothing."""

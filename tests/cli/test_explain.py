@@ -66,7 +66,7 @@ def explained(**more):
 def test_the_figures_of_its_queue_are_a_table():
     """Nominal, used, borrowed and available, per flavor and resource."""
     lines = explained()
-    at = lines.index("Its queue")
+    at = lines.index("Its queue's own quota")
     assert lines[at + 1].split() == [
         "FLAVOR",
         "RESOURCE",
@@ -148,3 +148,19 @@ def test_a_nomination_is_told():
     lines = explained(nomination={"cluster": "c1", "victims": ["a", "b"]}, preemption=None)
     assert "  2 jobs were told to make room for it on c1" in lines
     assert "Preemption" not in lines
+
+
+def test_a_cluster_without_room_does_not_fit():
+    """What is shown of a cluster is the reason against it, not the name of the rule that it fails."""
+    against = {"cluster": "c1", "rule": "Fits", "reason": "InsufficientRoom", "message": "full"}
+    lines = explained(waiting={"clusters": [against]})
+    at = lines.index("Clusters")
+    assert lines[at + 2].split() == ["c1", "InsufficientRoom", "full"]
+
+
+def test_a_shortage_names_the_cohort_whose_room_it_counts():
+    """Numbers beside the table of the queue's own quota say that they are another's."""
+    short = {"flavor": "gold", "resource": "cpu", "asked": "4", "used": "15", "limit": "15"}
+    short |= {"missing": "4", "cohort": "all"}
+    lines = explained(waiting={"quota": [short]})
+    assert any("15 of 15 used in cohort all, 4 more needed" in line for line in lines)

@@ -92,14 +92,17 @@ def test_wide_adds_columns_and_cuts_nothing(hub):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("jobs", "ls", "-n", "nobody"), "roadstead submit"),
-        (("events", "-n", "nobody"), "No events"),
+        (("jobs", "ls", "-n", "quiet"), "roadstead submit"),
+        (("events", "-n", "quiet"), "No events"),
         (("drift", "ls"), "No drift"),
     ],
     ids=lambda v: v if isinstance(v, str) else " ".join(v),
 )
-def test_an_empty_list_says_so(hub, arguments, words):
+def test_an_empty_list_says_so(hub, tmp_path, arguments, words):
     """Where there is nothing, a sentence goes to standard error; -o json has an empty list."""
+    quiet = tmp_path / "quiet.yaml"
+    quiet.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: quiet}\n")
+    assert hub.run("apply", "-f", str(quiet)).code == 0
     done = hub.run(*arguments)
     assert done.out == ""
     assert words in done.err

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cli.commands import REPOSITORY, environment_without_ours
@@ -176,7 +177,7 @@ def test_a_child_that_can_not_start_is_named(tmp_path, members):
     process = _start(tmp_path / "data", members)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (1, "")
-    assert "error: hub ended 3 times, with exit code 1" in err
+    assert "error: hub ended 3 times, with exit code 3" in err
     assert str(tmp_path / "data" / "logs" / "hub.log") in err
     assert "Traceback" not in err
 
@@ -203,6 +204,24 @@ def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
         pids = _pids(fleet.folder)
         assert _end(fleet, signal.SIGINT) == (0, "", "")
     assert not any(map(_alive, pids.values()))
+
+
+@pytest.mark.parametrize("pack", [(), ("--pack",)], ids=["apart", "packed"])
+def test_a_fleet_starts_again_without_a_member_that_was_removed(tmp_path, members, pack):
+    """The removal stands, the rest comes up as before, and says how to have the member back."""
+    with _up(tmp_path / "data", members, *pack) as fleet:
+        token = (fleet.folder / "admin.token").read_text().strip()
+        gone = httpx.delete(
+            f"{fleet.server}/v1/clusters/south", headers={"Authorization": f"Bearer {token}"}
+        )
+        assert gone.status_code == 200, gone.text
+        assert _end(fleet)[0] == 0
+    with _up(tmp_path / "data", members, *pack) as fleet:
+        with fleet.client() as hub:
+            assert [each["name"] for each in hub.clusters()] == ["north"]
+        assert "agent-south" not in _pids(fleet.folder)
+        code, _, said = _end(fleet)
+        assert (code, "south" in said) == (0, True)
 
 
 def _identity(fleet: RunningFleet) -> list[str]:

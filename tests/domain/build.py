@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hub.domain.cycle import schedule
-from hub.domain.demand import Constraints, Demand, queue_profile
+from hub.domain.demand import Constraints, Demand
 from hub.domain.flavors import Market
 from hub.domain.fleet import Cluster, Pool, pool
 from hub.domain.ledger import Ledger
@@ -72,9 +72,8 @@ def a_demand(*pod_sets: PodSet, queue: str = "q", priority: int = 0, **given: ob
     constraints = given.pop("constraints", Constraints())
     assert isinstance(constraints, Constraints)
     key = f"{queue}/{priority}/{shape}/{constraints}"
-    return Demand(
-        key, queue, priority, shape, sets, constraints, profile=queue_profile(sets), **given
-    )  # type: ignore[arg-type]  # names are the record's
+    named = dict(given)  # names are the record's
+    return Demand(key, queue, priority, shape, sets, constraints, **named)  # type: ignore[arg-type]  # as above
 
 
 def a_queue(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hub.domain.demand import Constraints
+from hub.domain.demand import Constraints, queue_profile
 from hub.domain.fleet import Cluster
 from hub.domain.plan import Reason
 from hub.domain.policy import Policy, Preferred, read_policy
@@ -143,9 +143,10 @@ def test_a_burst_spreads_over_equal_clusters() -> None:
     assert sorted(counts) == [33, 33, 34]
 
 
-def test_the_larger_name_wins_a_tie() -> None:
-    """Equal scores: the lexicographically larger name, as in KubeFleet."""
-    plan = decide(a_snapshot([a_lane(a_demand(), "j")], [room_for(4, "a"), room_for(4, "b")]))
+def test_the_larger_name_wins_a_tie_of_sorters() -> None:
+    """Equal scores under property sorters: the lexicographically larger name, as in KubeFleet."""
+    demand = a_demand(profile=queue_profile((a_pod_set(),)))
+    plan = decide(a_snapshot([a_lane(demand, "j")], [room_for(4, "a"), room_for(4, "b")]))
     assert where(plan) == {"j": "b"}
 
 
@@ -158,7 +159,7 @@ def test_decisions_carry_scores_and_rejections() -> None:
     ]
     plan = decide(a_snapshot([a_lane(a_demand(), "j")], clusters))
     (placement,) = plan.placements
-    assert [(s.cluster, s.score) for s in placement.scores] == [("large", 80), ("small", 0)]
+    assert [(s.cluster, s.score) for s in placement.scores] == [("large", 8750), ("small", 7500)]
     (rejected,) = placement.rejected
     assert (rejected.cluster, rejected.rejection.reason) == ("shut", "ClusterCordoned")
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import given, strategies as st
 
 from hub.domain.fleet import Cluster, GrowingPool, cluster_from_rows
+from hub.domain.placement.backlog import FULL
 from hub.domain.placement.desk import BELOW_REAL_ROOM
 from hub.domain.plan import Plan, Score
 from hub.domain.promises import Members, Promise
@@ -92,7 +93,7 @@ def test_the_score_is_below_that_of_real_room() -> None:
     """What must be added first scores below the same cluster with room."""
     grows = decide(a_snapshot([asking()], [elastic(growing())]))
     has = decide(a_snapshot([asking()], [elastic(there=1)]))
-    assert chosen(grows).score <= chosen(has).score - BELOW_REAL_ROOM + 100
+    assert chosen(grows).score <= FULL - BELOW_REAL_ROOM < chosen(has).score
 
 
 def test_new_nodes_are_filled_one_after_the_other() -> None:

@@ -125,3 +125,43 @@ def test_after_any_history_the_room_is_that_of_a_fresh_start(
         fresh.promise(a_promise(uid, parallelism=count))
     assert cpu_left(members) == cpu_left(fresh)
     assert members.room.free.tolist() == fresh.room.free.tolist()
+
+
+NAMES = st.sampled_from("abcd")
+REPORTS = st.dictionaries(NAMES, st.tuples(st.integers(0, 4), st.integers(0, 4)))
+STEPS = st.one_of(
+    st.tuples(st.just("report"), REPORTS),
+    st.tuples(st.just("promise"), NAMES, st.integers(1, 4), st.integers(0, 4)),
+    st.tuples(st.just("release"), NAMES),
+    st.tuples(st.just("drop")),
+)
+
+
+@given(st.lists(STEPS, max_size=20))
+def test_what_changed_between_reports_counts_as_everything_anew(steps: list[tuple]) -> None:
+    """After any reports and promises: as much is promised as if the last of each were told at once."""
+    members, last = Members(), None
+    alive: dict[str, tuple[int, int]] = {}
+    for verb, *given_ in steps:
+        if verb == "report":
+            last = reported(100, **given_[0])
+            members.put(last)
+        elif verb == "promise":
+            uid, parallelism, succeeded = given_
+            if uid in alive and alive[uid][0] != parallelism:
+                members.release(uid)  # another size is another promise
+            alive[uid] = (parallelism, succeeded)
+            members.promise(a_promise(uid, parallelism, succeeded))
+        elif verb == "release":
+            alive.pop(given_[0], None)
+            members.release(given_[0])
+        else:
+            last = None
+            members.drop("c")
+    anew = Members()
+    if last is not None:
+        anew.put(last)
+    for uid, (parallelism, succeeded) in alive.items():
+        anew.promise(a_promise(uid, parallelism, succeeded))
+    if last is not None:
+        assert members.reserved("c") == anew.reserved("c")

@@ -1,6 +1,7 @@
 """Who waits where: positions, parking, and what wakes whom."""
 
 import datetime as dt
+import functools
 
 from hypothesis import given, strategies as st
 
@@ -121,3 +122,45 @@ def test_order_and_positions_after_any_history(history: list[tuple[bool, int, in
     order = sorted(standing, key=lambda uid: standing[uid])
     assert [found.position(uid) for uid in order] == [(n, n) for n in range(1, len(order) + 1)]
     assert len(found) == len(order)
+
+
+REASONS = st.sampled_from([Reason.NO_CLUSTER_FITS, Reason.WAITING_FOR_QUOTA, Reason.BEHIND_HEAD])
+DEMANDS = st.sampled_from([SMALL, BIG, URGENT, a_demand(queue="other")])
+UIDS = st.sampled_from("abcdefgh")
+CHANGES = st.one_of(
+    st.tuples(st.just("add"), UIDS, DEMANDS, st.integers(0, 5)),
+    st.tuples(st.just("remove"), UIDS),
+    st.tuples(st.just("park"), DEMANDS, REASONS),
+    st.tuples(st.just("wake"), REASONS),
+    st.tuples(st.just("wake_queue"), DEMANDS),
+    st.tuples(st.just("wake_all_for_room")),
+)
+
+
+def _is_for(reason: object, _: object, parked: Refusal) -> bool:
+    return parked.reason is reason
+
+
+@given(st.lists(CHANGES, max_size=40))
+def test_who_is_in_line_is_counted_as_it_changes(changes: list[tuple[object, ...]]) -> None:
+    """Considered and parked, by queue: the numbers that counting all lanes gives."""
+    found = Waiting()
+    for verb, *given_ in changes:
+        match verb, given_:
+            case "add", [uid, demand, at]:
+                found.add(demand, Entry(at, uid, 0))  # type: ignore[arg-type]
+            case "remove", [uid]:
+                found.remove(uid)  # type: ignore[arg-type]
+            case "park", [demand, reason]:
+                found.park([refused(demand, reason)])  # type: ignore[arg-type]
+            case "wake", [reason]:
+                found.wake(functools.partial(_is_for, reason))
+            case "wake_queue", [demand]:
+                found.wake_queue(demand.queue)  # type: ignore[attr-defined]
+            case _:
+                found.wake_all_for_room()
+        counted: dict[str, list[int]] = {}
+        for lane in found.every_lane():
+            line = counted.setdefault(lane.demand.queue, [0, 0])
+            line[lane.parked is not None] += len(lane)
+        assert {queue: list(line) for queue, line in found.in_line().items()} == counted

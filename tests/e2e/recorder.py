@@ -45,7 +45,9 @@ class Recorder:
         self.jobs: dict[str, JobTruth] = defaultdict(JobTruth)
         self.faults: list[str] = []
         self._threads = [
-            threading.Thread(target=self._follow, args=(member, _Server(path), kind), daemon=True)
+            threading.Thread(
+                target=self._follow, args=(member, ApiServer(path), kind), daemon=True
+            )
             for member, path in kubeconfigs.items()
             for kind in ("jobs", "pods")
         ]
@@ -78,7 +80,7 @@ class Recorder:
                     found.append(f"{name}: pod starts by index {started}")
         return found
 
-    def _follow(self, member: str, server: "_Server", kind: str) -> None:
+    def _follow(self, member: str, server: "ApiServer", kind: str) -> None:
         path = (
             f"/apis/batch/v1/namespaces/{self._namespace}/jobs"
             if kind == "jobs"
@@ -124,7 +126,7 @@ class Recorder:
                 self.jobs[job].starts[index].add(f"{member}/{meta['uid']}")
 
 
-class _Server:
+class ApiServer:
     """A member's API server, as its kubeconfig names it."""
 
     def __init__(self, kubeconfig: Path) -> None:

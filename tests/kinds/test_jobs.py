@@ -8,7 +8,7 @@ from shared.errors import Rejected
 from shared.kinds import batch_v1
 from shared.kinds.problems import Problems
 from shared.resources import job_pod_sets
-from tests.kinds.build import a_container, a_job, refused
+from tests.kinds.build import a_container, a_job, a_workload, refused
 
 
 def test_a_job_is_read_with_its_pod_sets():
@@ -35,9 +35,11 @@ def test_a_job_without_namespace_goes_to_the_default_one():
 
 
 def test_a_name_may_be_generated():
-    """generateName takes the place of a name for Jobs, and for nothing else."""
+    """generateName takes the place of a name for what runs once, not for a declaration."""
     parsed = kinds.parse(a_job(metadata={"name": None, "generateName": "run-"}))
     assert (parsed.name, parsed.generate_name) == ("", "run-")
+    bare = {**a_workload(), "metadata": {"generateName": "run-"}}
+    assert kinds.parse(bare).generate_name == "run-"
     other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "c-"}}
     assert refused(other) == {"metadata.generateName": "ForbiddenField"}
 
@@ -140,7 +142,9 @@ SPEC_FAULTS = {
     "maxFailedIndexes": ({"maxFailedIndexes": 1, "backoffLimitPerIndex": 1}, "InvalidMode"),
     "suspend": ({"suspend": "true"}, "InvalidType"),
     "podReplacementPolicy": ({"podReplacementPolicy": "X"}, "UnsupportedValue"),
-    "managedBy": ({"managedBy": "me"}, "InvalidName"),
+    "managedBy": ({"managedBy": "me"}, "ForbiddenField"),
+    "manualSelector": ({"manualSelector": True}, "ForbiddenField"),
+    "selector": ({"selector": {"matchLabels": {"a": "b"}}}, "ForbiddenField"),
     "parallelism": ({"parallelism": True}, "InvalidType"),
 }
 

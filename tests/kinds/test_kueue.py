@@ -2,6 +2,8 @@
 
 import pytest
 
+from hub.domain.cohort import UNLIMITED
+from hub.domain.quota import read_cluster_queue
 from shared import kinds
 from shared.resources import Resources
 from tests.kinds.build import (
@@ -99,9 +101,9 @@ QUEUE_FAULTS = [
      "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota", "NegativeQuantity"),
     ({"resourceGroups": [a_group(memory="9223372036854775808")]},
      "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota", "QuantityTooLarge"),
-    ({"resourceGroups": [a_group(cpu="9223372036854775807")]},
-     "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota", "QuantityTooLarge"),
-    ({"resourceGroups": [a_group(**{"warp-cores": "1"})]},
+    ({"resourceGroups": [a_group(**{"warp cores": "1"})]},
+     "spec.resourceGroups[0].coveredResources[0]", "InvalidResourceName"),
+    ({"resourceGroups": [a_group(**{"hugepages-2 Mi": "1"})]},
      "spec.resourceGroups[0].coveredResources[0]", "InvalidResourceName"),
     ({"resourceGroups": [a_group()]}, "spec.resourceGroups[0].coveredResources", "Required"),
     ({"resourceGroups": [a_group(cpu="1"), a_group("other", cpu="1")]},
@@ -129,6 +131,41 @@ QUEUE_FAULTS = [
     ({"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}},
      "spec.namespaceSelector.matchExpressions[0].values", "InvalidSelector"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("resource", ["gpu", "cpu_credits", "gpu.memory", "warp-cores", "a.b/c"])
+def test_a_quota_may_name_any_qualified_resource(resource):
+    """A covered resource is any qualified name, with a prefix or without."""
+    queue = a_queue(resourceGroups=[a_group(**{resource: "1"})])
+    assert spec_of(queue)["resourceGroups"][0]["coveredResources"] == [resource]
+
+
+def test_more_cpu_than_can_be_counted_is_no_limit():
+    """A quota of 1E cpu is unlimited, as the largest amount of any resource is."""
+    spec = spec_of(a_queue(resourceGroups=[a_group(cpu="1E")]))
+    (quota,) = read_cluster_queue("q", {}, spec).quotas.values()
+    assert quota.nominal == UNLIMITED
+
+
+def test_a_cohort_may_lend_more_than_its_own():
+    """It lends what its children bring, so that its lending limit is not bound by its nominal quota."""
+    group = a_group(limits={"lendingLimit": "2"}, cpu="1")
+    cohort = an_object(
+        f"{KUEUE}/v1beta2", "Cohort", "c", parentName="root", resourceGroups=[group]
+    )
+    assert spec_of(cohort)["resourceGroups"] == [group]
+
+
+@pytest.mark.parametrize("kind", ["ClusterQueue", "LocalQueue", "Cohort", "AdmissionCheck"])
+def test_the_status_of_published_manifests_is_dropped(kind):
+    """What servers write of an object's state is not refused, as an API server does not."""
+    spec = {"clusterQueue": "q"} if kind == "LocalQueue" else {}
+    spec |= {"controllerName": "a.b/c"} if kind == "AdmissionCheck" else {}
+    manifest = {
+        **an_object(f"{KUEUE}/v1beta2", kind, "n", **spec),
+        "status": {"conditions": [{"type": "Active"}]},
+    }
+    assert "status" not in kinds.parse(manifest).spec
 
 
 @pytest.mark.parametrize(("spec", "field", "code"), QUEUE_FAULTS)

@@ -175,6 +175,18 @@ async def test_a_kind_that_is_not_served_is_an_empty_cache_until_it_is(following
     assert one.informer.served is True
 
 
+async def test_a_kind_that_may_not_be_read_says_so_and_is_tried_rarely(following):
+    """403 is no outage: the reason is kept, and the next look waits as long as was asked for."""
+    following.stub.put("a")
+    following.stub.faults = [lambda request: status(403, "Forbidden")]
+    one = following(forbidden_s=3600)
+    await one.until(lambda: one.informer.refused)
+    assert one.informer.cache == {}
+    one.informer.wake()  # an hour has passed
+    await one.level()
+    assert one.informer.refused == ""
+
+
 async def test_a_poison_object_loses_itself_alone(following):
     """A transform or callback that raises does not stop the others."""
 

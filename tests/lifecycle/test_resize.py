@@ -4,10 +4,12 @@ import orjson
 import pytest
 
 from hub.services import compose
+from hub.services.observe import Report, take_reports
 from hub.store import works
 from tests.lifecycle.lives import gone, lively, passed, reported
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 from tests.scheduling.test_cohorts import in_cohort
+from tests.sync.hubs import seen
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +61,43 @@ async def _charged(hub: Running, uid: str) -> int:
     return usage
 
 
-async def test_fewer_pods_free_quota_at_once(tmp_path):
+async def _has_shrunk(hub: Running, uid: str, active: int, terminating: int = 0) -> None:
+    """Its member reports the newest manifest in effect, with so many pods."""
+    row = await hub.job(uid)
+    status = {
+        "active": active, "ready": active, "terminating": terminating,
+        "running_since": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    said = seen(uid, "Applied", row["epoch"], generation=row["generation"], job=status)
+    await hub.hub.db.write(lambda unit: take_reports(unit, [Report(row["cluster"], [said])]))
+    await hub.settle()
+
+
+async def test_fewer_pods_stay_charged_until_the_member_says_so(tmp_path):
+    """4 → 1 pods: told at once; what they took is charged while any of the others may still run."""
+    async with running(tmp_path) as hub:
+        uid = await _lives(hub, 4)
+        await _resize(hub, 1)
+        assert (await _charged(hub, uid), await _told(hub, uid)) == (4000, 1)
+        await reported(hub, uid, active=1, ready=1)  # of the manifest before
+        await hub.settle()
+        assert await _charged(hub, uid) == 4000
+        await _has_shrunk(hub, uid, active=1, terminating=3)
+        assert await _charged(hub, uid) == 4000
+        await _has_shrunk(hub, uid, active=1)
+        assert await _charged(hub, uid) == 1000
+
+
+async def test_on_an_unreachable_cluster_nothing_is_freed(tmp_path):
+    """The pods of a job that is Unknown may all run: their quota stays charged."""
+    async with running(tmp_path) as hub:
+        uid = await _lives(hub, 4)
+        await hub.transition("lose", uid)
+        await _resize(hub, 1)
+        assert await _charged(hub, uid) == 4000
+
+
+async def test_fewer_pods_free_quota(tmp_path):
     """4 → 1 pods: three cores are free for who waits, while the job runs on."""
     async with running(tmp_path) as hub:
         uid = await _lives(hub, 4)
@@ -67,6 +105,7 @@ async def test_fewer_pods_free_quota_at_once(tmp_path):
         await hub.settle()
         assert (await hub.job(waits))["state"] == "Pending"
         await _resize(hub, 1)
+        await _has_shrunk(hub, uid, active=1)
         assert (await _charged(hub, uid), await _told(hub, uid)) == (1000, 1)
         assert (await hub.job(uid))["state"] == "Running"
         assert (await hub.job(waits))["state"] == "Placed"

@@ -3,10 +3,12 @@
 import pytest
 
 from hub.services.evict import evict
+from shared.clock import SteadyClock
 from shared.errors import Rejected
 from shared.kinds.registry import parse
 from tests.lifecycle.lives import admitted, gone, lively, passed, reported, watching
 from tests.scheduling.hubs import Running, a_job, running
+from tests.shared.clocks import SetClock
 
 pytestmark = pytest.mark.anyio
 LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -57,6 +59,7 @@ async def test_time_of_failed_epochs_counts(tmp_path):
         uid = await _limited(hub, annotations={"roadstead.dev/retry": "3"})
         await passed(hub, 12)
         await reported(hub, uid, failed=1, result="Failed", reason="BackoffLimitExceeded")
+        await gone(hub, uid)
         row = await hub.job(uid)
         assert (row["state"], row["ran_s"]) == ("Pending", 12)
 
@@ -69,6 +72,21 @@ async def test_the_controller_wakes_when_the_next_limit_falls_due(tmp_path):
         assert await watch.tick() is None
         hub.clock.advance(28.5)
         assert await watch.tick() == 1.5
+
+
+async def test_setting_the_machines_clock_ends_no_job(tmp_path):
+    """A step of an hour is no run time, also where the job is evicted after it."""
+    machine = SetClock()
+    async with running(tmp_path, clock=SteadyClock(machine)) as hub:
+        hub.clock = machine
+        watch = watching(hub)
+        uid = await _limited(hub)
+        await passed(hub, 10, watch)
+        machine.set_forward(3600)
+        await passed(hub, 10, watch)
+        assert (await hub.job(uid))["state"] == "Running"
+        await hub.hub.db.write(lambda unit: evict(unit, [uid], "Preempted", "for another"))
+        assert 19 <= (await hub.job(uid))["ran_s"] <= 21
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "soon", ""])

@@ -104,5 +104,9 @@ _GROUPS = {"ClusterQueue": "kueue.x-k8s.io", "LocalQueue": "kueue.x-k8s.io"}
 
 
 def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Type → (status, reason)."""
-    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+    """Type → (status, reason), without what is said of fields that change nothing."""
+    return {
+        each["type"]: (each["status"], each["reason"])
+        for each in status["conditions"]
+        if each["type"] != "NotActedOn"
+    }

@@ -142,6 +142,31 @@ async def test_drift_is_shown_with_path_and_both_values(tmp_path: Path):
         assert (drifted["kind"], drifted["name"]) == ("ConfigMap", "settings")
 
 
+async def test_drift_that_is_left_alone_is_not_applied(tmp_path: Path):
+    """Under IfNotDrifted: Applied=False with a failed placement while it lasts, True when it is mended."""
+    careful = "spec:\n  strategy: {applyStrategy: {whenToApply: IfNotDrifted}}"
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG.replace("spec:", careful))
+        drift = {
+            "path": "/data/color",
+            "hub": "blue",
+            "member": "red",
+            "first_seen": "2026-05-01T00:00:00Z",
+        }
+        await fleet.sync(drift=[drift])
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert conditions(status)["ResourcePlacementApplied"] == ("False", "ApplyFailed")
+        (target,) = status["placementStatuses"]
+        (failed,) = target["failedPlacements"]
+        assert failed["condition"]["reason"] == "FoundDrifts"
+        assert "/data/color" in failed["condition"]["message"]
+        assert target["driftedPlacements"]
+        await fleet.sync()
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert conditions(status)["ResourcePlacementApplied"][0] == "True"
+
+
 async def test_what_can_not_be_applied_is_a_failed_placement(tmp_path: Path):
     """With the member's reason and words."""
     async with running_hub(tmp_path) as hub:
@@ -178,6 +203,7 @@ async def test_the_first_of_two_placements_keeps_the_object(tmp_path: Path):
         status = await fleet.status("ResourcePlacement", "second", "shop")
         (failed,) = status["placementStatuses"][0]["failedPlacements"]
         assert failed["condition"]["reason"] == "PlacedByAnother"
+        assert "ResourcePlacement shop/everywhere placed it" in failed["condition"]["message"]
         await deleted(fleet, "everywhere")
         await fleet.sync()
         await fleet.sync()

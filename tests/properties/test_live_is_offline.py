@@ -6,6 +6,7 @@ decide until nothing changes, and must admit and preempt the same.
 
 import asyncio
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -236,8 +237,9 @@ def _engine(
         while who := line.pop():
             waiting.append(who)
         for who in waiting:
-            sticky = who.uid in hub.scheduler.index.claims and not line.queue.strict
-            line.put_back(who, Where.HEAP, sticky=sticky)
+            nominated = who.uid in hub.scheduler.index.claims
+            sticky = nominated and not line.queue.strict
+            line.put_back(replace(who, nominated=nominated), Where.HEAP, sticky=sticky)
     return engine
 
 

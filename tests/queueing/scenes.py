@@ -8,12 +8,16 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 from hub.offline import documents, report, scene
+from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
 
 NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 GROUP = "kueue.x-k8s.io/v1beta2"
 Json = dict[str, Any]
 FAIR: Json = {"fairSharing": {"enable": True}}
+
+
+INSTANT = documents.read_instant(NOW.isoformat())
 
 
 class Q(NamedTuple):
@@ -242,14 +246,21 @@ class Played:
 
 
 def _flat(objects: Any) -> list[Json]:
-    return [o for item in objects for o in (_flat(item) if isinstance(item, list) else [item])]
+    return [o for item in objects for o in ([item] if isinstance(item, dict) else _flat(item))]
+
+
+def a_scene(*objects: Any, settings: Json | None = None) -> scene.Scene:
+    """A scene of manifests (lists of them are flattened); flavor `default` is always there."""
+    listed = [a_flavor(), *_flat(objects)]
+    read = [documents.read_document("scene", n, m) for n, m in enumerate(listed, start=1)]
+    return scene.build(read, settings_of(settings or {}), INSTANT)
+
+
+def engine_on(*objects: Any, settings: Json | None = None) -> Engine:
+    """The engine on a scene, before its first round."""
+    return engine_of(a_scene(*objects, settings=settings))
 
 
 def play(*objects: Any, settings: Json | None = None, rounds: int = 1) -> Played:
-    """Play a scene of manifests (lists of them are flattened); flavor `default` is always there."""
-    listed = [a_flavor(), *_flat(objects)]
-    read = [documents.read_document("scene", n, m) for n, m in enumerate(listed, start=1)]
-    instant = documents.read_instant(stamp())
-    return Played(
-        report.cycle_report(scene.build(read, settings_of(settings or {}), instant), rounds)
-    )
+    """Play a scene of manifests and report."""
+    return Played(report.cycle_report(a_scene(*objects, settings=settings), rounds))

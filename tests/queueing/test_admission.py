@@ -229,6 +229,14 @@ def test_failed_checks_are_inadmissible() -> None:
     checks = [{"name": "budget", "state": "Rejected"}]
     played = play(a_queue("q", 5), a_workload("w", "q", status={"admissionChecks": checks}))
     assert played.verdict("w") == ("pending", "parked")
+    assert played.of("w")["reason"] == "PendingEvaluation"
+
+
+def test_a_namespace_that_is_not_admitted_is_a_misconfiguration() -> None:
+    """Where the queue's selector does not match, the reason is Misconfigured."""
+    selector = {"matchLabels": {"team": "x"}}
+    played = play(a_queue("q", 1, namespaceSelector=selector), a_workload("w", "q"))
+    assert played.of("w")["reason"] == "Misconfigured"
 
 
 def test_a_preemptor_sticks_to_the_head_until_its_victims_are_gone() -> None:
@@ -263,3 +271,12 @@ def test_untried_flavors_are_tried_in_the_next_round() -> None:
 def test_local_queue_record() -> None:
     """A LocalQueue without stop policy is not stopped."""
     assert not LocalQueue("ns", "lq", "q").stopped
+
+
+@pytest.mark.parametrize(("quota", "counts"), [(4, [4]), (3, [3]), (2, [2]), (1, [])])
+def test_the_least_size_is_tried_too(quota: int, counts: list[int]) -> None:
+    """Partial admission goes down to minCount itself, and no further."""
+    played = play(
+        a_queue("q", quota), a_workload("new", "q", pod_sets=[pods(1, 4, 2)]), settings=PARTIAL
+    )
+    assert played.counts("new") == counts

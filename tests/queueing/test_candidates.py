@@ -2,7 +2,9 @@
 
 import pytest
 
+from hub.domain.quota import FlavorResource
 from tests.queueing.scenes import (
+    FAIR,
     Q,
     a_cohort,
     a_flavor,
@@ -10,7 +12,9 @@ from tests.queueing.scenes import (
     a_local_queue,
     a_queue,
     a_workload,
+    engine_on,
     play,
+    pods,
 )
 
 
@@ -198,3 +202,50 @@ def test_the_local_queue_that_used_more_gives_first() -> None:
         histories, holders, a_workload("w", "a", 4, prio=2), settings=settings,
     )  # fmt: skip
     assert foreign.victims("w") == {"of-much": "InCohortReclamation"}
+
+
+def test_a_request_of_nothing_needs_no_room() -> None:
+    """A resource asked for in quantity zero counts neither as borrowing nor as lack."""
+    gpu = "nvidia.com/gpu"
+    played = play(
+        a_queue("alpha", {"default": {"cpu": 4, gpu: 0}}, "all", reclaim="Any"),
+        a_queue("beta", {"default": {"cpu": 0, gpu: 2}}, "all"),
+        a_holder("a1", "alpha", 1, resource=gpu),
+        a_holder("b1", "beta", 4),
+        a_workload("w", "alpha", pod_sets=[pods({"cpu": "2", gpu: "0"})]),
+    )
+    assert played.victims("w") == {"b1": "InCohortReclamation"}
+
+
+def test_who_has_given_everything_back_is_no_victim() -> None:
+    """A pod set all of whose pods were reclaimed holds nothing that could be taken."""
+    given_back = a_holder("done", "b", 4)
+    given_back["status"]["reclaimablePods"] = [{"name": "main", "count": 1}]
+    engine = engine_on(a_queue("b", 4, "all"), given_back)
+    (holder,) = engine.standing.holders("b")
+    assert not holder.uses([FlavorResource("default", "cpu")])
+
+
+@pytest.mark.parametrize("settings", [{}, FAIR])
+@pytest.mark.parametrize(
+    "idle",
+    [
+        {"stopPolicy": "Hold"},
+        {"groups": [{"coveredResources": ["cpu"], "flavors": [
+            {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "0"}]},
+            {"name": "nowhere", "resources": [{"name": "cpu", "nominalQuota": "0"}]},
+        ]}]},
+    ],
+    ids=["stopped", "misconfigured"],
+)  # fmt: skip
+def test_inactive_queues_lose_nobody(idle: dict, settings: dict) -> None:
+    """Workloads of a stopped or misconfigured ClusterQueue are no victims of others."""
+    played = play(
+        a_queue("alpha", 2, "all", reclaim="Any"),
+        a_queue("beta", 0, "all", **idle),
+        a_holder("b1", "beta", 2),
+        a_workload("w", "alpha", 2),
+        settings=settings,
+    )
+    assert played.victims("w") == {}
+    assert played.verdict("w") == ("pending", "parked")

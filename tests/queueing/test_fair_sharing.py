@@ -185,3 +185,82 @@ def test_an_equal_of_the_own_queue_does_not_go_for_a_larger_share() -> None:
     assert larger.victims("older") == {}
     same = play(scene, a_workload("older", "b", 4, age=50), settings=FAIR)
     assert same.victims("older") == {"newer": "InClusterQueue"}
+
+
+def test_who_uses_more_than_its_quota_borrows_though_nothing_is_lent() -> None:
+    """Whether a queue borrows is a question of its usage, not of its share: that of nothing lent is zero."""
+    played = play(
+        a_queue("alpha", Q(2, None, 0), "all", reclaim="Any"), a_queue("beta", 0, "all"),
+        a_holder("b1", "beta", 2), a_workload("w", "alpha", 2), settings=FAIR,
+    )  # fmt: skip
+    assert played.share("beta") == 0
+    assert played.victims("w") == {"b1": "InCohortReclamation"}
+
+
+def test_weight_zero_is_infinite_though_nothing_is_lent() -> None:
+    """A queue of weight zero that borrows has an infinite share, whatever could be lent to it."""
+    played = play(
+        a_queue("alpha", Q(2, None, 0), "all"), a_queue("beta", 0, "all", weight=0),
+        a_holder("b1", "beta", 2),
+    )  # fmt: skip
+    assert played.share("beta") == 2**63 - 1
+
+
+def test_a_flavor_taken_out_of_the_queue_is_no_borrowing() -> None:
+    """Only flavors that a queue declares count in its share."""
+    played = play(
+        a_flavor("old"), a_flavor("new"),
+        a_queue("alpha", {"old": 4, "new": 4}, "all"), a_queue("beta", {"new": 0}, "all"),
+        a_holder("b1", "beta", 2, flavor="old"),
+    )  # fmt: skip
+    assert played.share("beta") == 0
+
+
+@pytest.mark.parametrize(
+    ("reclaim", "prio", "victims"),
+    [
+        ("Never", 0, {"b1", "b2"}),
+        ("LowerPriority", 0, {"b1", "b2"}),
+        ("LowerPriority", 1, set()),  # b1 would evict it, b2 fill the room, and all begin again
+        ("Any", 0, set()),
+    ],
+)
+def test_shares_are_looked_at_once_more_only_where_victims_could_answer(
+    reclaim: str, prio: int, victims: set[str]
+) -> None:
+    """Who goes must have more of a share than the preemptor then, if its queue may reclaim from it."""
+    played = play(
+        a_cohort("all", 2), a_queue("a", 4, "all", reclaim="Any"), a_queue("b", 0, "all", reclaim=reclaim),
+        a_holder("b1", "b", 1, since=-1, prio=prio), a_holder("b2", "b", 5, since=-2, prio=prio),
+        a_workload("new", "a", 6), settings=FAIR,
+    )  # fmt: skip
+    assert set(played.victims("new")) == victims
+
+
+def test_an_equal_of_the_own_queue_goes_where_nobody_else_reclaims() -> None:
+    """Without anybody who could evict the larger one in turn, an older equal goes for it."""
+    policy = {"within": "LowerOrNewerEqualPriority"}
+    played = play(
+        a_cohort("all", 5), a_cohort("light", parent="all", weight=0),
+        a_queue("a", 4, "all"), a_queue("b", 6, "light", reclaim="Any", **policy),
+        a_holder("theirs", "a", 8, prio=1), a_holder("newer", "b", 4, age=10),
+        a_holder("other", "b", 2, prio=2), a_workload("older", "b", 5, age=50), settings=FAIR,
+    )  # fmt: skip
+    assert played.victims("older") == {"newer": "InClusterQueue"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "victims"), [(FINAL, {"b1": "InCohortFairSharing"}), (INITIAL, {})]
+)
+def test_equal_shares_allow_what_the_final_share_decides(
+    strategy: str, victims: dict[str, str]
+) -> None:
+    """LessThanOrEqualToFinalShare takes from who will have as much; LessThanInitialShare asks for less."""
+    # final: with new both a and b borrow one; initial: with new a borrows two, as b does
+    used = (5, 3) if strategy == FINAL else (5, 4)
+    played = play(
+        _three(), _units("b", used[0]), _units("a", used[1]), _units("c", 1 if strategy == FINAL else 0),
+        a_workload("new", "a"),
+        settings={"fairSharing": {"enable": True, "preemptionStrategies": [strategy]}},
+    )  # fmt: skip
+    assert played.victims("new") == victims

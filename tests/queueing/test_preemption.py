@@ -196,3 +196,14 @@ def test_non_preemptible_queues_and_minimum_runtime() -> None:
         settings={"preemption": {"nonPreemptibleQueues": ["q"]}},
     )
     assert played.victims("new") == {}
+
+
+def test_equals_queued_at_the_same_time_spare_each_other() -> None:
+    """LowerOrNewerEqualPriority takes only equals that were queued later, or both would go in turn."""
+    played = play(
+        a_queue("q", 2, within="LowerOrNewerEqualPriority"),
+        a_holder("twin", "q", 2, age=15),
+        a_workload("new", "q", 2, age=15),
+    )
+    assert played.victims("new") == {}
+    assert played.verdict("new") == ("pending", "parked")

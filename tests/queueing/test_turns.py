@@ -1,8 +1,22 @@
 """What a round leaves to the next: flavors, reservations, victims, equals (queueing 1.2, 2.1)."""
 
+from dataclasses import replace
+
 import pytest
 
-from tests.queueing.scenes import Played, Q, a_flavor, a_holder, a_queue, a_workload, play, pods
+from hub.domain.requeue import Outcome, Where
+from tests.queueing.scenes import (
+    INSTANT,
+    Played,
+    Q,
+    a_flavor,
+    a_holder,
+    a_queue,
+    a_workload,
+    engine_on,
+    play,
+    pods,
+)
 
 _TWO = [a_flavor("f1"), a_flavor("f2")]
 
@@ -22,15 +36,15 @@ def _a_race(rounds: int) -> Played:
     )  # fmt: skip
 
 
-def test_a_skipped_head_starts_again_from_the_first_flavor() -> None:
-    """A head that lost a race did not fail on its flavors: its next turn starts from the first."""
-    # what x has reserved is free again once the round is over: x itself is parked
+def test_a_skipped_head_goes_on_with_the_next_flavor() -> None:
+    """How far a head has come among its flavors is kept when it loses a race."""
+    # what x has reserved in f1 is free again once the round is over, but a looks at f2 first
     first = _a_race(1)
     assert first.verdict("wx") == ("pending", "parked")
     assert first.verdict("wa") == ("skipped", "heap")
     second = _a_race(2)
     assert second.verdict("wa")[0] == "admitted"
-    assert second.flavor("wa") == "f1"
+    assert second.flavor("wa") == "f2"
 
 
 @pytest.mark.parametrize(
@@ -130,3 +144,92 @@ def test_fewer_pods_at_the_cost_of_others() -> None:
     )
     assert played.counts("w") == [10]
     assert played.victims("w") == {"low": "InClusterQueue"}
+
+
+def test_a_head_whose_victims_are_taken_keeps_its_quota_from_borrowers() -> None:
+    """With its victims another's and no others left, a head is parked and reserves what is its own."""
+    played = play(
+        a_queue("alpha", 3, "all", reclaim="Any"),
+        a_queue("beta", 3, "all", reclaim="LowerPriority"),
+        (a_queue(name, 0, "all") for name in ("gamma", "delta", "epsilon")),
+        a_holder("g1", "gamma", 2),
+        a_holder("d1", "delta", 2, prio=5),
+        a_holder("b1", "beta", 1, prio=5),
+        a_workload("a", "alpha", 2, prio=2),
+        a_workload("b", "beta", 2, prio=1),
+        a_workload("c", "epsilon", 1),
+    )
+    assert played.victims("a") == {"g1": "InCohortReclamation"}
+    assert played.verdict("b") == ("pending", "parked")
+    assert played.of("b")["reason"] == "WaitingForQuota"
+    assert played.verdict("c") == ("skipped", "heap")
+
+
+def test_a_head_that_fits_once_anothers_victims_are_gone_goes_first_in_its_queue() -> None:
+    """A head deferred though it fits waits for preemption: it stands before whoever comes later."""
+    scene = (
+        a_queue("a", 4, "all", reclaim="Any"),
+        a_queue("b", 4, "all", reclaim="Any"),
+        a_queue("c", 0, "all"),
+        a_holder("c1", "c", 8),
+        a_workload("wa", "a", 4, age=10),
+        a_workload("wb", "b", 4, age=5),
+    )
+    engine = engine_on(*scene)
+    attempts = {a.who.name: a for a in engine.round(INSTANT)}
+    assert attempts["wb"].verdict == "skipped"
+    assert attempts["wb"].outcome is Outcome.PENDING_PREEMPTION
+    assert [holder.name for holder in attempts["wb"].awaited] == ["c1"]
+    later = replace(attempts["wb"].who, uid="later", name="later", priority=9)
+    engine.lines["b"].push(later)
+    head = engine.lines["b"].pop()
+    assert head is not None
+    assert head.name == "wb"
+
+
+def test_the_first_pod_set_that_fails_says_why() -> None:
+    """Of several pod sets without flavor the first gives the reason."""
+    two = [pods(3, name="one"), pods(1, name="two", nodeSelector={"zone": "elsewhere"})]
+    played = play(
+        a_flavor("f", nodeLabels={"zone": "here"}),
+        a_queue("q", {"f": 2}),
+        a_workload("w", "q", pod_sets=two),
+        a_workload("other", "q", pod_sets=two[::-1], age=-1),
+        rounds=2,
+    )
+    assert played.of("w")["reason"] == "ExceedsMaxQuota"
+    assert played.of("other")["reason"] == "NoMatchingFlavor"
+
+
+def test_a_head_that_stopped_in_the_middle_goes_on_from_there() -> None:
+    """The search remembers the flavor at which it stopped, not whether it was the last but one."""
+    elsewhere = {"nodeSelector": {"zone": "y"}}
+    played = play(
+        a_flavor("f1", nodeLabels={"zone": "x"}), a_flavor("f2"), a_flavor("f3"),
+        a_queue("x", {"f2": 4}, "all"), a_queue("y", {"f2": 4}, "all"),
+        a_queue("a", {"f1": 4, "f2": 0, "f3": 4}, "all"),
+        a_holder("hx", "x", 2, flavor="f2"), a_holder("hy", "y", 4, flavor="f2"),
+        a_workload("wx", "x", 4, prio=9),
+        a_workload("wa", "a", pod_sets=[pods(2, **elsewhere)]),
+        rounds=2,
+    )  # fmt: skip
+    assert played.verdict("wa")[0] == "admitted"
+    assert played.flavor("wa") == "f3"
+
+
+def test_after_the_last_flavor_the_search_begins_anew() -> None:
+    """Who was refused by the last flavor is parked, and looks at all of them in its next turn."""
+    engine = engine_on(
+        _TWO,
+        a_queue("q", {"f1": 2, "f2": 2}),
+        a_holder("h1", "q", 2, flavor="f1"),
+        a_holder("h2", "q", 2, flavor="f2"),
+        a_workload("w", "q", 2),
+    )
+    (refused,) = engine.round(INSTANT)
+    assert refused.where is Where.PARKED
+    engine.standing.remove(engine.standing.holder("q", "h1"))
+    engine.lines["q"].wake()
+    (admitted,) = engine.round(INSTANT)
+    assert admitted.search.assignment is not None
+    assert admitted.search.assignment.pod_sets[0].flavors == (("cpu", "f1"),)

@@ -19,7 +19,7 @@ from hub.store.engine import Database
 from hub.store.feed import Subscription
 from hub.store.unit import Unit
 from shared import quantity
-from shared.clock import ManualClock
+from shared.clock import Clock, ManualClock
 from shared.kinds.registry import parse
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -99,9 +99,11 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(folder: Path, limits: Limits | None = None) -> AsyncIterator[Running]:
+async def running(
+    folder: Path, limits: Limits | None = None, clock: Clock | None = None
+) -> AsyncIterator[Running]:
     """A hub over a store in `folder`, that leads."""
-    clock = ManualClock()
+    clock = clock or ManualClock()
     db = Database.open(f"sqlite:///{folder}/hub.db", clock)
     hub = Hub(db, clock, limits)
     term = await hub.write(leadership.seize, "test")

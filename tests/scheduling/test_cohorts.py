@@ -183,3 +183,17 @@ async def test_a_flavor_is_passed_over_for_one_that_needs_no_borrowing(tmp_path:
         (uid,) = await submit(hub, "a", "2", "one")
         await hub.settle()
         assert (await hub.job(uid))["admission"]["podSets"][0]["flavors"] == {"cpu": "spot"}
+
+
+async def test_what_is_short_says_whose_room_it_counts(tmp_path: Path) -> None:
+    """In a cohort the numbers are the cohort's, in a queue by itself its own."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(
+            *in_cohort("a", "4"), *in_cohort("b", "4"), *in_cohort("d", "4", cohort="")
+        )
+        shared = await submit(hub, "a", "6", "one", "two")
+        own = await submit(hub, "d", "3", "three", "four")
+        await hub.settle()
+        assert "6 of 8 used in cohort all, 4 more needed" in (await hub.job(shared[1]))["message"]
+        assert "3 of 4 used, 2 more needed" in (await hub.job(own[1]))["message"]

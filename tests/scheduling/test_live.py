@@ -25,8 +25,8 @@ async def test_a_job_is_placed_with_scores_and_a_work_for_its_cluster(tmp_path: 
         assert (job["state"], job["cluster"], job["epoch"]) == ("Placed", "large", 1)
         assert job["cluster_queue"] == "default"
         chosen, other = job["scores"]["clusters"]
-        assert (chosen["cluster"], chosen["selected"], chosen["score"]) == ("large", True, 100)
-        assert (other["cluster"], other["selected"], other["score"]) == ("small", False, 0)
+        assert (chosen["cluster"], chosen["selected"], chosen["score"]) == ("large", True, 9375)
+        assert (other["cluster"], other["selected"], other["score"]) == ("small", False, 7500)
         (work,) = await hub.hub.read(works.of_uids, [uid])
         assert (work["cluster"], work["epoch"], work["action"]) == ("large", 1, "Apply")
 
@@ -63,6 +63,7 @@ async def test_quota_is_enforced_and_explained(tmp_path: Path) -> None:
                 "used": "2",
                 "limit": "2",
                 "missing": "1",
+                "cohort": "",
             }
         ]
         assert told["position"] == {"inQueue": 1, "ofQueue": 1, "overall": 1, "ofOverall": 1}
@@ -246,7 +247,9 @@ async def test_explain_tells_the_whole_story(tmp_path: Path) -> None:
         await hub.settle()
         told = await hub.explain(uid)
         assert (told["state"], told["cluster"], told["position"]) == ("Placed", "a", None)
-        assert told["decision"]["clusters"][0]["message"].endswith("picked by scheduling policy")
+        assert told["decision"]["clusters"][0]["message"] == (
+            "score 7500: 25.00% in use once it is placed (7500), 0 running"
+        )
         assert [each["reason"] for each in told["timeline"]] == ["Submitted", "Placed"]
 
 
@@ -263,3 +266,43 @@ async def test_strict_fifo_names_the_head(tmp_path: Path) -> None:
         assert told["reason"] == "BehindHead"
         assert "team-a/big (NoClusterFits)" in told["message"]
         assert told["position"]["inQueue"] == 2
+
+
+async def test_who_comes_later_waits_behind_a_parked_head(tmp_path: Path) -> None:
+    """StrictFIFO: a job of another kind that comes when the head is parked is told so, and stays told."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        strict = {"queueingStrategy": "StrictFIFO"}
+        await hub.apply(*a_queue("gold", spec=strict))
+        (head,) = await hub.apply(a_job("head", queue="gold", requests={"cpu": "64"}))
+        await hub.settle()
+        hub.clock.advance(1)
+        (later,) = await hub.apply(a_job("later", queue="gold", requests={"cpu": "1"}))
+        await hub.settle()
+        for _ in range(2):
+            job = await hub.job(later)
+            assert job["reason"] == "BehindHead"
+            assert job["message"] == "StrictFIFO: waits behind the head of gold"
+            assert (await hub.explain(later))["reason"] == "BehindHead"
+            await hub.change(later, annotations={"note": "looked at again"})
+            await hub.settle()
+        await hub.transition("cancel", head)
+        await hub.settle()
+        assert (await hub.job(later))["state"] == "Placed"
+
+
+async def test_nothing_is_said_of_nodes_before_members_have_told_them(tmp_path: Path) -> None:
+    """A selector by a label that agents do not group nodes by yet: their reports are waited for."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4", labels={"zone": "x"}))
+        (uid,) = await hub.apply(a_job("one", pod={"nodeSelector": {"disk": "ssd"}}))
+        await hub.settle()
+        job = await hub.job(uid)
+        assert job["reason"] == "NoClusterFits"
+        assert "no member has nodes" not in job["message"]
+        assert "not all members have reported" in job["message"]
+        hub.clock.advance(10)
+        told = a_pool(cpu="4", labels={"zone": "x"})
+        await hub.cluster("a", told, pools_revision=hub.scheduler.index.keys.revision)
+        await hub.settle()
+        assert "no member has nodes with disk=ssd" in (await hub.job(uid))["message"]

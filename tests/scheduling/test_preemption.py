@@ -107,6 +107,37 @@ async def test_a_queue_reclaims_what_it_lent(tmp_path: Path) -> None:
         assert await states(hub, [own, gone]) == ["Placed", "Pending"]
 
 
+async def test_one_that_fits_once_anothers_victims_are_gone_is_nominated_too(
+    tmp_path: Path,
+) -> None:
+    """Two reclaim what one victim holds: it goes for the first, and the second waits for it as well."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="8"))
+        for queue in ("a", "b"):
+            await hub.apply(*in_cohort(queue, "4", preemption={"reclaimWithinCohort": "Any"}))
+        await hub.apply(*in_cohort("d", "0"))
+        (borrower,) = await submit(hub, "d", "8", "borrower")
+        await hub.settle()
+        await start(hub, borrower)
+        (first,) = await submit(hub, "a", "4", "first")
+        (second,) = await submit(hub, "b", "4", "second")
+        await hub.settle()
+        assert await states(hub, [borrower, first, second]) == [
+            "Withdrawing",
+            "Pending",
+            "Pending",
+        ]
+        row = await hub.job(second)
+        assert row["reason"] == "WaitingForPreemptedWorkloads"
+        assert row["nomination"] == (await hub.job(first))["nomination"]
+        later = await urgent(hub, "later", "b", "4")
+        await hub.settle()
+        assert await hub.job(second) == row
+        await hub.transition("requeue", borrower, reason="Preempted")
+        await hub.settle()
+        assert await states(hub, [first, second, later]) == ["Placed", "Placed", "Pending"]
+
+
 async def test_victims_and_the_room_they_leave_are_on_one_cluster(tmp_path: Path) -> None:
     """No gang evicts on two clusters and fits on none: victims make room on the nominated one."""
     async with running(tmp_path) as hub:

@@ -7,7 +7,7 @@ import pytest
 
 from hub.services import outlook
 from hub.services.limits import Limits, Queueing
-from tests.scheduling.hubs import Running, a_job, a_pool, running
+from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 from tests.scheduling.test_cohorts import in_cohort, states, submit
 from tests.scheduling.test_preemption import WITHIN, start, urgent
 
@@ -256,3 +256,17 @@ async def test_one_that_can_not_be_considered_says_what_rule_to_change(tmp_path:
         assert await remedies(hub, waits) == {
             "Rule": "create the LocalQueue that it names, or its ClusterQueue"
         }
+
+
+async def test_a_resource_that_no_flavor_covers_has_a_remedy(tmp_path: Path) -> None:
+    """NoMatchingFlavor is not left without a way: cover what is asked for, or ask for less."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        await hub.apply(*a_queue("gold"))
+        requests = {"cpu": "1", "example.com/fpga": "1"}
+        (uid,) = await hub.apply(a_job("one", queue="gold", requests=requests))
+        await hub.settle()
+        assert (await told(hub, uid))["reason"] == "NoMatchingFlavor"
+        found = await remedies(hub, uid)
+        assert found.keys() == {"Rule"}
+        assert "flavor that covers" in found["Rule"]

@@ -116,6 +116,7 @@ async def test_a_record_outlives_its_copy_in_the_member(tmp_path):
         await _expire(hub)
         (row,) = await hub.db.read(lambda unit: works.of_uids(unit, [uid]))
         assert row["action"] == "Withdraw"
+        assert (await hub.admin.get(f"/v1/jobs/{uid}")).status_code == 200
         await hub.db.write(lambda unit: works.remove(unit, [("c1", uid)]))
         await _expire(hub)
         assert (await hub.admin.get(f"/v1/jobs/{uid}")).status_code == 404
@@ -146,3 +147,22 @@ def _work(uid: str) -> dict:
         "options": {},
         "placed_by": "",
     }
+
+
+async def test_a_misspelt_resource_loses_its_quota(tmp_path):
+    """What no member has and no job asks for any more leaves the default queue with its last shape."""
+    async with served(tmp_path, LIMITS) as hub:
+        job = a_job("typo")
+        container = job["spec"]["template"]["spec"]["containers"][0]
+        container["resources"] = {"limits": {"nvidia.com/gpuu": "1"}}
+        uid = (await hub.admin.post("/v1/jobs", json=job)).json()["uid"]
+
+        async def covered() -> set[str]:
+            queue = (await hub.admin.get("/v1/queues/default")).json()
+            return {quota["resource"] for quota in queue["quotas"]}
+
+        assert "nvidia.com/gpuu" in await covered()
+        await hub.admin.post(f"/v1/jobs/{uid}/cancel")
+        hub.clock.advance(100 * DAY)
+        await _expire(hub)
+        assert await covered() == {"cpu", "memory"}

@@ -7,8 +7,10 @@ import sys
 import textwrap
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
-from hub.store import changes, events, settings
+from hub.store import changes, dialect, events, settings
 from hub.store.errors import StaleTerm, StoreUnavailable
 from hub.store.leases import seize
 from tests.store.build import opened
@@ -272,3 +274,12 @@ async def test_what_the_writer_remembers_is_never_stale(tmp_path):
         )
         assert [a for a in answers if not isinstance(a, LookupError)] == [2, 2, 2, 3, 3]
         assert await db.write(lambda unit: unit.remembered("shapes", "known", set)) == set()
+
+
+def test_a_failing_statement_does_not_say_its_values(tmp_path):
+    """Errors of the database end in logs: what was to be written may be a Secret."""
+    engine = dialect.writer_engine(f"sqlite:///{tmp_path}/hub.db")
+    with engine.connect() as connection, pytest.raises(DBAPIError) as failure:
+        connection.execute(text("INSERT INTO nowhere VALUES (:value)"), {"value": "canary"})
+    assert "canary" not in str(failure.value)
+    engine.dispose()

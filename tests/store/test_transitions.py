@@ -63,10 +63,9 @@ async def test_requeueing_frees_cluster_and_quota(tmp_path):
         await db.write(lambda unit: workloads.add(unit, [a_workload("w")]))
         charged = {"cluster": "c1", "cluster_queue": "q", "admission": {"podSets": []}}
         await db.write(_move("place", {"uid": "w", "epoch": 0, **charged}))
-        for name in ("offer", "start"):
+        for name in ("offer", "start", "withdraw"):
             clock.advance(1)
             await db.write(_move(name, {"uid": "w", "epoch": 1}))
-        clock.advance(1)
         await db.write(_move("requeue", {"uid": "w", "epoch": 1, "reason": "Retry"}))
         row = await _one(db)
         freed = ("cluster", "cluster_queue", "admission", "placed_at", "applied_at")

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from hub.api import agents
 from hub.api.errors import refused
 from hub.api.guard import Guard
+from hub.services import identity, timeline
 from hub.services.desired import digest_line
 from hub.services.drafts import ORIGIN_REST, draft
 from hub.services.hub import Hub
@@ -152,6 +153,7 @@ class Agent:
         self.observed = SetDigest()
         self.changes = 0
         self.full = True
+        self.marks: list[dict[str, Any]] = []
 
     def restart(self, session: str) -> None:
         self.__init__(self.running, self.name, self.uid, self.credential)  # type: ignore[misc]
@@ -180,6 +182,7 @@ class Agent:
             "session": self.session,
             "seq": self.seq,
             "cluster_uid": self.uid,
+            "marks": self.marks,
             "desired": {"revision": self.revision, "digest": self.desired.hex()},
             "observed": {
                 "full": self.full,
@@ -199,6 +202,8 @@ class Agent:
         """Apply a reply."""
         read = SyncReply.model_validate(answer)
         self.full = read.need_full
+        if read.mark is not None:
+            self.marks = [read.mark.model_dump()]
         if read.desired.full:
             self.works, self.desired = {}, SetDigest()
         for work in read.desired.works:
@@ -240,13 +245,22 @@ async def running_hub(
     now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
     db = Database.open(f"sqlite:///{directory}/hub.db", now)
     hub = Hub(db, now, limits)
-    sync = AgentSync(db, now, hub_id="hub-1", incarnation="inc-1", term=lambda: 1)
+    known = await hub.write(identity.load)
+    hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
+    sync = AgentSync(
+        db,
+        now,
+        hub_id="hub-1",
+        incarnation=known.incarnation,
+        term=lambda: 1,
+        timeline=hub.timeline,
+    )
     app = FastAPI()
     app.include_router(agents.router)
     app.add_exception_handler(Rejected, _refusal)
     app.state.hub, app.state.agent_sync = hub, sync
     following = asyncio.create_task(sync.run())
-    transport = httpx.ASGITransport(app=Guard(app, hub.limits.api, now))
+    transport = httpx.ASGITransport(app=Guard(app, hub))
     async with httpx.AsyncClient(transport=transport, base_url="http://hub") as http:
         yield Running(hub, sync, http)
     following.cancel()

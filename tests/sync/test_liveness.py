@@ -120,3 +120,58 @@ async def test_a_job_held_by_its_image_fails(tmp_path: Path):
         await north.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
         assert (job["state"], job["reason"]) == ("Failed", "ImagePullBackOff")
+
+
+async def test_jobs_are_found_again_at_the_next_word_of_their_cluster(tmp_path: Path):
+    """A job that went on through the silence is no longer Unknown, though its agent has no news of it."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north, south = await hub.join("north"), await hub.join("south")
+        uid = await hub.placed("north")
+        await north.sync()
+        await north.sync(ran(uid, running_since="2026-05-01T00:00:01Z"))
+        hub.clock.advance(61)
+        await south.sync()
+        await heartbeats.tick()
+        assert (await hub.job(uid))["state"] == "Unknown"
+        await north.sync()
+        await heartbeats.tick()
+        job = await hub.job(uid)
+        assert (job["state"], job["reason"]) == ("Running", "")
+
+
+async def test_judging_again_is_no_sign_of_life(tmp_path: Path):
+    """While a cluster is silent its jobs stay Unknown, turn after turn."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north, south = await hub.join("north"), await hub.join("south")
+        uid = await hub.placed("north")
+        await north.sync()
+        await north.sync(ran(uid))
+        hub.clock.advance(61)
+        for _ in range(3):
+            await south.sync()
+            await heartbeats.tick()
+            hub.clock.advance(10)
+        assert (await hub.job(uid))["state"] == "Unknown"
+
+
+async def test_a_failure_seen_after_the_silence_is_retried(tmp_path: Path):
+    """A job with a retry left that fails while it is Unknown goes back to its queue."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north, south = await hub.join("north"), await hub.join("south")
+        retry = {"annotations": {"roadstead.dev/retry": "2"}}
+        uid = await hub.placed("north", metadata=retry)
+        await north.sync()
+        await north.sync(ran(uid))
+        hub.clock.advance(61)
+        await south.sync()
+        await heartbeats.tick()
+        await north.sync(ran(uid, failed=1, result="Failed", reason="BackoffLimitExceeded"))
+        assert (await hub.job(uid))["state"] == "Withdrawing"
+        await hub.settled()
+        await north.sync()
+        await north.sync(seen(uid, "Gone"))
+        job = await hub.job(uid)
+        assert (job["state"], job["reason"]) == ("Pending", "Retrying")

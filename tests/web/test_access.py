@@ -35,6 +35,47 @@ async def test_people_sign_in_with_their_token(tmp_path, role):
         assert hub.tokens[role] not in page
 
 
+def held(http):
+    """The value of the one cookie."""
+    (cookie,) = http.cookies.jar
+    return cookie.value
+
+
+async def test_a_browser_never_holds_the_token(tmp_path):
+    """The cookie is worth nothing as a bearer, a token nothing as a cookie."""
+    async with looking(tmp_path) as hub, hub.signed_in() as http, hub.browser() as other:
+        token = hub.tokens["administrator"]
+        assert token.split(".")[1] not in held(http)
+        as_bearer = {"Authorization": f"Bearer {held(http)}"}
+        assert (await other.get("/v1/jobs", headers=as_bearer)).status_code == 401
+        other.cookies.set("roadstead", token)
+        assert "Access token" in (await other.get("/")).text
+
+
+async def test_a_session_ends_by_itself(tmp_path):
+    """After its time the page asks for the token again, whatever the browser keeps."""
+    async with looking(tmp_path) as hub, hub.signed_in() as http:
+        value = held(http)
+        hub.clock.advance(hub.hub.limits.api.session_kept.total_seconds() - 60)
+        assert "Sign out" in (await http.get("/", headers={"Cookie": f"roadstead={value}"})).text
+        hub.clock.advance(61)
+        reply = await http.get("/", headers={"Cookie": f"roadstead={value}"})
+        assert "Access token" in reply.text
+
+
+async def test_signing_out_ends_that_session_alone(tmp_path):
+    """A kept cookie opens nothing any more; the person's other browser goes on, as does the token."""
+    async with looking(tmp_path) as hub, hub.signed_in() as one, hub.signed_in() as two:
+        value = held(one)
+        await one.post("/logout")
+        async with hub.browser() as thief:
+            thief.cookies.set("roadstead", value)
+            assert "Access token" in (await thief.get("/")).text
+        assert "Sign out" in (await two.get("/")).text
+        async with hub.signed_in() as again:
+            assert "Sign out" in (await again.get("/")).text
+
+
 @pytest.mark.parametrize("given", ["", "nonsense", "a.b", "agent"])
 async def test_other_tokens_are_refused(tmp_path, given):
     """A token that is unknown, or an agent's, leads back to the way in, which says so."""

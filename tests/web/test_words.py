@@ -132,3 +132,18 @@ def test_a_queue_above_its_nominal_quota_borrows():
 def test_long_texts_are_cut():
     """A message of a megabyte stays one line."""
     assert len(words.text("x" * 1_000_000)) == 600
+
+
+def test_the_room_of_a_cohort_is_said_to_be_the_cohorts():
+    """What is short is counted in the cohort: the fact names it."""
+    short = {"flavor": "f", "resource": "cpu", "asked": "16", "used": "8", "limit": "16"}
+    short |= {"missing": "8", "cohort": "all"}
+    line = job_line(a_row(told=told(quota=[short])), NOW)
+    assert "8 of 16 used in cohort all, 8 more needed" in line.facts[1]
+
+
+@pytest.mark.parametrize(("state", "since"), [("Pending", False), ("Running", True)])
+def test_a_job_that_was_taken_back_has_not_started(state, since):
+    """Preempted and pending again: the start of an earlier epoch is no start of it."""
+    line = job_line(a_row(state=state, started_at=NOW - dt.timedelta(minutes=5)), NOW)
+    assert (line.since is not None) == since

@@ -15,10 +15,15 @@ import numpy as np
 from hub.domain.demand import Constraints, Demand
 from hub.domain.fleet import BoolArray, Cluster, dynamic_resource, in_units
 from hub.domain.growth import Growth
+from hub.domain.pace import NO_STARTS, Starts
 from hub.domain.placement import misses
+from hub.domain.placement.backlog import Backlog
+from hub.domain.placement.balance import Balance, Terms
 from hub.domain.placement.fitting import CLOSED, Fitting
 from hub.domain.placement.framework import Filter, Sieved, sieve
+from hub.domain.placement.levels import Levels
 from hub.domain.placement.ranking import Ranking
+from hub.domain.placement.ties import Tied
 from hub.domain.plan import Miss, Reason, Score, Verdict
 from hub.domain.policy import Preferred, Required
 from hub.domain.room import NodeAsk, Room
@@ -29,7 +34,7 @@ _OF_PLACEMENT: Final = 19
 _OF_SMALL_FLEET: Final = 7
 _NO_ROOM_LISTED: Final = 20
 # A score in room that is not there yet: below what the same preferences give in real room.
-BELOW_REAL_ROOM: Final = 1000
+BELOW_REAL_ROOM: Final = 20_000
 
 
 class Choice(NamedTuple):
@@ -44,18 +49,20 @@ class Choice(NamedTuple):
 class Bid:
     """Equal workloads looking for clusters: their ranking, their fitting, and who may not."""
 
-    __slots__ = ("_fitting", "_growth", "_listed", "_names", "_ranking", "_rejected")
+    __slots__ = ("_backlog", "_fitting", "_growth", "_listed", "_names", "_ranking", "_rejected")
 
     def __init__(
         self,
         names: Sequence[str],
-        ranking: Ranking,
+        ranking: Ranking | Balance,
         fitting: Fitting,
         rejected: tuple[Verdict, ...],
         listed: int,
+        backlog: Backlog,
         growth: Growth | None = None,
     ) -> None:
         """`growth` is given where nodes that are not there yet count too."""
+        self._backlog = backlog
         self._growth = growth
         self._names = names
         self._ranking = ranking
@@ -63,28 +70,28 @@ class Bid:
         self._rejected = rejected
         self._listed = listed  # how many others a decision shows
 
-    def place(self) -> Choice | None:
-        """Take room in the best cluster; None, with nothing taken, where none can hold it."""
+    def place(self, uid: str) -> Choice | None:
+        """Take room for `uid` in the best cluster; None, with nothing taken, where none can hold it."""
         ranking, fitting = self._ranking, self._fitting
         if self._growth is not None:
             self._growth.opened.clear()
-        at = fitting.place(ranking.refresh())
+        at = fitting.place(ranking.refresh(), ranking.settle, uid)
         if at is None:
             return None
         chosen = ranking.listed(at)
-        competing = fitting.competing
+        self._backlog.add(at)
         shown: list[Score] = []
         if self._listed == 1 and fitting.count > 1:
-            competing[at] = CLOSED
-            shown = [ranking.listed(int(competing.argmax()))]
+            shown = [ranking.listed(fitting.runner_up(at))]
         elif fitting.count > 1:
-            order = np.argsort(-competing, kind="stable")[: min(fitting.count, self._listed + 1)]
+            few = min(fitting.count, self._listed + 1)
+            order = np.argsort(-fitting.competing, kind="stable")[:few]
             shown = [ranking.listed(a) for a in order.tolist() if a != at][: self._listed]
         others = fitting.count - 1 - len(shown)
         scores = (chosen, *shown)
         if self._growth is not None:
-            few = [s._replace(score=s.score - BELOW_REAL_ROOM) for s in shown]
-            scores = (in_new_nodes(chosen, self._growth.opened), *few)
+            below = [s._replace(score=s.score - BELOW_REAL_ROOM) for s in shown]
+            scores = (in_new_nodes(chosen, self._growth.opened), *below)
         return Choice(self._names[at], scores, self._rejected, others)
 
 
@@ -116,14 +123,19 @@ class Desk:
         room: Room,
         filters: Sequence[Filter],
         now: dt.datetime,
+        starts: Mapping[str, Starts] = NO_STARTS,
     ) -> None:
         self._clusters = clusters
+        self._backlog = Backlog(room.layout.names, starts)
+        self._levels = Levels(room, clusters)
         self._room = room
         self._filters = filters
         self._now = now
         self._measured: dict[str, Cluster] | None = None
         self._sieved: dict[Constraints, tuple[Sieved, BoolArray]] = {}
         self._rankings: dict[tuple[Preferred, ...], Ranking] = {}
+        self._terms: dict[tuple[Preferred, ...], Terms] = {}
+        self._balances: dict[tuple[str, tuple[Preferred, ...], tuple[NodeAsk, ...]], Balance] = {}
         self._fittings: dict[tuple[str, Constraints, tuple[NodeAsk, ...]], Fitting] = {}
 
     def can_hold(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
@@ -144,9 +156,10 @@ class Desk:
         rejected = (*no_room, *sieved.rejected[: misses.VERDICTS - len(no_room)])
         small = len(self._clusters) <= _OF_SMALL_FLEET + 1
         others = _OF_PLACEMENT if demand.placement else _OF_SMALL_FLEET if small else 1
-        ranking, fitting = self._ranking(demand), self._fitting(demand, asks)
+        ranking, fitting = self._ranking(demand, asks), self._fitting(demand, asks)
         growth = self._room.growth if any(ask.growing for ask in asks) else None
-        return Bid(self._room.layout.names, ranking, fitting, rejected, others, growth)
+        names = self._room.layout.names
+        return Bid(names, ranking, fitting, rejected, others, self._backlog, growth)
 
     @property
     def grows(self) -> bool:
@@ -157,10 +170,22 @@ class Desk:
         """Per cluster: may the demand go there at all, room aside?"""
         return self._sieve(demand.constraints)[1]
 
-    def standing(self, demand: Demand, at: int) -> tuple[int, Score]:
-        """The score of cluster `at` for a demand, as a number and as it is shown."""
-        ranking = self._ranking(demand)
-        return int(ranking.refresh()[at]), ranking.listed(at)
+    def standing(self, demand: Demand, asks: tuple[NodeAsk, ...], at: int) -> Score:
+        """How cluster `at` stands for a demand."""
+        ranking = self._ranking(demand, asks)
+        ranking.refresh()
+        return ranking.listed(at)
+
+    def best_of(
+        self, demand: Demand, asks: tuple[NodeAsk, ...], among: Sequence[int], uid: str
+    ) -> int:
+        """The best of the clusters `among` (at least one) for job `uid`, whatever their room."""
+        ranking = self._ranking(demand, asks)
+        keys = ranking.refresh()
+        competing = np.full_like(keys, CLOSED)
+        competing[list(among)] = keys[list(among)]
+        at = int(competing.argmax())
+        return ranking.settle(competing, at, uid, Tied())
 
     def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
         """Why no cluster holds it, and which came nearest."""
@@ -192,14 +217,30 @@ class Desk:
         """What could not be read and counted as missing."""
         return tuple(dict.fromkeys(n for r in self._rankings.values() for n in r.notes))
 
-    def _ranking(self, demand: Demand) -> Ranking:
+    def _ranking(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Ranking | Balance:
+        """KubeFleet's arithmetic where sorters are named, and where the hub is told to use no other."""
         policy = demand.constraints.policy
         preferred = demand.profile if policy is None else policy.preferred
+        if not demand.profile and not any(p.sorter for p in preferred):
+            return self._balance(demand, preferred, asks)
         ranking = self._rankings.get(preferred)
         if ranking is None:
             ranking = Ranking(preferred, self._clusters, self._room)
             self._rankings[preferred] = ranking
         return ranking
+
+    def _balance(
+        self, demand: Demand, preferred: tuple[Preferred, ...], asks: tuple[NodeAsk, ...]
+    ) -> Balance:
+        key = (demand.shape, preferred, asks)
+        found = self._balances.get(key)
+        if found is None:
+            needs = [(need, p.count) for p, _, need in self._asked(demand, asks)]
+            terms = self._terms.get(preferred)
+            if terms is None:
+                terms = self._terms[preferred] = Terms(preferred, self._levels, self._backlog)
+            found = self._balances[key] = Balance(needs, terms)
+        return found
 
     def _fitting(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Fitting:
         key = (demand.shape, demand.constraints, asks)

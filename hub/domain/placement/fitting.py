@@ -9,14 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from hub.domain.fleet import BoolArray, IntArray
+from hub.domain.fleet import BoolArray
+from hub.domain.placement.ties import Keys, Tied
 from hub.domain.room import Need, Room
 
-CLOSED: Final = -(1 << 40)  # below any sum of scores
+CLOSED: Final = -(1 << 62)  # below whatever competes
 # Up to so many nodes, finding all that have closed costs about as much as finding one.
 _FEW_NODES: Final = 20_000
 
 PodSetNeed = tuple[Need, int]  # one pod's need, and how many pods
+# From what competes, the first of the best, the job's uid, and who tied before: the one to try.
+Settle = Callable[[Keys, int, str, Tied], int]
 
 
 class Fitting:
@@ -36,8 +39,10 @@ class Fitting:
         self.open: BoolArray = allowed.copy()
         self.count = 0  # of open clusters
         # Scores as they compete: a closed cluster's is below every score. Valid after `place`.
-        self.competing: IntArray = np.zeros(len(allowed), dtype=np.int64)
-        self._handicap: IntArray = np.zeros(len(allowed), dtype=np.int64)
+        self.competing: Keys = np.zeros(0, dtype=np.int64)
+        self._tied = Tied()
+        self._first = 0  # the first of the best, before ties were settled
+        self._handicap: Keys | None = None  # of closed clusters; made when it is needed
         self._narrow()
 
     def any(self) -> bool:
@@ -54,19 +59,42 @@ class Fitting:
         self._narrow()
         return False
 
-    def place(self, scores: IntArray) -> int | None:
-        """Take room in the open cluster with the highest score, the larger name first of equals.
+    def place(self, scores: Keys, settle: Settle, uid: str) -> int | None:
+        """Take room for job `uid` in the open cluster with the highest score; `settle` picks of equals.
 
         Returns its place in the layout; None, with nothing taken, where no cluster can hold it.
         """
         while self.count:
-            np.add(scores, self._handicap, out=self.competing)
-            at = int(self.competing.argmax())
+            self.competing = competing = self._compete(scores)
+            self._first = int(competing.argmax())
+            at = settle(competing, self._first, uid, self._tied)
             if self._take(at, self._room):
                 return at
             self.open[at] = False
             self._narrow()
         return None
+
+    def runner_up(self, at: int) -> int:
+        """The best of the others that competed with `at`, which took the job; there is one."""
+        if at != self._first:
+            return self._first
+        competing = self.competing
+        key = competing[at]
+        competing[at] = CLOSED
+        best = int(competing.argmax())
+        competing[at] = key
+        return best
+
+    def _compete(self, scores: Keys) -> Keys:
+        if self.count == len(self.open):
+            return scores
+        handicap = self._handicap
+        if handicap is None:
+            handicap = np.zeros_like(scores)
+            handicap[~self.open] = CLOSED
+            self._handicap = handicap
+        competing: Keys = np.add(scores, handicap)
+        return competing
 
     def _narrow(self) -> None:
         """Close what has closed: all at once in a fleet of few nodes, else those found so far."""
@@ -74,7 +102,7 @@ class Fitting:
             for need, count in self._needs:
                 self.open &= self._room.open_clusters(need, count)
         self.count = int(np.count_nonzero(self.open))
-        np.multiply(~self.open, CLOSED, out=self._handicap, casting="unsafe")
+        self._handicap = None
 
     def _take(self, at: int, room: Room) -> bool:
         if self._holds is not None and not self._holds(at):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hub.domain.demand import Constraints
+from hub.domain.demand import FOR_GOOD, Constraints
 from hub.domain.fleet import Cluster
 from hub.domain.plan import Rejection, Verdict
 
@@ -53,7 +53,7 @@ def sieve(
             passed.add(cluster.name)
         else:
             rejected.append(Verdict(cluster.name, rejection))
-    coming = [until for _, until in constraints.set_aside if until > now]
+    coming = [until for _, until in constraints.set_aside if now < until < FOR_GOOD]
     return Sieved(
         frozenset(passed),
         tuple(sorted(rejected, key=lambda v: v.cluster)),

@@ -125,10 +125,15 @@ def describe(ask: NodeAsk) -> str:
 
 
 def lacking_everywhere(asked: Sequence[Asked], clusters: Mapping[str, Cluster]) -> str:
-    """What no member has at all, however empty it were; "" where some member's nodes would do."""
+    """What no member has at all, however empty it were; "" where some member's nodes would do.
+
+    Nothing is said of nodes that agents have still to report.
+    """
     for pod_set, ask, need in asked:
         if need.missing:
             return f"no member has {', '.join(need.missing)}"
+        if any(c.pools_revision < ask.revision for c in clusters.values()):
+            return "not all members have reported their nodes by the labels asked for yet"
         anyone = ask._replace(tolerations=_ANYTHING)
         there = [p for c in clusters.values() for p in c.pools if p.nodes]
         coming = [p for c in clusters.values() for p in c.growing]

@@ -10,6 +10,6 @@ NOWHERE: Final = Choice("", (), (), 0)
 class Anywhere:
     """A bid that every cluster, or none, would do for."""
 
-    def place(self) -> Choice:
+    def place(self, uid: str) -> Choice:
         """No room is taken."""
         return NOWHERE

@@ -13,7 +13,7 @@ import numpy as np
 
 from hub.domain.demand import Constraints
 from hub.domain.fleet import Cluster
-from hub.domain.placement import registry
+from hub.domain.placement import because, registry
 from hub.domain.placement.framework import Filter, first_rejection
 from hub.domain.placement.plugins.eligibility import Eligible
 from hub.domain.placement.plugins.naming import Named
@@ -193,26 +193,34 @@ class _Picker:
         self, picked: Mapping[str, Scores], wanted: int | None, *, fulfilled: bool
     ) -> Decisions:
         yes = [_picked(name, picked[name]) for name in sorted(picked)]
-        no = [self._not_picked(name) for name in self._clusters if name not in picked]
+        no = [self._not_picked(name, picked) for name in self._clusters if name not in picked]
         no.sort(key=lambda d: (-d.topology_score, -d.affinity_score, d.cluster))
         asked = "every matching cluster" if wanted is None else f"{wanted} cluster(s)"
         found = "found all clusters needed" if fulfilled else "could not find all clusters needed"
         message = f"scheduler {found}: {len(yes)} found, {asked} wanted"
         return Decisions((*yes, *no), wanted, fulfilled, message, self._notes)
 
-    def _not_picked(self, name: str) -> Decision:
+    def _not_picked(self, name: str, picked: Mapping[str, Scores]) -> Decision:
         affinity = self._affinity.get(name, 0)
         topology = 0
         why = self._rejections.get(name)
         if why is None:
-            why = (
-                "its score is not high enough "
-                f"(affinity score: {affinity}, topology spread score: {topology})"
-            )
+            words = self._tied(name, affinity, picked) or "its score is not high enough"
+            why = f"{words} (affinity score: {affinity}, topology spread score: {topology})"
         else:
             affinity = 0
         message = f'Cluster "{name}" was not picked: {why}'
         return Decision(name, False, affinity, topology, NOT_SCHEDULED, message)
+
+    def _tied(self, name: str, affinity: int, picked: Mapping[str, Scores]) -> str:
+        """What kept a cluster out that scored as high as the last one picked; "" if none scored so."""
+        rivals = [n for n, s in picked.items() if s == Scores(affinity) and n not in self._kept]
+        if not rivals:
+            return ""
+        last = min(rivals)
+        bound = last in self._obsolete and name not in self._obsolete
+        by = "what is placed there already" if bound else because.by_name()
+        return because.tie(affinity, last, by)
 
 
 def _picked(name: str, scores: Scores) -> Decision:

@@ -17,6 +17,7 @@ from hub.domain.placement.arithmetic import (
     sorted_score,
     sorted_scores,
 )
+from hub.domain.placement.ties import Keys, Tied
 from hub.domain.plan import Score, TermScore
 from hub.domain.policy import Preferred
 from hub.domain.room import Room
@@ -44,6 +45,10 @@ class Ranking:
             for c in clusters.values()
             if p.sorter and c.unreadable(p.sorter)
         )
+
+    def settle(self, competing: Keys, at: int, uid: str, tied: Tied) -> int:
+        """Of equals the first, which has the larger name (placement 3.3)."""
+        return at
 
     def refresh(self) -> IntArray:
         """The scores after everything taken so far."""

@@ -6,6 +6,7 @@ from hub.domain.placement.framework import Filter
 from hub.domain.placement.plugins.affinity import AffinityRequired
 from hub.domain.placement.plugins.cordon import Uncordoned
 from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Eligible
+from hub.domain.placement.plugins.health import Healthy
 from hub.domain.placement.plugins.kinds import KindServed
 from hub.domain.placement.plugins.naming import Named
 from hub.domain.placement.plugins.set_aside import NotSetAside
@@ -13,6 +14,7 @@ from hub.domain.placement.plugins.taints import TaintsTolerated
 
 FILTERS: Final[tuple[Filter, ...]] = (
     Eligible(),
+    Healthy(),
     Uncordoned(),
     Named(),
     NotSetAside(),

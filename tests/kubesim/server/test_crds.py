@@ -260,3 +260,46 @@ def test_kubectl_validates_against_a_crd(define):
     refused = widgets.kube.run_kubectl("apply", "-f", "-", stdin=manifest)
     assert refused.returncode != 0
     assert 'unknown field "spec.shape"' in refused.stderr
+
+
+@pytest.mark.kubectl
+def test_kubectl_applies_a_changed_custom_resource(define):
+    """What was applied is applied again, unchanged and changed: custom kinds take merge patches alone."""
+    widgets = define()
+
+    def applied(spec):
+        manifest = (
+            f"apiVersion: {widgets.group}/v1\nkind: {widgets.kind}\n"
+            f"metadata: {{name: again}}\nspec: {spec}\n"
+        )
+        done = widgets.kube.run_kubectl("apply", "-f", "-", stdin=manifest)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "created" in applied("{}")
+    assert "unchanged" in applied("{}")
+    assert "configured" in applied("{colour: red}")
+    assert "configured" in applied("{colour: blue}")
+    assert widgets.kube.get(widgets.resource(), "again")["spec"] == {"colour": "blue"}
+
+
+def test_openapi_names_the_patches_that_custom_resources_take(define):
+    """No strategic merge patch: there is no schema of Go types to merge by."""
+    widgets = define()
+    url = f"/openapi/v3/apis/{widgets.group}/v1"  # published a moment after the kind is served
+    answer = eventually(lambda: _documented(widgets.kube.http.get(url)), "the kind is described")
+    document = answer.json()
+    taken = {
+        kind
+        for path in document["paths"].values()
+        if "patch" in path
+        for kind in path["patch"]["requestBody"]["content"]
+    }
+    assert "application/merge-patch+json" in taken
+    assert "application/strategic-merge-patch+json" not in taken
+
+
+def _documented(answer):
+    """The answer, once it describes paths."""
+    described = answer.status_code == 200 and b'"paths"' in answer.content
+    return answer if described else None

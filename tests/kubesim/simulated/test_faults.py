@@ -125,6 +125,19 @@ def test_watches_can_stall(sim, fault, name):
     assert time.monotonic() - started >= 0.5
 
 
+def test_an_open_watch_stalls_at_once(sim, fault, name):
+    """A watch that waits when it is stalled does not show the next event either."""
+    selector = {"fieldSelector": f"metadata.name={name}"}
+    url = sim.url("configmaps", watch="true", timeoutSeconds=20, **selector)
+    with sim.http.stream("GET", url) as reply:
+        fault("stall", resource="configmaps", seconds=1)
+        started = time.monotonic()
+        sim.create("configmaps", a_config_map(name))
+        line = json.loads(next(reply.iter_lines()))
+    assert line["object"]["metadata"]["name"] == name
+    assert time.monotonic() - started >= 0.5
+
+
 def test_a_compacted_history_is_gone(sim, fault, name):
     """compact forgets the history: a watch from before gets an ERROR event with code 410."""
     made = sim.create("configmaps", a_config_map(name))

@@ -1,5 +1,6 @@
 """A hub cluster marks Jobs as the hub's, so that its own Job controller leaves them alone."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -85,3 +86,14 @@ def test_the_creator_does_not_own_the_mark(hub):
     again = hub.apply("jobs", job, "one")
     assert again.status_code == 200, again.text
     assert managed_by(again.json()) == labels.JOB_CONTROLLER
+
+
+@pytest.mark.kubectl
+def test_logs_of_a_job_that_runs_elsewhere_fail_at_once(hub):
+    """kubectl would wait for a pod that never comes; it is told where to look."""
+    hub.create("jobs", a_job())
+    began = time.monotonic()
+    done = hub.run_kubectl("logs", "job/work")
+    assert done.returncode != 0
+    assert "it runs in a member cluster" in done.stderr
+    assert time.monotonic() - began < 10

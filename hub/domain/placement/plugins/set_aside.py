@@ -3,7 +3,7 @@
 import datetime as dt
 from dataclasses import dataclass
 
-from hub.domain.demand import Constraints
+from hub.domain.demand import FOR_GOOD, REFUSED, Constraints
 from hub.domain.fleet import Cluster
 from hub.domain.plan import Rejection
 
@@ -18,6 +18,9 @@ class NotSetAside:
         self, constraints: Constraints, cluster: Cluster, now: dt.datetime
     ) -> Rejection | None:
         for name, until in constraints.set_aside:
+            if name == cluster.name and until == FOR_GOOD:
+                text = "its own rules forbid this job; the job's events name field and rule"
+                return Rejection(self.name, REFUSED, text)
             if name == cluster.name and until > now:
                 when = until.strftime("%Y-%m-%dT%H:%M:%SZ")
                 return Rejection(

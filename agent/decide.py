@@ -1,0 +1,15 @@
+"""What to do next about one work: the rules for Jobs or those for plain objects.
+
+Level-based: it may be asked any number of times with the same picture and answers the same.
+"""
+
+from agent.plan import JOB, Decision, Picture, Seen, decide_object
+from agent.plan_job import decide_job
+from shared.wire.agent_v1 import Work
+
+
+def decide(work: Work, seen: Seen, picture: Picture) -> Decision:
+    """The next step for one work. See `decide_job` and `decide_object`."""
+    if (work.api_version, work.kind) == JOB:
+        return decide_job(work, seen, picture)
+    return decide_object(work, seen, picture)

@@ -1,0 +1,71 @@
+"""`python -m agent.release`: takes our finalizer off every Job that a hub left in a cluster.
+
+For a cluster that leaves for good while no agent runs there, and after uninstalling: Jobs can then be
+deleted by anybody. A running agent needs none of it. Results that the hub has not been told are lost
+with their objects, so it asks for --yes.
+"""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from agent.plan import is_held_by_us, release_patch
+from shared import labels
+from shared.kube import errors
+from shared.kube.client import KubeClient
+
+
+def main() -> int:
+    """Exit codes: 0 done, 1 some Jobs could not be released, 2 wrong usage."""
+    parser = argparse.ArgumentParser(prog="python -m agent.release", description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path, help="of the member; none: in-cluster")
+    parser.add_argument("--hub-id", default="", help="only Jobs of this hub (label managed-by)")
+    parser.add_argument("--yes", action="store_true", help="do it; without, only list the Jobs")
+    given = parser.parse_args()
+    return asyncio.run(_run(given.kubeconfig, given.hub_id, do=given.yes))
+
+
+async def _run(kubeconfig: Path | None, hub_id: str, *, do: bool) -> int:
+    selector = f"{labels.MANAGED_BY}={hub_id}" if hub_id else labels.MANAGED_BY
+    refused = 0
+    async with await KubeClient.connect(kubeconfig) as client:
+        listing = await client.list("batch/v1", "Job", label_selector=selector)
+        held = [job for job in listing.items if is_held_by_us(job)]
+        for job in held:
+            refused += not await _release(client, job, do=do)
+    sys.stdout.write(
+        f"{len(held) - refused} of {len(held)} Jobs {'released' if do else 'to release: --yes'}\n"
+    )
+    return 1 if refused else 0
+
+
+async def _release(client: KubeClient, job: dict[str, object], *, do: bool) -> bool:
+    """Release one Job as it now is; True if that is done, or only asked for."""
+    metadata = job["metadata"]
+    assert isinstance(metadata, dict)
+    where = "batch/v1", "Job", metadata.get("namespace") or "", metadata["name"]
+    sys.stdout.write(f"{where[2]}/{where[3]}\n")
+    if not do:
+        return True
+    try:
+        for _ in range(5):
+            live = await client.get(*where)
+            if live["metadata"]["uid"] != metadata["uid"] or not is_held_by_us(live):
+                return True
+            try:
+                await client.merge_patch(
+                    *where, release_patch(live), field_manager=labels.FIELD_MANAGER
+                )
+            except errors.Conflict:
+                continue  # it changed meanwhile: as it now is
+            return True
+    except errors.NotFound:
+        return True
+    except errors.KubeError as refusal:
+        sys.stderr.write(f"  {refusal.message}\n")
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

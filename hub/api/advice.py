@@ -1,0 +1,36 @@
+"""Warnings beside an answer, as an API server gives them: in the body, and as header `Warning`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+
+from hub.services.never_fits import Warnings
+
+
+def warnings_of(request: Request) -> Warnings:
+    """What knows the warnings; on a replica that does not lead there are none."""
+    state = request.app.state
+    found: Warnings | None = getattr(state, "warnings", None)
+    if found is None:
+        find = getattr(state, "schedule_index", None)
+        found = state.warnings = Warnings(find if find is not None else lambda: None)
+    return found
+
+
+def with_warnings(body: bytes, said: Sequence[Any]) -> bytes:
+    """The JSON object of `body` with these among its `warnings`, where there are any."""
+    if not said:
+        return body
+    told: dict[str, Any] = orjson.loads(body)
+    told["warnings"] = [*(told.get("warnings") or ()), *said]
+    return orjson.dumps(told)
+
+
+def warning_header(said: Sequence[str]) -> dict[str, str]:
+    """The first warning as RFC 7234 has it."""
+    if not said:
+        return {}
+    text = said[0].encode("ascii", "replace").decode().replace("\\", "").replace('"', "'")
+    return {"Warning": f'299 - "{text[:1000]}"'}

@@ -1,0 +1,49 @@
+"""Bodies of requests, read within bounds and never for long on the event loop.
+
+A usual body is read where it stands: a thread would cost more than the reading. What could take longer
+than a few milliseconds is read beside the loop.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, ParamSpec, TypeVar
+
+from starlette.requests import Request
+
+from hub.api.policy import hub_of
+from shared.manifests import YAML_TYPES, read_document, read_documents
+
+P = ParamSpec("P")
+T = TypeVar("T")
+# Sizes in bytes that are read at once: a few milliseconds of the worst that fits in.
+AT_ONCE: Final = 16 << 10
+YAML_AT_ONCE: Final = 4 << 10
+
+
+async def read_one(request: Request, fn: Callable[[Any], T]) -> tuple[bytes, T]:
+    """The body, and what `fn` makes of its one document. Raises Rejected."""
+    body = await request.body()
+    content_type = request.headers.get("content-type", "")
+    bounds = hub_of(request).limits.api.bounds
+
+    def made() -> T:
+        return fn(read_document(body, content_type, bounds))
+
+    return body, await off_loop(request, len(body), made)
+
+
+async def read_many(request: Request) -> list[tuple[int, Any]]:
+    """The documents of the body, numbered from 0. Raises Rejected."""
+    body = await request.body()
+    content_type = request.headers.get("content-type", "")
+    bounds = hub_of(request).limits.api.bounds
+    return await off_loop(request, len(body), read_documents, body, content_type, bounds)
+
+
+async def off_loop(
+    request: Request, size: int, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Call `fn`, which reads `size` bytes: here, or beside the loop where that may take long."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if size <= (YAML_AT_ONCE if media_type in YAML_TYPES else AT_ONCE):
+        return fn(*args, **kwargs)
+    return await hub_of(request).beside(fn, *args, **kwargs)

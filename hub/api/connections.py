@@ -1,0 +1,183 @@
+"""Connections of HTTP: how much a request may say before anyone looks at it, and how long it may take.
+
+The server's own protocol bounds neither: a header could grow for ever, a body come byte by byte, and
+whoever connects would stay. What is refused here is answered as everywhere, by problem+json.
+"""
+
+import enum
+from typing import Any, ClassVar, Final
+
+import structlog
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from hub.api.errors import problem
+from hub.services.ids import request_id as new_request_id
+from hub.services.limits import Api
+from shared.clock import Clock
+
+_LOOK_S: Final = 1.0  # between two looks for who is late
+_LEAST_RATE: Final = 1 << 16  # bytes a second that a body must come at, on the average
+_logger = structlog.get_logger(__name__)
+
+
+class _Phase(enum.Enum):
+    NEW = enum.auto()  # connected, and nothing said yet
+    HEAD = enum.auto()
+    BODY = enum.auto()
+    SERVED = enum.auto()  # the request is here; what comes next is the answer
+
+
+class Door:
+    """The bounds of one server's connections, and who is connected."""
+
+    def __init__(self, limits: Api, clock: Clock, most: int | None = None) -> None:
+        self.limits = limits
+        self.clock = clock
+        self.most = min(limits.connections, most or limits.connections)
+        self.connections: set[BoundedProtocol] = set()
+
+    def protocol(self) -> type["BoundedProtocol"]:
+        """The protocol class to serve with."""
+        return type("BoundedProtocolOfDoor", (BoundedProtocol,), {"door": self})
+
+    def look(self) -> None:
+        """End the connections whose header or body is late."""
+        now = self.clock.monotonic()
+        for connection in list(self.connections):
+            connection.end_if_late(now)
+
+    async def run(self) -> None:
+        """Look again and again."""
+        while True:
+            await self.clock.sleep(_LOOK_S)
+            self.look()
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """HTTP/1.1 with bounds on connections, headers and time."""
+
+    door: ClassVar[Door]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._phase = _Phase.NEW
+        self._since = 0.0  # of the phase; monotonic
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._refusal: tuple[str, str] | None = None
+        self._ended = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Take the connection, or say that there are too many."""
+        super().connection_made(transport)
+        self._since = self.door.clock.monotonic()
+        if len(self.door.connections) >= self.door.most:
+            self._end("TooManyConnections", f"{self.door.most} connections are open; try again")
+            return
+        self.door.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has gone."""
+        self.door.connections.discard(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within the bounds of a header."""
+        if self._ended:
+            return
+        if self._phase is not _Phase.BODY:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._refusal is None and self._phase is _Phase.HEAD:
+            self._check_head(self._head_bytes)
+        if self._refusal is not None:
+            self._end(*self._refusal)
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        super().on_message_begin()
+        self._enter(_Phase.HEAD)
+
+    def on_headers_complete(self) -> None:
+        """The header is whole: it is looked at before anyone is asked."""
+        if self._ended or self._refusal is not None:
+            return
+        self._check_head(sum(len(name) + len(value) + 4 for name, value in self.headers))
+        if self._refusal is not None:
+            return
+        self._head_bytes = self._body_bytes = 0
+        self._enter(_Phase.BODY)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        if self._ended or self._refusal is not None:
+            return
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is here."""
+        if self._ended or self._refusal is not None:
+            return
+        self._enter(_Phase.SERVED)
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What the parser can not read: conflicting lengths among it."""
+        self._end("BadRequest", "this is no request of HTTP/1.1 that can be read in one way only")
+
+    def end_if_late(self, now: float) -> None:
+        """Answer 408 where a header or body did not come in time."""
+        if self._ended or self._phase is _Phase.SERVED:
+            return
+        if self._phase is _Phase.BODY and self.flow.read_paused:
+            self._since = now  # it is we who do not read
+            return
+        allowed_s = self.door.limits.receive_s + self._body_bytes / _LEAST_RATE
+        if now - self._since < allowed_s:
+            return
+        if self._phase is _Phase.NEW:
+            self._ended = True
+            self.transport.close()
+            return
+        what = "header" if self._phase is _Phase.HEAD else "body"
+        self._end("RequestTimeout", f"the request's {what} did not come in time")
+
+    def _enter(self, phase: _Phase) -> None:
+        self._phase = phase
+        self._since = self.door.clock.monotonic()
+
+    def _check_head(self, size: int) -> None:
+        limits = self.door.limits
+        if len(self.url) > limits.url_bytes:
+            rule = f"path and query are longer than {limits.url_bytes} bytes"
+            self._refusal = ("UrlTooLong", rule)
+        elif size > limits.header_bytes + len(self.url):
+            rule = f"the header is larger than {limits.header_bytes} bytes"
+            self._refusal = ("HeaderTooLarge", rule)
+
+    def _end(self, code: str, detail: str) -> None:
+        """Refuse and hang up; where an answer is under way already, only hang up."""
+        self._ended = True
+        is_answered = self._phase in (_Phase.BODY, _Phase.SERVED) and self._answer_began()
+        if not is_answered and not self.transport.is_closing():
+            self.transport.write(_raw(code, detail))
+            _logger.info("refused", code=code)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.close()
+
+    def _answer_began(self) -> bool:
+        return self.cycle is not None and self.cycle.response_started
+
+
+def _raw(code: str, detail: str) -> bytes:
+    """A refusal as bytes, for a request that has no scope yet."""
+    request_id = new_request_id()
+    reply = problem(code, detail, request_id)
+    reply.headers["connection"] = "close"
+    reply.headers["x-request-id"] = request_id
+    lines = b"".join(b"%b: %b\r\n" % pair for pair in reply.raw_headers)
+    return STATUS_LINE[reply.status_code] + lines + b"\r\n" + bytes(reply.body)

@@ -1,0 +1,103 @@
+"""Which kinds of the hub cluster are followed because placements select them.
+
+What has to be asked of the API server is asked in a turn of the bridge, which tries again where that
+fails; following the hub's feed costs no request. A kind that may not be read is remembered with the
+placements that lack it: their condition says so, and the kind is looked at again rarely.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hub.bridge.kinds import JOB, PLACEMENT, STATIC, Mirrored
+from hub.bridge.sources import Sources
+from hub.services.placement_index import PlacementIndex
+from hub.services.selecting import SKIPPED, needed_kinds
+from shared.kube.client import KubeClient
+
+Kind = tuple[str, str]  # group, kind
+PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+
+
+class Following:
+    """The kinds that placements need: followed, still to be followed, not readable."""
+
+    def __init__(self, client: KubeClient, sources: Sources, index: PlacementIndex) -> None:
+        self._client = client
+        self._sources = sources
+        self._index = index
+        self._due: dict[str, Mapping[str, Any]] = {}  # specs whose kinds are not followed yet
+        self._needs: dict[str, frozenset[Kind]] = {}
+        self._said: dict[str, str] = {}
+
+    def learn(self, rows: Iterable[Mapping[str, Any]]) -> bool:
+        """Take placements' rows; True where some have changed, so that a turn has something to do."""
+        for row in rows:
+            if (
+                row["kind"] in PLACEMENTS
+                and row["api_group"] == PLACEMENT
+                and self._index.put(row)
+            ):
+                self._due[row["uid"]] = row["spec"] or {}
+        return bool(self._due)
+
+    def drop(self, uid: str) -> None:
+        """A placement is gone."""
+        self._index.drop(uid)
+        self._due.pop(uid, None)
+        self._needs.pop(uid, None)
+        self._said.pop(uid, None)
+
+    async def turn(self) -> None:
+        """Follow the kinds that new placements select, and look at their objects again.
+
+        Raises KubeError where the API server does not answer: what was due stays due.
+        """
+        due = dict(self._due)
+        if not due:
+            return
+        served = None
+        for uid, spec in due.items():
+            named, whole = needed_kinds(spec)
+            if whole:
+                served = served or await self._followable()
+                known = {(group, kind) for group, _, kind in named}
+                named |= {each for each in served if (each[0], each[2]) not in known}
+            wanted = [each for each in named if (each[0], each[2]) not in STATIC | SKIPPED]
+            for group, version, kind in wanted:
+                await self._sources.add(Mirrored(group, kind, (version,)))
+            self._needs[uid] = frozenset((group, kind) for group, _, kind in wanted)
+            if self._due.get(uid) is spec:
+                del self._due[uid]
+        for source in self._sources:
+            if (source.kind.group, source.kind.kind) not in STATIC or source.kind == JOB:
+                self._sources.look_again(source.kind.group, source.kind.kind)
+
+    async def _followable(self) -> set[tuple[str, str, str]]:
+        """(group, version, kind) of all that is served in namespaces and can be watched."""
+        found: dict[Kind, tuple[str, str, str]] = {}
+        for endpoint in (await self._client.server_resources()).values():
+            group, _, version = endpoint.api_version.rpartition("/")
+            if endpoint.namespaced and {"list", "watch"} <= endpoint.verbs:
+                found.setdefault((group, endpoint.kind), (group, version, endpoint.kind))
+        return set(found.values())
+
+    def unreadable(self, uid: str) -> str:
+        """What a placement selects and the hub may not read, as a sentence; "" where all is readable."""
+        refused = sorted(
+            f"{kind}.{group}" if group else kind
+            for group, kind in self._needs.get(uid, ())
+            if (source := self._sources.source(group, kind)) and source.informer.refused
+        )
+        if not refused:
+            return ""
+        return (
+            f"the hub may not list and watch {', '.join(refused)}: grant its account these kinds, or "
+            "select only what it may read"
+        )
+
+    def news(self) -> list[str]:
+        """Placements about which `unreadable` says something else than before."""
+        told = {uid: self.unreadable(uid) for uid in self._needs}
+        changed = [uid for uid, text in told.items() if text != self._said.get(uid, "")]
+        self._said = told
+        return changed

@@ -1,0 +1,25 @@
+"""A cluster whose API server does not answer its agent can start nothing: it gets nothing new."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from hub.domain.demand import Constraints
+from hub.domain.fleet import Cluster
+from hub.domain.plan import Rejection
+
+UNHEALTHY = "ClusterUnhealthy"
+
+
+@dataclass(frozen=True, slots=True)
+class Healthy:
+    """Rejects clusters whose agent reports that its API server is down."""
+
+    name: str = "Healthy"
+
+    def reject(
+        self, constraints: Constraints, cluster: Cluster, now: dt.datetime
+    ) -> Rejection | None:
+        if not cluster.down:
+            return None
+        said = f"its API server does not answer ({cluster.down})"
+        return Rejection(self.name, UNHEALTHY, said)

@@ -1,0 +1,92 @@
+"""The form of a database: what its tables are like, and where it differs from what this release needs.
+
+A revision's name alone proves nothing: a file may have been changed by hand or made by a release in
+between. So the tables themselves are looked at. What others add beside them (tables of a replicator, an
+index) does no harm and is left alone.
+"""
+
+import re
+from typing import Any
+
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.pool import StaticPool
+
+from hub.store.tables import metadata
+
+_MOST_NAMED = 4
+
+
+def differences(conn: Connection) -> list[str]:
+    """What is missing, then what is different or too much; empty where the tables are the hub's."""
+    wanted, found = _needed(), _facts(conn)
+    missing = [f"{fact} is missing" for fact in sorted(wanted - found)]
+    surplus = [f"{fact} is not known" for fact in sorted(found - wanted) if _matters(fact)]
+    return missing + surplus
+
+
+def told(differing: list[str]) -> str:
+    """A few of them in one line."""
+    more = len(differing) - _MOST_NAMED
+    return ", ".join(differing[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
+
+
+def _needed() -> set[str]:
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    try:
+        with engine.begin() as conn:
+            metadata.create_all(conn)
+            return _facts(conn)
+    finally:
+        engine.dispose()
+
+
+def _facts(conn: Connection) -> set[str]:
+    """One line for each column, index and constraint of the hub's tables."""
+    present = {name for (name,) in _ask(conn, "SELECT name FROM sqlite_master WHERE type='table'")}
+    facts: set[str] = set()
+    for table in metadata.tables:
+        if table in present:
+            facts.add(f"table {table}")
+            facts |= {_column(table, *row) for row in _ask(conn, f"PRAGMA table_info({table})")}
+            facts |= {
+                f"reference {table}.{source} to {target}.{column}"
+                for _, _, target, source, column, *_ in _ask(
+                    conn, f"PRAGMA foreign_key_list({table})"
+                )
+            }
+            facts |= _indexes(conn, table)
+    return facts
+
+
+def _column(
+    table: str, _at: int, name: str, kind: str, not_null: int, default: str | None, key: int
+) -> str:
+    given = "" if default is None else " default " + default.strip("'()")
+    return (
+        f"column {table}.{name} ({kind}{' not null' if not_null else ''}{given}"
+        f"{f' key {key}' if key else ''})"
+    )
+
+
+def _indexes(conn: Connection, table: str) -> set[str]:
+    facts = set()
+    for _, name, unique, origin, partial in _ask(conn, f"PRAGMA index_list({table})"):
+        if origin == "pk":
+            continue
+        columns = ", ".join(str(row[2]) for row in _ask(conn, f"PRAGMA index_info({name})"))
+        condition = ""
+        if partial:
+            (sql,) = _ask(conn, "SELECT sql FROM sqlite_master WHERE name = ?", name)[0]
+            condition = " where " + re.sub(r"\s+", " ", re.split(r"(?i)\swhere\s", sql)[1])
+        kind = "unique" if unique else "index"
+        facts.add(f"{kind} {table}({columns}){condition}")
+    return facts
+
+
+def _matters(fact: str) -> bool:
+    """May what the hub does not know stop it from writing?"""
+    return not fact.startswith("index ")
+
+
+def _ask(conn: Connection, statement: str, *values: str) -> list[Any]:
+    return list(conn.exec_driver_sql(statement, values).all())

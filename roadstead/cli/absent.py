@@ -1,0 +1,35 @@
+"""A list that is empty because a filter names what is not there says so, and is no success."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from roadstead.client import Client
+from roadstead.errors import NotFound
+
+
+def refuse_absent(hub: Client, filters: Mapping[str, Any]) -> None:
+    """Raise NotFound for the first filter whose thing the hub does not have.
+
+    Looks at `namespace`, `cluster`, `queue` (a LocalQueue, of `namespace` where that is given),
+    `clusterQueue` and `check`; others name no thing.
+    """
+    namespace = filters.get("namespace") or ""
+    if namespace not in ("", "default"):  # as in any cluster, that one is there
+        hub.find("Namespace", namespace)
+    if filters.get("cluster"):
+        hub.cluster(filters["cluster"])
+    if filters.get("clusterQueue"):
+        hub.queue(filters["clusterQueue"])
+    if filters.get("check"):
+        hub.find("AdmissionCheck", filters["check"], group=_KUEUE)
+    queue = filters.get("queue") or ""
+    if queue and namespace:
+        hub.queue(f"{namespace}/{queue}")
+    elif queue and not any(
+        each["metadata"]["name"] == queue for each in hub.objects("LocalQueue", group=_KUEUE)
+    ):
+        problem = {"code": "NotFound", "detail": f"there is no LocalQueue {queue}"}
+        raise NotFound(404, problem)
+
+
+_KUEUE = "kueue.x-k8s.io"

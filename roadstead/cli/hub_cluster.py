@@ -1,0 +1,48 @@
+"""`roadstead hub-cluster`: the bridge to the cluster where people use kubectl."""
+
+from typing import Any
+
+import click
+
+from roadstead.cli.output import answer_option, client, show_one
+
+
+@click.group("hub-cluster")
+def hub_cluster() -> None:
+    """The cluster where people use kubectl."""
+
+
+@hub_cluster.command("show")
+@answer_option
+@click.pass_context
+def show(ctx: click.Context, output: str) -> None:
+    """Show whether the bridge to it runs, and why it has stopped."""
+    with client(ctx) as hub:
+        show_one(hub.hub_cluster(), output, _as_text)
+
+
+@hub_cluster.command("resume")
+@click.argument("reason")
+@click.pass_context
+def resume(ctx: click.Context, reason: str) -> None:
+    """Let the bridge go on after it stopped for REASON.
+
+    `hub-cluster show` names the reason and what going on would mean. After AbsentWithoutDeletion and
+    TooManyDeletions, what is absent counts as deleted, and jobs among it are taken back.
+    """
+    with client(ctx) as hub:
+        told = hub.resume_hub_cluster(reason)
+    click.echo(f"the bridge goes on: {told['resuming']}")
+
+
+def _as_text(told: dict[str, Any]) -> str:
+    if not told["connected"]:
+        return "The hub has no hub cluster."
+    lines = [f"Hub cluster {told['uid']}"]
+    if told["running"]:
+        return "\n".join([*lines, "The bridge is running."])
+    lines.append(f"The bridge has stopped: {told['reason']}: {told['message']}")
+    if told["resuming"]:
+        lines.append(f"To go on: roadstead hub-cluster resume {told['reason']}")
+        lines.append(f"Then {told['resuming']}.")
+    return "\n".join(lines)

@@ -1,0 +1,26 @@
+"""`roadstead restored`: whether the hub's store went back to an older copy, and how to go on from it."""
+
+import click
+
+from roadstead.cli.output import client
+
+
+@click.command()
+@click.option("--accept", is_flag=True, help="Go on from the restored state.")
+@click.pass_context
+def restored(ctx: click.Context, accept: bool) -> None:
+    """Tell whether the hub has found its store to be an older copy, and go on from it.
+
+    Until that is accepted nothing is dispatched. Afterwards Jobs that members hold from before, and
+    that the hub has forgotten, are left alone: look at them with kubectl in the members.
+    """
+    with client(ctx) as hub:
+        if accept:
+            answer = hub.accept_restored()
+            click.echo(f"going on under incarnation {answer['incarnation']}")
+            return
+        stopped = [c for c in hub.overview()["conditions"] if c["type"] == "HubRolledBack"]
+        for condition in stopped:
+            click.echo(condition["message"])
+        if not stopped:
+            click.echo("The store is as the hub left it.")

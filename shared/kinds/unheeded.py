@@ -1,0 +1,139 @@
+"""What is accepted, stored and not acted on: said at once, wherever a manifest comes in. Pure.
+
+`notices` names each such part of a manifest; the hub repeats them in its answer, in a condition and in
+an Event. `refuse_without_adapter` refuses what would wait for ever: a kind that carries pods and a
+queue name, of which the hub can make no workload.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from shared import labels as keys
+from shared.conditions import Condition, remove, set_condition
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.parsed import Parsed
+from shared.kinds.placement_v1 import GROUP as PLACEMENT
+
+REASON: Final = "NotActedOn"  # of the Event
+CONDITION: Final = "NotActedOn"
+LOSS: Final = f"{keys.PREFIX}on-cluster-loss"
+_TOPOLOGY: Final = "kueue.x-k8s.io/podset-"
+_PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+# Kinds of the groups that are the hub's own, which nothing in the hub reads.
+_OURS: Final = frozenset({KUEUE, PLACEMENT, "cluster.kubernetes-fleet.io"})
+_READ: Final = frozenset(
+    {
+        *((KUEUE, kind) for kind in (
+            "AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster",
+            "MultiKueueConfig", "ResourceFlavor", "Workload", "WorkloadPriorityClass",
+        )),
+        *((PLACEMENT, kind) for kind in _PLACEMENTS),
+        ("cluster.kubernetes-fleet.io", "MemberCluster"),
+    }
+)  # fmt: skip
+_DEPTH: Final = 12  # pod templates of the kinds that are in use lie at most this deep
+
+
+def notices(parsed: Parsed) -> tuple[str, ...]:
+    """A sentence for each part of the manifest that changes nothing; usually none."""
+    return tuple(_notices(parsed))
+
+
+def _notices(parsed: Parsed) -> Iterator[str]:
+    if parsed.group == "batch" and parsed.kind == "Job":
+        yield from _of_job(parsed)
+    elif (parsed.group, parsed.kind) not in _READ:
+        if parsed.group in _OURS:
+            yield f"{parsed.kind}: objects of this kind are stored; the hub does nothing by them"
+    elif parsed.kind in _PLACEMENTS:
+        yield from of_placement(parsed.spec)
+    elif parsed.kind == "ResourceFlavor" and parsed.spec.get("topologyName"):
+        yield "spec.topologyName: pods are not placed by topology; quota and node labels count"
+    elif parsed.kind == "Workload" and any(
+        each.get("topologyRequest") for each in parsed.spec.get("podSets") or ()
+    ):
+        yield "spec.podSets[].topologyRequest: pods are not placed by topology"
+
+
+def _of_job(parsed: Parsed) -> Iterator[str]:
+    loss = parsed.annotations.get(LOSS)
+    if loss and loss != "Wait":
+        yield f"metadata.annotations[{LOSS}]: a job on a lost cluster waits for it, whatever is asked"
+    template = parsed.spec.get("template") or {}
+    asked = (template.get("metadata") or {}).get("annotations") or ()
+    for name in asked:
+        if name.startswith(_TOPOLOGY) and name.endswith("-topology"):
+            yield f"spec.template.metadata.annotations[{name}]: pods are not placed by topology"
+    if (template.get("spec") or {}).get("resourceClaims"):
+        yield (
+            "spec.template.spec.resourceClaims: claims count for no quota, and their templates are "
+            "not brought to the cluster"
+        )
+
+
+def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The notices about a placement's spec, as it is kept."""
+    strategy = spec.get("strategy") or {}
+    if strategy.get("rollingUpdate"):
+        yield "spec.strategy.rollingUpdate: changes go to all clusters at once"
+    if strategy.get("type") == "External":
+        yield "spec.strategy.type: staged runs are not carried out; changes go to all clusters at once"
+    applying = strategy.get("applyStrategy") or {}
+    if applying.get("comparisonOption") == "FullComparison":
+        yield (
+            "spec.strategy.applyStrategy.comparisonOption: the fields that the manifest names are "
+            "compared, and no others"
+        )
+    if applying.get("type") == "ReportDiff":
+        yield "spec.strategy.applyStrategy.type: objects are applied, not only compared"
+    if applying.get("serverSideApplyConfig"):
+        yield (
+            "spec.strategy.applyStrategy.serverSideApplyConfig: conflicts are settled by "
+            "whenToTakeOver and whenToApply"
+        )
+    if (strategy.get("deleteStrategy") or {}).get("propagationPolicy") == "Abandon":
+        yield "spec.strategy.deleteStrategy: what was placed is taken back, not left"
+    if (strategy.get("reportBackStrategy") or {}).get("type") == "Mirror":
+        yield "spec.strategy.reportBackStrategy: statuses of placed objects are not reported back"
+
+
+def refuse_without_adapter(parsed: Parsed) -> None:
+    """Raise Rejected (NoAdapter) for what carries pods and a queue name and is no workload here."""
+    queue = parsed.labels.get(keys.QUEUE_NAME)
+    if not queue or parsed.group in _OURS or not _carries_pods(parsed.spec, _DEPTH):
+        return
+    raise Rejected(
+        "NoAdapter",
+        f"{parsed.kind} names queue {queue[:64]}, and the hub admits Jobs and bare Workloads only: it "
+        "would wait for ever. Take the label off to place it as it is, or submit its Jobs",
+        f"metadata.labels[{keys.QUEUE_NAME}]",
+    )
+
+
+def _carries_pods(value: Any, depth: int) -> bool:
+    """Is there a list `containers`, or the spec of a group of pods, in it?"""
+    if depth == 0:
+        return False
+    if isinstance(value, dict):
+        if isinstance(value.get("containers"), list):
+            return True
+        return any(_carries_pods(each, depth - 1) for each in value.values())
+    return isinstance(value, list) and any(_carries_pods(each, depth - 1) for each in value)
+
+
+def condition(
+    conditions: Sequence[Condition] | None, said: Sequence[str], now: dt.datetime, generation: int
+) -> list[Condition]:
+    """Conditions with `NotActedOn` while something is said, without it when nothing is."""
+    if not said:
+        return remove(conditions, CONDITION)
+    return set_condition(
+        conditions, CONDITION, "True", "StoredOnly", joined(said), now, generation
+    )
+
+
+def joined(said: Iterable[str]) -> str:
+    """Notices as one message."""
+    return "stored and not acted on: " + "; ".join(said)

@@ -1,0 +1,20 @@
+"""May these pods be run? The Pod Security Standards, and what a tenant may ask of a cluster. Pure.
+
+The hub asks at submission and the agent before it writes, each by its own `Rules`: the checks give every
+field that breaks one, `refused` the refusal that says so.
+"""
+
+from shared.podsecurity.rules import LEVELS, Level, Rules, level_named, listed
+from shared.podsecurity.verdict import check_job_fields, check_pods, check_target, refused
+
+__all__ = [
+    "LEVELS",
+    "Level",
+    "Rules",
+    "check_job_fields",
+    "check_pods",
+    "check_target",
+    "level_named",
+    "listed",
+    "refused",
+]

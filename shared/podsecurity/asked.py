@@ -1,0 +1,108 @@
+"""What a pod asks of its cluster beyond its containers: accounts, tokens, nodes, priority.
+
+A tenant's job runs where and as what the scheduler and the queue say; each exception is an
+administrator's to open (`Rules`).
+"""
+
+from typing import Any, Final
+
+from shared.errors import FieldError
+from shared.podsecurity.pods import VIOLATION, Found, Json, entries
+from shared.podsecurity.rules import Rules, listed, matches
+from shared.quantity import shown
+
+_CONTROL_PLANE: Final = frozenset(
+    {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+)
+_SYSTEM: Final = "system-"
+_HIGHEST_PRIORITY: Final = 1_000_000_000  # that users may define; above it is the system's
+_PLACEMENT: Final = "PlacementFieldForbidden"
+
+
+def check(spec: Json, namespace: str, rules: Rules, field: str, found: Found) -> None:
+    """Add everything that a pod in `namespace` may not ask for to `found`."""
+    fields = listed(rules.fields)
+    _check_account(spec, namespace, rules, field, found)
+    if spec.get("nodeName") and "nodeName" not in fields:
+        text = "the scheduler chooses the node"
+        found.append(FieldError(f"{field}.nodeName", _PLACEMENT, text))
+    scheduler = spec.get("schedulerName")
+    if scheduler and not _named(scheduler, rules.schedulers):
+        text = f"{shown(scheduler)} is not among the schedulers allowed: {rules.schedulers}"
+        found.append(FieldError(f"{field}.schedulerName", _PLACEMENT, text))
+    _check_tolerations(spec, fields, field, found)
+    _check_priority(spec, rules, field, found)
+    if spec.get("hostUsers") not in (None, False) and "hostUsers" not in fields:
+        text = "hostUsers: must be false or absent"
+        found.append(FieldError(f"{field}.hostUsers", VIOLATION, text))
+    for name in ("hostAliases", "runtimeClassName"):
+        if spec.get(name) and name not in fields:
+            found.append(FieldError(f"{field}.{name}", VIOLATION, f"{name}: is not allowed here"))
+    _check_tokens(spec, rules, field, found)
+
+
+def _check_account(spec: Json, namespace: str, rules: Rules, field: str, found: Found) -> None:
+    allowed = listed(rules.service_accounts)
+    for name in ("serviceAccountName", "serviceAccount"):
+        account = spec.get(name)
+        if account and not (
+            isinstance(account, str)
+            and ("*" in allowed or account in allowed or f"{namespace}/{account}" in allowed)
+        ):
+            text = f"{shown(account)} is not among the service accounts that pods here may run as"
+            found.append(FieldError(f"{field}.{name}", "ServiceAccountNotAllowed", text))
+
+
+def _check_tolerations(spec: Json, fields: frozenset[str], field: str, found: Found) -> None:
+    for path, toleration in entries(spec.get("tolerations"), f"{field}.tolerations"):
+        key = toleration.get("key")
+        if not key and "tolerateEverything" not in fields:
+            text = "a toleration without key is one of every taint; name the key"
+            found.append(FieldError(f"{path}.key", _PLACEMENT, text))
+        elif key in _CONTROL_PLANE and "controlPlane" not in fields:
+            text = "nodes of the control plane take no jobs"
+            found.append(FieldError(f"{path}.key", _PLACEMENT, text))
+
+
+def _check_priority(spec: Json, rules: Rules, field: str, found: Found) -> None:
+    name = spec.get("priorityClassName")
+    if name and not _may_be(name, rules.priority_classes):
+        text = f"{shown(name)} is not among the priority classes allowed"
+        found.append(FieldError(f"{field}.priorityClassName", "PriorityNotAllowed", text))
+    priority = spec.get("priority")
+    if isinstance(priority, int | float) and priority > _HIGHEST_PRIORITY:
+        text = f"must not be above {_HIGHEST_PRIORITY}"
+        found.append(FieldError(f"{field}.priority", "PriorityNotAllowed", text))
+
+
+def _may_be(name: Any, patterns: str) -> bool:
+    if not isinstance(name, str):
+        return False
+    return name in listed(patterns) or (not name.startswith(_SYSTEM) and matches(name, patterns))
+
+
+def _check_tokens(spec: Json, rules: Rules, field: str, found: Found) -> None:
+    """Projected tokens and certificates speak for the pod: to whom is said by an allow-list."""
+    for path, volume in entries(spec.get("volumes"), f"{field}.volumes"):
+        projected = volume.get("projected")
+        if not isinstance(projected, dict):
+            continue
+        for where, source in entries(projected.get("sources"), f"{path}.projected.sources"):
+            token = source.get("serviceAccountToken")
+            if isinstance(token, dict) and not _named(
+                token.get("audience"), rules.token_audiences
+            ):
+                text = "projectedToken: a token of this audience is not allowed"
+                if not token.get("audience"):
+                    text = "projectedToken: a token without audience is one for the API server"
+                found.append(FieldError(f"{where}.serviceAccountToken", VIOLATION, text))
+            certificate = source.get("podCertificate")
+            if isinstance(certificate, dict) and not _named(
+                certificate.get("signerName"), rules.token_audiences
+            ):
+                text = "projectedToken: a certificate of this signer is not allowed"
+                found.append(FieldError(f"{where}.podCertificate", VIOLATION, text))
+
+
+def _named(value: Any, allowed: str) -> bool:
+    return isinstance(value, str) and value in listed(allowed)

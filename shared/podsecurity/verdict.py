@@ -1,0 +1,102 @@
+"""The verdict on one manifest: every rule it breaks, or the refusal that says so."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from shared import labels
+from shared.errors import FieldError, Rejected
+from shared.podsecurity import asked, baseline, restricted
+from shared.podsecurity.pods import Found, Json, mapping
+from shared.podsecurity.rules import LEVELS, Level, Rules
+from shared.podsecurity.templates import templates_of
+
+MOST_REPORTED: Final = 50
+# A pod of these alone breaks no rule but those of restricted: most jobs' pods are such.
+_PLAIN_POD: Final = frozenset(
+    {
+        "containers", "restartPolicy", "nodeSelector", "terminationGracePeriodSeconds",
+        "activeDeadlineSeconds", "affinity", "overhead", "resources", "dnsPolicy", "subdomain",
+    }
+)  # fmt: skip
+_PLAIN_CONTAINER: Final = frozenset(
+    {
+        "name", "image", "command", "args", "resources", "env", "envFrom", "imagePullPolicy",
+        "volumeMounts", "workingDir", "terminationMessagePath", "terminationMessagePolicy",
+    }
+)  # fmt: skip
+_MANAGERS: Final = (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
+
+
+def check_pods(manifest: Json, namespace: str, level: Level, rules: Rules) -> Found:
+    """What the pods of a manifest that goes to `namespace` break of `level` and of `rules`."""
+    found: Found = []
+    if manifest.get("kind") == "Job" and manifest.get("apiVersion") == "batch/v1":
+        template = mapping(mapping(manifest.get("spec")).get("template"))
+        _check_template(template, "spec.template", namespace, level, rules, found)
+        return found
+    for path, template in templates_of(manifest):
+        _check_template(template, path, namespace, level, rules, found)
+    return found[:MOST_REPORTED]
+
+
+def check_target(namespace: str, rules: Rules) -> Found:
+    """Whether anything may be placed in a namespace; "" is no namespace, and may."""
+    if not namespace or rules.admits(namespace):
+        return []
+    text = f"nothing is placed in {namespace[:63]}"
+    return [FieldError("metadata.namespace", "NamespaceNotAllowed", text)]
+
+
+def check_job_fields(spec: Json, *, from_client: bool) -> Found:
+    """Fields of a Job by which somebody else would run it, or count pods that are not its own.
+
+    An API server generates a selector, and says so by leaving manualSelector out.
+    """
+    found: Found = []
+    if spec.get("managedBy") not in (None, *_MANAGERS):
+        text = "is set by Roadstead, which runs the Job; leave it out"
+        found.append(FieldError("spec.managedBy", "ForbiddenField", text))
+    if spec.get("manualSelector") not in (None, False):
+        text = "a Job's pods are its own; leave it out"
+        found.append(FieldError("spec.manualSelector", "ForbiddenField", text))
+    if spec.get("selector") is not None and from_client:
+        text = "is generated; leave it out"
+        found.append(FieldError("spec.selector", "ForbiddenField", text))
+    return found
+
+
+def refused(found: Found, namespace: str, level: Level) -> Rejected:
+    """The refusal for what was found; its code is that of the first."""
+    first = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    of_level = first.message.startswith(LEVELS)
+    where = f"; namespace {namespace} is {level}" if of_level else ""
+    return Rejected(
+        first.code, f"{first.field}: {first.message}{where}{more}", first.field, tuple(found)
+    )
+
+
+def _check_template(
+    template: Json, path: str, namespace: str, level: Level, rules: Rules, found: Found
+) -> None:
+    spec = mapping(template.get("spec"))
+    if level != "privileged":
+        baseline.check_annotations(mapping(template.get("metadata")), path, found)
+    if level != "restricted" and is_plain(spec):
+        return
+    field = f"{path}.spec" if path else "spec"
+    if level != "privileged":
+        baseline.check(spec, field, found)
+    if level == "restricted":
+        restricted.check(spec, field, found)
+    asked.check(spec, namespace, rules, field, found)
+
+
+def is_plain(spec: Mapping[str, Any]) -> bool:
+    """Whether a pod has only fields that no rule below restricted is about."""
+    if not spec.keys() <= _PLAIN_POD:
+        return False
+    listed = spec.get("containers")
+    return isinstance(listed, list) and all(
+        isinstance(each, dict) and each.keys() <= _PLAIN_CONTAINER for each in listed
+    )

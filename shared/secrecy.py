@@ -1,0 +1,78 @@
+"""What of a manifest is not for everybody: contents of Secrets, and values of environment variables. Pure.
+
+Functions give copies; what has nothing to hide is given back as it is.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+HIDDEN: Final = "[hidden]"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_CONTENTS: Final = ("data", "stringData")
+Digest = Callable[[bytes], str]
+
+
+def without_secrets(value: Any, digest: Digest) -> Any:
+    """`value` with every Secret inside it redacted: its keys stay, of its values `digest` gives a mark.
+
+    The same content has the same mark, whether it was given as text or as base64.
+    """
+    if isinstance(value, dict):
+        if is_secret(value):
+            return _redacted(value, digest)
+        return {name: without_secrets(each, digest) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_secrets(each, digest) for each in value]
+    return value
+
+
+def without_env(value: Any) -> Any:
+    """`value` with the values of all environment variables hidden: those given as text, in any `env` list."""
+    if isinstance(value, dict):
+        return {
+            name: _hidden_env(each) if name == "env" else without_env(each)
+            for name, each in value.items()
+        }
+    return [without_env(each) for each in value] if isinstance(value, list) else value
+
+
+def is_secret(manifest: Mapping[str, Any]) -> bool:
+    """Is this a Kubernetes Secret?"""
+    return manifest.get("kind") == "Secret" and manifest.get("apiVersion") == "v1"
+
+
+def _redacted(secret: dict[str, Any], digest: Digest) -> dict[str, Any]:
+    kept = dict(secret)
+    for part in _CONTENTS:
+        content = secret.get(part)
+        if isinstance(content, dict):
+            kept[part] = {
+                key: digest(_bytes(text, encoded=part == "data")) for key, text in content.items()
+            }
+        elif content is not None:
+            kept[part] = HIDDEN
+    metadata = secret.get("metadata")
+    if isinstance(metadata, dict) and LAST_APPLIED in (metadata.get("annotations") or {}):
+        notes = {k: v for k, v in metadata["annotations"].items() if k != LAST_APPLIED}
+        kept["metadata"] = {**metadata, "annotations": notes}
+    return kept
+
+
+def _bytes(text: Any, *, encoded: bool) -> bytes:
+    if encoded:
+        try:
+            return base64.b64decode("".join(str(text).split()), validate=True)
+        except (binascii.Error, ValueError):
+            pass
+    return str(text).encode(errors="surrogatepass")
+
+
+def _hidden_env(value: Any) -> Any:
+    if not isinstance(value, list):
+        return without_env(value)
+    return [
+        {**each, "value": HIDDEN} if isinstance(each, dict) and "value" in each else each
+        for each in value
+    ]

@@ -1,0 +1,62 @@
+"""When a deleted Job is over: a read past the caches, begun after the deletion was seen, found no pods."""
+
+import pytest
+
+from agent.applier import Outcome
+from agent.decide import decide
+from agent.holding import Holding
+from agent.plan import Decision, Seen, Trouble
+from shared import labels
+from tests.agent.pictures import a_live_job, a_picture, settled
+from tests.agent.scripted_hub import a_job
+
+WITHDRAW, KEEP = a_job(action="Withdraw"), a_job(action="Keep", ttl_s=60)
+ASKED = {"live": a_live_job(deleting=True), "foreground": "m-1"}  # deleted, the collector is done
+LEFT = Trouble("PodsRemain", "1 pods still exist")
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted"),
+    [
+        (Seen(**ASKED), ("CountPods", "Applied", "Withdrawing")),
+        (Seen(**ASKED, podless="m-0"), ("CountPods", "Applied", "Withdrawing")),
+        (Seen(**ASKED, podless="m-1"), ("Nothing", "Gone", "")),
+        (Seen(**ASKED, trouble=LEFT), ("Delete", "Applied", "Withdrawing")),
+        (Seen(**ASKED, trouble=LEFT, not_before=1010), ("Nothing", "Applied", "Withdrawing")),
+    ],
+    ids=["nobody looked", "another object's", "none", "some: asked again", "some, a moment ago"],
+)
+def test_pods_of_a_deleted_job_are_looked_for(seen, wanted):
+    """Whoever deletes it once more takes the collector's finalizer away, and its pods run on."""
+    assert settled(WITHDRAW, seen) == wanted
+
+
+def test_a_creation_that_came_late_is_removed():
+    """Under Keep the job has ended: what was made of it since is never started, and goes."""
+    seen = Seen(live=a_live_job(waiting=True))
+    assert settled(KEEP, seen) == ("Delete", "Applied", "Expiring")
+
+
+@pytest.mark.parametrize(("read_at", "podless"), [(11.0, "m-1"), (9.0, "")])
+def test_a_read_counts_from_when_it_began(read_at, podless):
+    """One that began before the deletion was seen says nothing: pods may have come after it."""
+    holding = Holding("job-1", a_job(action="Withdraw"))
+    live = a_live_job(deleting=True)
+    live["metadata"]["labels"] = {**live["metadata"]["labels"], labels.EPOCH: "1"}
+    holding.is_here(live, 10.0)
+    holding.settle(Decision("Applied", "CountPods"), Outcome(podless_at=read_at), 12.0)
+    assert holding.seen.podless == podless
+
+
+def test_a_kept_job_wakes_when_its_time_is_over():
+    """The decision says when to look again."""
+    decision = decide(KEEP, Seen(live=a_live_job(ended_ago=20)), a_picture())
+    assert decision.wake_at == 1040
+    assert not decision.urgent  # letting it go has time until then
+
+
+def test_deletion_of_a_withdrawn_job_waits_for_its_pods():
+    """Foreground when withdrawn, so that the object goes last; background when its time is over."""
+    withdrawn = decide(WITHDRAW, Seen(live=a_live_job()), a_picture())
+    over = decide(KEEP, Seen(live=a_live_job(ended_ago=61, finalizers=[])), a_picture())
+    assert (withdrawn.propagation, over.propagation) == ("Foreground", "Background")

@@ -1,0 +1,58 @@
+"""What is stored and not acted on says so at once: in the answer, in a condition and in an Event."""
+
+import pytest
+
+from tests.api.serving import a_job, served
+
+pytestmark = pytest.mark.anyio
+TOPOLOGY = {
+    "apiVersion": "kueue.x-k8s.io/v1beta1",
+    "kind": "Topology",
+    "metadata": {"name": "racks"},
+    "spec": {"levels": [{"nodeLabel": "rack"}]},
+}
+
+
+async def test_a_stored_kind_warns_in_answer_condition_and_event(tmp_path):
+    """`created` alone would promise an effect."""
+    async with served(tmp_path) as hub:
+        answer = await hub.admin.post("/v1/apply", json=TOPOLOGY)
+        (item,) = answer.json()["items"]
+        assert item["result"] == "created"
+        assert "Topology" in item["warnings"][0]
+        shown = (await hub.admin.get("/v1/objects/kueue.x-k8s.io/Topology/racks")).json()
+        (condition,) = shown["status"]["conditions"]
+        assert (condition["type"], condition["status"]) == ("NotActedOn", "True")
+        events = (await hub.admin.get("/v1/events")).json()["items"]
+        assert "NotActedOn" in [each["reason"] for each in events]
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs:batch"])
+async def test_a_submitted_job_warns_of_what_it_asks_in_vain(tmp_path, path):
+    """Alone and in a batch; the job is taken all the same."""
+    async with served(tmp_path) as hub:
+        job = a_job()
+        job["metadata"]["annotations"] = {"roadstead.dev/on-cluster-loss": "RescheduleWhenFenced"}
+        answer = (await hub.admin.post(path, json=job)).json()
+        told = answer if path == "/v1/jobs" else answer["items"][0]
+        assert "on-cluster-loss" in told["warnings"][0]
+        events = (await hub.admin.get("/v1/events", params={"uid": told["uid"]})).json()["items"]
+        assert "NotActedOn" in [each["reason"] for each in events]
+
+
+async def test_a_kind_without_adapter_is_refused_with_what_to_do(tmp_path):
+    """A JobSet with a queue name would wait for ever."""
+    async with served(tmp_path) as hub:
+        template = {"spec": {"containers": [{"name": "m", "image": "i"}]}}
+        answer = await hub.admin.post(
+            "/v1/apply",
+            json={
+                "apiVersion": "jobset.x-k8s.io/v1alpha2",
+                "kind": "JobSet",
+                "metadata": {"name": "s", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
+                "spec": {"replicatedJobs": [{"template": {"spec": {"template": template}}}]},
+            },
+        )
+        told = answer.json()
+        assert (answer.status_code, told["code"]) == (422, "NoAdapter")
+        assert "Take the label off" in told["detail"]

@@ -1,0 +1,76 @@
+"""A job that no member could ever hold is accepted with a warning, by every way in."""
+
+import pytest
+
+from hub.services.schedule_index import ScheduleIndex
+from tests.api.serving import Served, a_job, served
+from tests.domain.build import a_cluster, a_pool
+
+pytestmark = pytest.mark.anyio
+
+SAID = (
+    "no member could ever hold it: no node of any member is large enough for one pod of main "
+    "(cpu 99, memory 1Gi); nearest miss: cluster north misses 91 cpu on one node"
+)
+
+
+def leads(hub: Served) -> None:
+    """This hub decides, on a fleet of one member with two nodes of 8 cpus."""
+    index = ScheduleIndex(None, 45.0)
+    index.members.put(a_cluster(a_pool(nodes=2, cpu=8, memory="32Gi"), name="north"))
+    index.members.refresh(lambda _best, _left: None)
+    hub.app.state.schedule_index = lambda: index
+
+
+def too_large(name: str = "large") -> dict:
+    job = a_job(name)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    container["resources"]["requests"]["cpu"] = "99"
+    return job
+
+
+async def test_submit_warns_in_the_answer_and_in_a_header(tmp_path):
+    """201 all the same: members come and go."""
+    async with served(tmp_path) as hub:
+        leads(hub)
+        reply = await hub.admin.post("/v1/jobs", json=too_large())
+        assert reply.status_code == 201
+        assert reply.json()["warnings"] == [SAID]
+        assert reply.headers["Warning"] == f'299 - "{SAID}"'
+
+
+async def test_a_job_that_may_fit_one_day_is_taken_without_a_word(tmp_path):
+    """No list and no header where there is nothing to be said."""
+    async with served(tmp_path) as hub:
+        leads(hub)
+        reply = await hub.admin.post("/v1/jobs", json=a_job())
+        assert reply.status_code == 201
+        assert "warnings" not in reply.json()
+        assert "Warning" not in reply.headers
+
+
+async def test_a_batch_names_the_places(tmp_path):
+    """Each Job of a batch that no member could hold is named by its index."""
+    async with served(tmp_path) as hub:
+        leads(hub)
+        jobs = [a_job("a"), too_large("b"), too_large("c")]
+        told = (await hub.admin.post("/v1/jobs:batch", json=jobs)).json()
+        assert told["accepted"] == 3
+        assert told["warnings"] == [{"index": n, "message": SAID} for n in (1, 2)]
+
+
+async def test_apply_warns_beside_the_result(tmp_path):
+    """The document's own item carries it."""
+    async with served(tmp_path) as hub:
+        leads(hub)
+        reply = await hub.admin.post("/v1/apply", json=too_large())
+        (item,) = reply.json()["items"]
+        assert (item["result"], item["warnings"]) == ("created", [SAID])
+
+
+async def test_a_replica_that_does_not_lead_says_nothing(tmp_path):
+    """It knows no fleet to hold the job against."""
+    async with served(tmp_path) as hub:
+        reply = await hub.admin.post("/v1/jobs", json=too_large())
+        assert reply.status_code == 201
+        assert "warnings" not in reply.json()

@@ -1,0 +1,21 @@
+"""Marks on Jobs are told before anything that the hub might remove for not knowing it."""
+
+import pytest
+
+from shared import labels
+from tests.agent.scripted_hub import a_job
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_mark_found_on_a_job_is_told_with_the_job(member):
+    """Agent and hub start anew together, the hub from a backup: the Job's mark gives it away in time."""
+    job = a_job("u-9", run_seconds="600").manifest
+    job["metadata"]["annotations"][labels.MARK] = "run-7:42:proof"
+    job["metadata"]["finalizers"] = [labels.MEMBER_FINALIZER]
+    await member.kube.create(job, field_manager="roadstead")
+    member.hub.removes_strays = False
+    member.start()
+    await member.hub.seen("u-9", "Applied", "Orphan")
+    told = [mark.run for request in member.hub.requests for mark in request.marks]
+    assert "run-7" in told

@@ -1,0 +1,168 @@
+"""The bridge's parts without its loops: a test takes the turns, so that it sees what one turn leaves."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hub.bridge.deletion import Deletions
+from hub.bridge.kinds import JOB, NAMESPACE, Mirrored
+from hub.bridge.mirror import Mirror
+from hub.bridge.sources import Sources
+from hub.bridge.standing import Standing
+from hub.bridge.tellings import Tellings
+from hub.bridge.writeback import Writeback
+from hub.services import leadership
+from hub.services.placement_index import PlacementIndex
+from hub.store import objects, workloads
+from shared import labels
+from shared.clock import SystemClock
+from shared.kube.client import KubeClient
+from shared.kubesim.cluster import SimCluster
+from tests.bridge.hub_cluster import FIELDS, until
+from tests.sync.hubs import Running, running_hub
+
+CONFIG_MAP = Mirrored("", "ConfigMap", ("v1",))
+KINDS = (NAMESPACE, JOB, CONFIG_MAP)
+
+
+class Parts:
+    """One connection's parts, and the hub and the API server at both of their ends."""
+
+    def __init__(self, hub: Running, kube: KubeClient, term: int) -> None:
+        self.hub, self.kube, self.term = hub, kube, term
+        self.sources = Sources(kube, hub.clock, lambda: None)
+        self.index = PlacementIndex()
+        self.standing = Standing(hub.hub, lambda: term)
+        self.mirror = Mirror(hub.hub, kube, self.sources, self.index, lambda uid: None)
+        self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.standing)
+        self.writeback = Writeback(
+            hub.hub,
+            kube,
+            self.sources,
+            self.mirror,
+            Tellings(hub.hub, kube, self.sources),
+            lambda uid: "",
+        )
+
+    async def take(self, term: int | None = None) -> None:
+        """One turn inward."""
+        await self.mirror.turn(self.term if term is None else term, self.hub.hub.limits.intake)
+        await self.deletions.turn(self.term)
+
+    async def create(self, document: dict[str, Any]) -> dict[str, Any]:
+        """As a user does; returns when the cache shows it."""
+        made = await self.kube.create(document, field_manager=FIELDS)
+        await self.shows(made)
+        return made
+
+    async def patch(self, obj: dict[str, Any], change: dict[str, Any], part: str = "") -> None:
+        """As a user does; returns when the cache shows it."""
+        metadata = obj["metadata"]
+        made = await self.kube.merge_patch(
+            obj["apiVersion"],
+            obj["kind"],
+            metadata["namespace"],
+            metadata["name"],
+            change,
+            field_manager=FIELDS,
+            subresource=part or None,
+        )
+        await self.shows(made)
+
+    async def live(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """The object as the API server has it."""
+        metadata = obj["metadata"]
+        return await self.kube.get(
+            obj["apiVersion"], obj["kind"], metadata["namespace"], metadata["name"]
+        )
+
+    async def shows(self, obj: dict[str, Any]) -> None:
+        """Wait until the cache shows this version, or a later one."""
+        version = int(obj["metadata"]["resourceVersion"])
+
+        async def shown() -> bool:
+            place = self.sources.place_of(obj["metadata"]["uid"])
+            found = None if place is None else self.sources.get(place)
+            return found is not None and int(found[1]["metadata"]["resourceVersion"]) >= version
+
+        await until(shown)
+
+    async def level(self, obj: dict[str, Any]) -> None:
+        """Wait until the cache shows what the API server has."""
+        await self.shows(await self.live(obj))
+
+    async def job(self, obj: dict[str, Any]) -> dict[str, Any] | None:
+        """The hub's row of a hub Job."""
+        return await self.hub.hub.read(workloads.get, obj["metadata"]["uid"])
+
+    async def object(self, obj: dict[str, Any]) -> dict[str, Any] | None:
+        """The hub's row of any other object."""
+        return await self.hub.hub.read(objects.get, obj["metadata"]["uid"])
+
+    def select(self, kind: str, name: str, namespace: str) -> None:
+        """A placement selects this object."""
+        selector = {"group": "", "version": "v1", "kind": kind, "name": name}
+        self.index.put(
+            {
+                "uid": "a-placement",
+                "kind": "ResourcePlacement",
+                "namespace": namespace,
+                "spec": {"resourceSelectors": [selector]},
+                "generation": 1,
+                "hash": "",
+                "deleted_at": None,
+            }
+        )
+
+
+@contextlib.asynccontextmanager
+async def parts(
+    directory: Path, kubeconfig: Path, kinds: Sequence[Mirrored] = KINDS
+) -> AsyncIterator[Parts]:
+    """The parts between a fresh hub and the API server of `kubeconfig`."""
+    async with (
+        running_hub(directory, SystemClock()) as hub,  # type: ignore[arg-type]
+        await KubeClient.connect(kubeconfig) as kube,
+    ):
+        it = Parts(hub, kube, await hub.write(leadership.seize, "test"))
+        for kind in kinds:
+            await it.sources.add(kind)
+        await it.sources.synced()
+        try:
+            yield it
+        finally:
+            await it.sources.close()
+
+
+@contextlib.asynccontextmanager
+async def on_simulated(directory: Path) -> AsyncIterator[tuple[Parts, SimCluster]]:
+    """The parts on a simulated hub cluster that has a namespace `lab`."""
+    cluster = SimCluster("hub", hub=True)
+    await cluster.start()
+    try:
+        kubeconfig = directory / "hub.kubeconfig"
+        kubeconfig.write_text(cluster.kubeconfig_text())
+        async with parts(directory, kubeconfig) as it:
+            await it.kube.create(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}},
+                field_manager=FIELDS,
+            )
+            yield it, cluster
+    finally:
+        await cluster.stop()
+
+
+def a_job(name: str = "one", **metadata: Any) -> dict[str, Any]:
+    """A Job that is the hub's."""
+    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "lab", **metadata},
+        "spec": {
+            "suspend": True,
+            "managedBy": labels.JOB_CONTROLLER,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+        },
+    }

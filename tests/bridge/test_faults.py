@@ -1,0 +1,123 @@
+"""What the bridge leaves undone when the API server or the store fails it, and what it never touches."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from hub.services.hub import StaleTerm
+from shared import labels
+from shared.kube import errors
+from tests.bridge.hub_cluster import until
+from tests.bridge.parts import CONFIG_MAP, a_job, on_simulated, parts
+from tests.kube.stub import running
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_other_controllers_finalizers_stay(tmp_path: Path):
+    """Our finalizer goes when nothing of the Job is left; what others wait for is theirs to take off."""
+    async with on_simulated(tmp_path) as (it, _):
+        job = await it.create(a_job(finalizers=["example.com/keep"]))
+        await it.take()
+        await it.level(job)
+        await it.kube.delete("batch/v1", "Job", "lab", "one")
+        await it.level(job)
+        await it.take()
+        left = await it.live(job)
+        assert left["metadata"]["finalizers"] == ["example.com/keep"]
+
+
+async def test_a_kind_that_is_not_served_for_a_moment_is_no_deletion(tmp_path: Path):
+    """An API that is away takes nothing with it: the hub keeps what it had of it."""
+    async with (
+        running(tmp_path) as (stub, kubeconfig),
+        parts(tmp_path, kubeconfig, [CONFIG_MAP]) as it,
+    ):
+        it.select("ConfigMap", "a", "team")
+        made = stub.put("a")
+        made["metadata"]["creationTimestamp"] = "2026-05-01T00:00:00Z"
+        await it.shows(made)
+        await it.take()
+        assert await it.object(made)
+        stub.served = False
+        with contextlib.suppress(errors.KindNotServed):
+            await it.kube.endpoint("v1", "Secret")  # discovery is read again
+        stub.cut()
+        await until(lambda: absent(it))
+        await it.take()
+        assert await it.object(made)
+
+
+async def test_what_a_failed_turn_did_not_take_is_taken_by_the_next(tmp_path: Path):
+    """A turn that the store refuses forgets nothing of what it had before it."""
+    async with on_simulated(tmp_path) as (it, _):
+        job = await it.create(a_job(labels={"team": "red"}))
+        await it.take()
+        await it.level(job)
+        await it.take()
+        await it.patch(job, {"metadata": {"labels": {"team": "blue"}}})
+        with pytest.raises(StaleTerm):
+            await it.take(term=it.term - 1)
+        await it.take()
+        row = await it.job(job)
+        assert row is not None
+        assert row["labels"]["team"] == "blue"
+
+
+async def test_a_status_that_was_not_written_is_written_in_the_next_turn(tmp_path: Path):
+    """A conflict delays a status; nobody has to change anything for it to come."""
+    async with on_simulated(tmp_path) as (it, cluster):
+        job = await it.create(a_job())
+        await it.take()
+        await it.level(job)
+        cluster.faults.add("409", verb="patch", resource="jobs")
+        it.writeback.note(job["metadata"]["uid"])
+        await it.writeback.turn()
+        assert not (await it.live(job)).get("status", {}).get("conditions")
+        await it.writeback.turn()
+        assert (await it.live(job))["status"]["conditions"][0]["type"] == "Suspended"
+
+
+async def test_a_status_that_is_as_it_should_be_is_not_written(tmp_path: Path):
+    """One write for one difference: looking again costs the API server nothing."""
+    async with on_simulated(tmp_path) as (it, cluster):
+        job = await it.create(a_job())
+        await it.take()
+        await it.level(job)
+        patches = cluster.faults.add("delay", verb="patch", resource="jobs", seconds=0, count=0)
+        for _ in range(3):
+            it.writeback.note(job["metadata"]["uid"])
+            await it.writeback.turn()
+            await it.level(job)
+        assert patches.hits == 1
+
+
+async def test_changed_labels_of_a_job_reach_the_hub(tmp_path: Path):
+    """They raise no generation; placements select by them."""
+    async with on_simulated(tmp_path) as (it, _):
+        job = await it.create(a_job(labels={"team": "red"}))
+        await it.take()
+        await it.level(job)
+        await it.take()
+        await it.patch(job, {"metadata": {"labels": {"team": "blue"}}})
+        await it.take()
+        row = await it.job(job)
+        assert row is not None
+        assert row["labels"]["team"] == "blue"
+
+
+async def test_nothing_is_taken_that_does_not_carry_our_finalizer(tmp_path: Path):
+    """Without it a deletion would not wait for what the hub had caused."""
+    async with on_simulated(tmp_path) as (it, cluster):
+        cluster.faults.add("409", verb="patch", resource="jobs")
+        job = await it.create(a_job())
+        await it.take()
+        assert await it.job(job) is None
+        await it.take()
+        assert await it.job(job)
+        assert labels.FINALIZER in (await it.live(job))["metadata"]["finalizers"]
+
+
+async def absent(it) -> bool:
+    return bool(it.sources.absent)

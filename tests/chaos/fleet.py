@@ -1,0 +1,275 @@
+"""A fleet of real processes with a breakable link on either side of every agent.
+
+    hub ◄── link hub-m1 ◄── agent-m1 ──► link api-m1 ──► sim-m1        … for every member
+
+Everything listens on loopback. The processes end with the one that started them; those that die are
+started again by `tick`, unless the schedule keeps them down.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from roadstead.cli import ports
+from roadstead.errors import RoadsteadError
+from roadstead.transport import Transport
+from tests.chaos.links import Links
+from tests.e2e.running import REPOSITORY, until
+
+START_WITHIN_S = 90
+_EXIT_SUPERSEDED = 3
+_RESTART_AFTER_S = 0.3
+_REQUEST_S = 5.0
+Json = dict[str, Any]
+
+
+@dataclass
+class Part:
+    """One process: how it is started, and until when the schedule keeps it down."""
+
+    name: str
+    command: list[str]
+    process: subprocess.Popen | None = None
+    down_until: float = 0.0  # monotonic
+    wanted: bool = True
+    ends: list[int] = field(default_factory=list)
+
+
+class Fleet:
+    """Hub, members and agents in a folder. Only the thread that made it starts processes."""
+
+    def __init__(
+        self, folder: Path, members: dict[str, list[Json]], env: dict[str, str], lease_s: float,
+        *, source: Path = REPOSITORY,
+    ) -> None:  # fmt: skip
+        """`members`: node pools by name. `lease_s` 0: the agents' own. `source`: whose code runs."""
+        self.folder, self.members, self._lease_s = folder, members, lease_s
+        self._env = {**os.environ, **env, "PYTHONPATH": str(source), "PYTHONUNBUFFERED": "1"}
+        self._source = source
+        self.links = Links()
+        self.parts: dict[str, Part] = {}
+        free = ports.free(1 + len(members))
+        self.ports = dict(zip(["hub", *(f"sim-{m}" for m in members)], free, strict=True))
+        self.server = f"http://127.0.0.1:{self.ports['hub']}"
+
+    # --- start and end -----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start every part; returns when all agents are in touch. AssertionError after 90 s."""
+        for name in ("logs", "agents"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self._start(
+            "hub",
+            "hub",
+            f"--data={self.folder / 'hub'}",
+            f"--listen=127.0.0.1:{self.ports['hub']}",
+        )
+        for member, pools in self.members.items():
+            self._start_simulator(member, pools)
+        until(self._hub_answers, START_WITHIN_S, "the hub answers")
+        for member in self.members:
+            until(self.kubeconfig(member).exists, START_WITHIN_S, f"{member} answers")
+            self.join(member)
+            self.start_agent(member)
+        until(self._all_ready, START_WITHIN_S, "all agents are in touch")
+
+    def stop(self) -> None:
+        """End every process, by its pid, and wait for it."""
+        for part in self.parts.values():
+            part.wanted = False
+            if part.process is not None and part.process.poll() is None:
+                part.process.send_signal(signal.SIGCONT)
+                part.process.kill()
+        for part in self.parts.values():
+            if part.process is not None:
+                part.process.wait(20)
+
+    def tick(self) -> None:
+        """Start again what has died and is wanted."""
+        now = time.monotonic()
+        for part in self.parts.values():
+            if part.process is None or part.process.poll() is None or not part.wanted:
+                continue
+            if part.process.returncode == _EXIT_SUPERSEDED and self._lives(f"{part.name}-twin"):
+                continue  # it would only take turns with its twin
+            if not part.down_until:
+                part.down_until = now + _RESTART_AFTER_S
+            if now >= part.down_until:
+                part.ends.append(part.process.returncode)
+                part.down_until = 0.0
+                self._spawn(part)
+
+    # --- parts ---------------------------------------------------------------------------------------
+
+    def kill(self, name: str, down_s: float = 0.0) -> None:
+        """kill -9; it is started again after `down_s`."""
+        part = self.parts[name]
+        if part.process is not None and part.process.poll() is None:
+            part.down_until = time.monotonic() + max(down_s, _RESTART_AFTER_S)
+            part.process.kill()
+
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to a part that lives."""
+        part = self.parts.get(name)
+        if part is not None and part.process is not None and part.process.poll() is None:
+            part.process.send_signal(number)
+
+    def end(self, name: str) -> None:
+        """End a part for good."""
+        part = self.parts.pop(name, None)
+        if part is not None and part.process is not None:
+            part.process.kill()
+            part.process.wait(20)
+
+    def start_agent(self, member: str, *, twin: str = "", linked: bool = True) -> None:
+        """Start the agent of a member, or a second one: `twin` "copy" (of its credential) or "same"."""
+        name = f"agent-{member}" + ("-twin" if twin else "")
+        home = self.folder / "agents" / member
+        credential = home / "credential"
+        if twin == "copy":
+            credential = self.folder / "agents" / f"{member}-twin" / "credential"
+            credential.parent.mkdir(exist_ok=True)
+            shutil.copy(home / "credential", credential)
+        hub = self.links_port("hub", member) if linked else self.ports["hub"]
+        kubeconfig = home / "kubeconfig" if linked else self.kubeconfig(member)
+        module = ["agent"]
+        if self._lease_s:
+            module = ["tests.chaos.quick_agent", f"--lease-s={self._lease_s:g}"]
+        self._start(
+            name,
+            *module,
+            f"--hub=http://127.0.0.1:{hub}",
+            f"--kubeconfig={kubeconfig}",
+            f"--credential={credential}",
+            f"--join-token={home / 'join.token'}",
+        )
+        self.parts[name].wanted = not twin
+
+    def forget_agent(self, member: str) -> None:
+        """Kill an agent with all it keeps; it has to `join` anew."""
+        self.parts[f"agent-{member}"].process.kill()
+        for path in (self.folder / "agents" / member).glob("credential*"):
+            path.unlink()
+
+    def links_port(self, side: str, member: str) -> int:
+        """The port of the link between an agent and its "hub" or "api"."""
+        return self._link_ports[f"{side}-{member}"]
+
+    def kubeconfig(self, member: str) -> Path:
+        """Of the member's API server itself, past any link."""
+        return self.folder / f"{member}.kubeconfig"
+
+    def request(self, method: str, path: str, **given: Any) -> Json:
+        """One request to the hub as its administrator. Raises RoadsteadError."""
+        transport = Transport(self.server, self._token(), timeout_s=_REQUEST_S)
+        try:
+            return transport.request(method, path, repeatable=True, **given)
+        finally:
+            transport.close()
+
+    def jobs(self, **filters: str) -> list[Json]:
+        """All jobs as the hub lists them. Raises RoadsteadError."""
+        found: list[Json] = []
+        query: Json = {**filters, "limit": 500}
+        while True:
+            page = self.request("GET", "/v1/jobs", query=query)
+            found += page["items"]
+            if not page.get("continue"):
+                return found
+            query["continue"] = page["continue"]
+
+    # --- internals -----------------------------------------------------------------------------------
+
+    def open_links(self) -> None:
+        """Open the links; before `start`."""
+        self._link_ports = {}
+        for member in self.members:
+            for side, target, tls in (("hub", "hub", False), ("api", f"sim-{member}", True)):
+                port = self.links.open(f"{side}-{member}", self.ports[target], tls=tls)
+                self._link_ports[f"{side}-{member}"] = port
+
+    def _start_simulator(self, member: str, pools: list[Json]) -> None:
+        file = self.folder / f"{member}.pools.json"
+        file.write_text(json.dumps(pools))
+        self._start(
+            f"sim-{member}",
+            "shared.kubesim",
+            f"--name={member}",
+            f"--data={self.folder / f'sim-{member}'}",
+            f"--listen=127.0.0.1:{self.ports[f'sim-{member}']}",
+            f"--kubeconfig={self.kubeconfig(member)}",
+            f"--pools={file}",
+        )
+
+    def join(self, member: str) -> None:
+        """Declare the member, or ask for a fresh token; its agent's kubeconfig leads over the link."""
+        try:
+            self.request("GET", f"/v1/clusters/{member}")
+            answer = self.request("POST", f"/v1/clusters/{member}/join-token")
+        except RoadsteadError:
+            answer = self.request(
+                "POST", "/v1/clusters", body=json.dumps({"name": member}).encode()
+            )
+        home = self.folder / "agents" / member
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "join.token").write_text(answer["joinToken"])
+        config = yaml.safe_load(self.kubeconfig(member).read_text())
+        over_link = f"https://127.0.0.1:{self.links_port('api', member)}"
+        config["clusters"][0]["cluster"]["server"] = over_link
+        (home / "kubeconfig").write_text(json.dumps(config))
+
+    def _start(self, name: str, module: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", module, *arguments, "--die-with-parent"]
+        part = self.parts[name] = Part(name, command)
+        self._spawn(part)
+
+    def _lives(self, name: str) -> bool:
+        part = self.parts.get(name)
+        return part is not None and part.process is not None and part.process.poll() is None
+
+    def _spawn(self, part: Part) -> None:
+        with (self.folder / "logs" / f"{part.name}.log").open("ab") as log:
+            part.process = subprocess.Popen(
+                part.command,
+                cwd=self._source,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _token(self) -> str:
+        return (self.folder / "hub" / "admin.token").read_text().strip()
+
+    def _hub_answers(self) -> bool:
+        try:
+            return self.request("GET", "/v1/overview") is not None
+        except (RoadsteadError, OSError):
+            return False
+
+    def _all_ready(self) -> bool:
+        clusters = self.request("GET", "/v1/clusters")["items"]
+        return {c["name"] for c in clusters if c["ready"]} >= set(self.members)
+
+
+@contextlib.contextmanager
+def running(fleet: Fleet) -> Iterator[Fleet]:
+    """The fleet with its links for the length of the block; every process is gone afterwards."""
+    with fleet.links:
+        fleet.open_links()
+        try:
+            fleet.start()
+            yield fleet
+        finally:
+            fleet.stop()

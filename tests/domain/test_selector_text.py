@@ -1,0 +1,39 @@
+"""Label selectors as kubectl writes them are read in one pass, and are bounded."""
+
+import pytest
+
+from hub.domain.selectors import MOST_TERMS, parse_selector
+from shared.errors import Rejected
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("a=b,c!=d", ["a", "c"]),
+        ("a in (x,y),b notin (z)", ["a", "b"]),
+        ("a, !b ,", ["a", "b"]),
+        (",,a,,", ["a"]),
+        ("", []),
+    ],
+)
+def test_commas_part_requirements_but_not_values(text, keys):
+    """A comma within parentheses belongs to the values."""
+    assert [each.key for each in parse_selector(text).expressions] == keys
+
+
+@pytest.mark.parametrize(
+    "text", ["a in (b", "a in b)", "a in ((b))", "a)(b", "a in (b)c", "(" * 60_000]
+)
+def test_parentheses_that_do_not_match_are_refused(text):
+    """A selector that can not be read is InvalidSelector."""
+    with pytest.raises(Rejected) as refusal:
+        parse_selector(text, "labelSelector")
+    assert refusal.value.code == "InvalidSelector"
+
+
+@pytest.mark.parametrize("text", ["," * 60_000, "a," * 60_000, "a," * MOST_TERMS + "b"])
+def test_requirements_are_bounded(text):
+    """More requirements than a selector may have are refused before any of them is read."""
+    with pytest.raises(Rejected) as refusal:
+        parse_selector(text, "labelSelector")
+    assert (refusal.value.code, refusal.value.field) == ("TooManyTerms", "labelSelector")

@@ -1,0 +1,104 @@
+"""What is accepted and changes nothing says so; what would wait for ever is refused."""
+
+import pytest
+
+from shared.errors import Rejected
+from shared.kinds import parse
+from shared.kinds.unheeded import notices
+
+PODS = {"containers": [{"name": "main", "image": "busybox"}]}
+SELECTORS = [{"group": "", "version": "v1", "kind": "Namespace", "name": "a"}]
+
+
+def a_job(annotations=None, template=None, **pods):
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "annotations": annotations or {}},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": template or {}},
+                "spec": {"restartPolicy": "Never", **PODS, **pods},
+            }
+        },
+    }
+
+
+def a_placement(**strategy):
+    return {
+        "apiVersion": "placement.kubernetes-fleet.io/v1",
+        "kind": "ClusterResourcePlacement",
+        "metadata": {"name": "p"},
+        "spec": {"resourceSelectors": SELECTORS, "strategy": strategy},
+    }
+
+
+def of_kind(api_version, kind, **spec):
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, "spec": spec}
+
+
+KUEUE = "kueue.x-k8s.io/v1beta1"
+PARTS = [
+    (a_job({"roadstead.dev/on-cluster-loss": "RescheduleWhenFenced"}), "on-cluster-loss"),
+    (a_job(template={"kueue.x-k8s.io/podset-required-topology": "rack"}), "podset-required"),
+    (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
+    (a_placement(rollingUpdate={"maxUnavailable": 1}), "rollingUpdate"),
+    (a_placement(type="External"), "staged runs"),
+    (a_placement(applyStrategy={"comparisonOption": "FullComparison"}), "comparisonOption"),
+    (a_placement(applyStrategy={"type": "ReportDiff"}), "not only compared"),
+    (
+        of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
+        "topologyName",
+    ),
+    (of_kind(KUEUE, "Topology", levels=[{"nodeLabel": "rack"}]), "Topology"),
+    (
+        of_kind("placement.kubernetes-fleet.io/v1beta1", "ClusterResourcePlacementEviction"),
+        "Eviction",
+    ),
+]
+
+
+@pytest.mark.parametrize(("manifest", "word"), PARTS, ids=[word for _, word in PARTS])
+def test_what_changes_nothing_is_named(manifest, word):
+    """One sentence with the field, for people to read before they wait for an effect."""
+    (said,) = notices(parse(manifest))
+    assert word in said
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        a_job({"roadstead.dev/on-cluster-loss": "Wait"}),
+        a_placement(applyStrategy={"comparisonOption": "PartialComparison"}),
+        of_kind(KUEUE, "Cohort"),
+        of_kind("example.com/v1", "Widget", size=1),
+    ],
+)
+def test_what_is_acted_on_is_not_warned_of(manifest):
+    """Nor are kinds that are not the hub's: they are propagated as they are."""
+    assert notices(parse(manifest)) == ()
+
+
+TEMPLATE = {"spec": PODS}
+GROUPS = [
+    of_kind(
+        "jobset.x-k8s.io/v1alpha2",
+        "JobSet",
+        replicatedJobs=[{"name": "w", "template": {"spec": {"template": TEMPLATE}}}],
+    ),
+    of_kind("ray.io/v1", "RayJob", rayClusterSpec={"workerGroupSpecs": [{"template": TEMPLATE}]}),
+    of_kind(
+        "kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs={"Worker": {"template": TEMPLATE}}
+    ),
+]
+
+
+@pytest.mark.parametrize("manifest", GROUPS, ids=lambda each: each["kind"])
+def test_a_kind_with_pods_and_queue_is_refused_without_adapter(manifest):
+    """It would be stored, shown as created, and never start."""
+    manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    with pytest.raises(Rejected) as refused:
+        parse(manifest)
+    assert refused.value.code == "NoAdapter"
+    del manifest["metadata"]["labels"]
+    assert parse(manifest).kind == manifest["kind"]

@@ -1,0 +1,47 @@
+"""Secrets and environment values are taken out of whatever is shown; the rest stays as it is."""
+
+import base64
+
+from shared import secrecy
+
+
+def mark(content: bytes) -> str:
+    return f"mark of {len(content)}"
+
+
+def test_a_secret_inside_another_object_is_redacted():
+    """Envelopes carry manifests: a Secret is one wherever it stands."""
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "data": {"k": base64.b64encode(b"12345").decode()},
+    }
+    envelope = {"kind": "ResourceEnvelope", "data": {"one": secret}, "items": [secret]}
+    shown = secrecy.without_secrets(envelope, mark)
+    assert shown["data"]["one"]["data"] == shown["items"][0]["data"] == {"k": "mark of 5"}
+    assert secret["data"]["k"] != "mark of 5"
+
+
+def test_what_is_no_secret_is_left_alone():
+    """A ConfigMap's data are for everybody."""
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}}
+    assert secrecy.without_secrets(manifest, mark) == manifest
+
+
+def test_malformed_contents_are_hidden_too():
+    """Data that is no object, and values that are no base64, are not shown either."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "data": ["x"], "stringData": {"k": 1}}
+    assert secrecy.without_secrets(secret, mark) == {
+        **secret,
+        "data": secrecy.HIDDEN,
+        "stringData": {"k": "mark of 1"},
+    }
+
+
+def test_only_texts_of_variables_are_hidden():
+    """Names stay, and so does where a value is taken from."""
+    reference = {"secretKeyRef": {"name": "s", "key": "k"}}
+    env = [{"name": "A", "value": "x"}, {"name": "B", "valueFrom": reference}]
+    assert secrecy.without_env([{"env": env}]) == [
+        {"env": [{"name": "A", "value": secrecy.HIDDEN}, {"name": "B", "valueFrom": reference}]}
+    ]

@@ -1,0 +1,80 @@
+"""`python -m tests.simulation`: play seeds and say what was found; the last line is JSON.
+
+Exit code 1 where an invariant was violated. `--trace SEED` plays one seed, made as small as it gets
+if it fails, and prints what happened.
+"""
+
+import argparse
+import os
+import sys
+import time
+
+import orjson
+
+from tests.simulation import runner
+from tests.simulation.scenario import Run, draw
+from tests.simulation.services import WholeRun
+
+_SHOWN = 2  # violations that are made smaller and printed
+
+
+def main() -> int:
+    """Play what the arguments say; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", default="1,20000", metavar="FIRST,COUNT")
+    parser.add_argument("--level", choices=("model", "services"), default="model")
+    parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--most-s", type=float, default=0.0, help="begin no more after so long")
+    parser.add_argument("--trace", type=int, metavar="SEED", help="play one seed and print it")
+    parser.add_argument(
+        "--whole", action="store_true", help="with --trace: do not make it smaller"
+    )
+    given = parser.parse_args()
+    _order_sets()
+    runner.quiet()
+    kind = WholeRun if given.level == "services" else Run
+    if given.trace is not None:
+        return _trace(given.trace, kind, whole=given.whole)
+    first, _, count = given.seeds.partition(",")
+    began = time.monotonic()
+    tally = runner.campaign(int(first), int(count or 1), given.workers, given.most_s, kind)
+    failed = tally.failed or []
+    for result in failed[:_SHOWN]:
+        _trace(result.seed, kind, whole=False)
+    print(
+        orjson.dumps(
+            {
+                "seeds": tally.seeds,
+                "steps": tally.steps,
+                "violations": [{"seed": r.seed, "invariant": r.invariant} for r in failed],
+                "level": given.level,
+                "hash": f"{tally.crc:08x}",
+                "seconds": round(time.monotonic() - began, 1),
+                "cpu_seconds": round(tally.cpu_s, 1),
+            }
+        ).decode()
+    )
+    return 1 if failed else 0
+
+
+def _order_sets() -> None:
+    """Sets of strings in the same order in every process: the product goes through some of them."""
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        again = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
+
+
+def _trace(seed: int, kind: type[Run], *, whole: bool) -> int:
+    scenario = draw(seed)
+    result = runner.play(scenario, kind=kind)
+    if result.invariant and not whole:
+        scenario = runner.shrink(scenario, kind)
+    result = runner.play(scenario, tell=True, kind=kind)
+    print(f"--- seed {seed}, hash {result.crc:08x}")
+    for line in result.lines:
+        print(line)
+    return 1 if result.invariant else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,333 @@
+"""One agent process: the product's reconciler, applier, eyes and exchange, without their event loop.
+
+What the product starts as tasks is driven here by the world: decisions fall due, steps are coroutines
+that wait for the member, a reply is taken in by the product's own exchange.
+"""
+
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from agent.applier import Applier
+from agent.audit import Audit
+from agent.gate import Gate
+from agent.holding import Holding
+from agent.holdings import ObservedSet
+from agent.hub import HubError
+from agent.lease import Lease
+from agent.loop import Exchange, _Sent
+from agent.marks import Marks
+from agent.plan import Decision, Do, Trouble
+from agent.reconcile import Reconciler
+from agent.steps import Steps
+from agent.waves import Waves
+from shared.wire.agent_v1 import LEASE_S, DesiredBase, Mark, Observed, Work
+from tests.simulation.eyes import CLIENT, HUB_ID, QUIET, Eyes, OwnClock
+from tests.simulation.network import Network
+from tests.simulation.world import Call, World
+
+
+def _nothing() -> None:
+    return None
+
+
+class Undrifting(Holding):
+    """Drift of fields is not modelled."""
+
+    __slots__ = ()
+
+    def compare(self, clock: Any) -> None:
+        return None
+
+
+class OpenGate(Gate):
+    """What a member refuses on its own authority is not modelled."""
+
+    def refuse(self, work: Work, step: Do) -> Trouble | None:
+        return None
+
+
+OPEN = OpenGate()
+
+
+class Driven(Reconciler):
+    """The product's reconciler; its queues are the world's."""
+
+    def __init__(self, agent: "Agent") -> None:
+        self.holdings = {}
+        self.observed = ObservedSet()
+        self.agent = agent
+        self.observer = self.eyes = Eyes(agent, self)
+        self._applier = Applier(CLIENT, HUB_ID, agent.clock)
+        self._hub_id = HUB_ID
+        self._lease = agent.lease
+        self._news = agent.news
+        self._clock = agent.clock
+        self._audit = Audit(self.holdings, self.observer, self._applier, agent.clock, self)
+        self._waves = Waves()
+        self._wave_waiters = set()
+        self._lease_waiters = set()
+        self._due = self  # type: ignore[assignment]
+        self._timers = self  # type: ignore[assignment]
+        self._steps = self  # type: ignore[assignment]
+        self._releases = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
+        self.marks = Marks()
+        self._namespaces = set()
+        self._hands = Steps(
+            self._applier,
+            agent.lease,
+            agent.clock,
+            QUIET,
+            self._namespaces,
+            self.marks,
+            OPEN,
+        )
+        self._marked: set[str] = set()
+        self._to_release: set[str] = set()
+        self._rings: set[tuple[float, str]] = set()
+
+    def _holding(self, uid: str) -> Holding:
+        found = self.holdings.get(uid)
+        if found is None:
+            found = self.holdings[uid] = Undrifting(uid)
+        return found
+
+    # Stands for `Due`, `Timers`, the queue of steps, and `Releases`.
+    def mark(self, uid: str) -> None:
+        self._decide_in(0.01, uid)
+
+    def mark_soon(self, uid: str) -> None:
+        self._decide_in(0.05, uid)
+
+    def _decide_in(self, seconds: float, uid: str) -> None:
+        if uid not in self._marked:
+            self._marked.add(uid)
+            self.agent.world.after(seconds, self._decide_now, uid)
+
+    def _decide_now(self, uid: str) -> None:
+        self._marked.discard(uid)
+        if not self.agent.dead:
+            self._decide(uid)
+
+    def set(self, instant: float, uid: str) -> None:
+        if (instant, uid) not in self._rings:
+            self._rings.add((instant, uid))
+            at = max(self.agent.world.now, self.agent.clock.instant(instant)) + 0.001
+            self.agent.world.at(at, self._ring, instant, uid)
+
+    def _ring(self, instant: float, uid: str) -> None:
+        self._rings.discard((instant, uid))
+        self.mark(uid)
+
+    def put_nowait(self, step: tuple[Holding, Decision]) -> None:
+        self.agent.drive(self._take(*step))
+
+    def _release_soon(self, uid: str) -> None:
+        if uid not in self._to_release:
+            self._to_release.add(uid)
+            self.agent.world.after(0.5 + self.agent.world.random.random(), self._release_now, uid)
+
+    def _release_now(self, uid: str) -> None:
+        self._to_release.discard(uid)
+        if not self.agent.dead:
+            self.agent.drive(self._release(uid))
+
+    def look_over(self) -> None:
+        """What the audit does now and then."""
+        now = self._clock.monotonic()
+        for holding in list(self.holdings.values()):
+            if self._audit._is_unseen(holding, now):
+                self.look_again(holding)
+
+
+@dataclass(slots=True)
+class Saying:
+    """`agent_v1.ObservedSet`, as quick to make as it gets."""
+
+    full: bool
+    digest: str
+    entries: list[Observed]
+    more: bool = False
+
+
+@dataclass(slots=True)
+class Request:
+    """`agent_v1.SyncRequest`, as quick to make as it gets."""
+
+    session: str
+    seq: int
+    cluster_uid: str
+    incarnation_seen: str
+    marks: list[Mark]
+    desired: DesiredBase
+    observed: Saying
+    wait_s: float = 0.0
+    capacity: None = None
+    proto: int = 1
+
+
+class Talk(Exchange):
+    """The product's exchange; when it sends and when an answer comes is the world's."""
+
+    def compose(self) -> _Sent:
+        """The next request."""
+        now = self._started_at = self._clock.monotonic()
+        observed = self._reconciler.observed
+        if self._full:
+            observed.resend()
+        entries = observed.page(self._page_size)
+        self._seq += 1
+        said = Saying(self._full, observed.digest, list(entries))
+        request = Request(
+            self._session, self._seq, self._cluster_uid, self._incarnation,
+            self._reconciler.marks.tell(everything=self._full), self.desired.base, said,
+        )  # fmt: skip
+        return _Sent(request, now, entries, None)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether there is nothing to say or to ask for."""
+        return not (self._reconciler.observed.has_news or self._full or self._more)
+
+
+class Agent:
+    """A session. It acts until it is killed, or learns that another has taken over."""
+
+    def __init__(self, world: World, network: Network, session: str, rate: float) -> None:
+        self.world, self.network, self.session = world, network, session
+        self.member = network.member
+        self.clock = OwnClock(world, rate)
+        self.lease = Lease(LEASE_S)
+        self.dead = False
+        self.ended: Callable[[], None] = _nothing  # told when it has given way to another
+        self.cut_until = 0.0  # it alone does not reach the hub
+        self.slow_until = 0.0  # its requests to the member are carried out some time before then
+        self.calls_left = -1  # it dies with this many calls to come; -1: it does not
+        self.dies_when = ""
+        self.reconciler = Driven(self)
+        self.eyes = self.reconciler.eyes
+        self.talk = Talk(
+            None,
+            "",
+            session,
+            f"uid-{network.name}",
+            self.reconciler,
+            self.lease,  # type: ignore[arg-type]
+            lease_s=LEASE_S,
+            clock=self.clock,
+            health=QUIET,
+            meters=QUIET,  # type: ignore[arg-type]
+        )
+        self.waiting = False  # for the answer to a request that says something
+        self.due_at = float("inf")
+        self.failures = 0
+        self.member.watchers.append(self._hear)
+        self._send_in(0.05)
+        world.after(10.0, self._audit)
+
+    def die(self) -> None:
+        if not self.dead:
+            self.dead = True
+            self.member.watchers.remove(self._hear)
+
+    def _hear(self, kind: str) -> None:
+        if self.eyes.positions[kind] >= 0:
+            self.eyes.hear(kind)
+
+    def _audit(self) -> None:
+        if not self.dead:
+            self.reconciler.look_over()
+            self.world.after(10.0, self._audit)
+
+    # --- coroutines ------------------------------------------------------------------------------
+
+    def drive(self, coroutine: Coroutine[Call, Any, Any], answer: Any = None) -> None:
+        """Go on with a coroutine up to its next call; `answer` to the last one, or its failure."""
+        if self.dead:
+            coroutine.close()
+            return
+        try:
+            failed = isinstance(answer, BaseException)
+            call = coroutine.throw(answer) if failed else coroutine.send(answer)
+        except StopIteration:
+            return
+        if call.verb == "sleep":
+            self.world.after(call.args[0], self.drive, coroutine)
+            return
+        if self.calls_left == 0 and self.dies_when == "before":
+            self._killed(call)
+            return
+        self.network.send(self, call, coroutine)
+        if self.calls_left == 0 and self.dies_when == "sent":
+            self._killed(call)
+        elif self.calls_left > 0:
+            self.calls_left -= 1
+
+    def answered(self, call: Call, coroutine: Coroutine[Call, Any, Any], answer: Any) -> None:
+        """The member answered, or the time for it is over."""
+        if self.calls_left == 0 and self.dies_when == "answered" and not self.dead:
+            self._killed(call)
+        self.drive(coroutine, answer)
+
+    def _killed(self, call: Call) -> None:
+        self.world.note(f"{self.session} dies ({self.dies_when} {call.verb})")
+        self.die()
+
+    # --- the exchange ----------------------------------------------------------------------------
+
+    def news(self) -> None:
+        self._send_in(0.2 if self.talk._more else 0.3)
+
+    def _send_in(self, seconds: float) -> None:
+        at = self.world.now + seconds
+        if at < self.due_at and not self.waiting:
+            self.due_at = at
+            self.world.at(at, self._send, at)
+
+    def _send(self, at: float) -> None:
+        if self.dead or at != self.due_at:
+            return
+        self.due_at = float("inf")
+        quiet = self.talk.is_quiet
+        self.waiting = not quiet
+        sent = self.talk.compose()
+        self.network.sync(self, sent, parked=quiet)
+
+    def replied(self, sent: _Sent, answer: Any) -> None:
+        """A reply or a failure to a request; taken in by the product's exchange if it is the newest."""
+        if self.dead:
+            return
+        newest = sent.request.seq == self.talk._seq
+        if newest:
+            self.waiting = False
+        if isinstance(answer, HubError):
+            if answer.status == 409 and answer.code == "SessionSuperseded":
+                self.lease.revoked = True
+                self.world.note(f"{self.session} is told that another has taken over")
+                self.die()
+                self.world.after(10.0, self.ended)
+            elif newest:
+                self.failures += 1
+                self._send_in(min(10.0, 0.2 * 2**self.failures))
+            return
+        self.failures = 0
+        sent.task = _Given(answer)  # type: ignore[assignment]
+        with suppress(StopIteration):
+            self.talk._finish(sent).send(None)
+        if newest:
+            self._send_in(0.0 if not self.talk.is_quiet else 0.3)
+
+
+class _Given:
+    """An answer that is there."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def __await__(self) -> Any:
+        return self.answer
+        yield

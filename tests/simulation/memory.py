@@ -1,0 +1,388 @@
+"""The hub's store in memory: rows as dicts, and the functions of `hub.store` that the services call.
+
+The services themselves are the product's: a second instance of each of their modules, bound to these
+functions (`services`). What the functions mean is the docstrings of `hub.store`.
+"""
+
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import orjson
+
+from hub.domain.workload import QUEUED, TERMINAL, State, sources, target
+from hub.services import compose
+from hub.store.works import Composable, Desired, Standing
+from shared import labels
+from tests.simulation.world import Violation, World
+
+Row = dict[str, Any]
+_ALLOWED: dict[str, tuple[frozenset[str], str, bool]] = {}
+_TERMINAL = frozenset(map(str, TERMINAL))
+_FREED: Row = {"cluster": None, "withdraw_to": "", "active": 0, "ready": 0}
+
+
+class Store:
+    """What is durable. `on_move(row, name, before)` is told of each transition."""
+
+    def __init__(self, world: World, on_move: Callable[[Row, str, str], None]) -> None:
+        self.world = world
+        self.on_move = on_move
+        self.workloads: dict[str, Row] = {}
+        self.works: dict[tuple[str, str], Row] = {}
+        self.clusters: dict[str, Row] = {}
+        self.settings: dict[str, Any] = {}
+        self.revision = 0
+        self.changed: Callable[[set[str]], None] = _nothing
+
+    # What `hub.store.engine.Database` offers.
+    async def read(self, fn: Callable[["Unit"], Any]) -> Any:
+        return fn(Unit(self))
+
+    async def write(self, fn: Callable[["Unit"], Any]) -> Any:
+        return self.commit(fn)
+
+    async def write_shared(self, fn: Callable[..., Any], item: Any) -> Any:
+        return self.commit(lambda unit: fn(unit, [item])[0])
+
+    def commit(self, fn: Callable[["Unit"], Any]) -> Any:
+        unit = Unit(self)
+        answer = fn(unit)
+        self.revision += 1
+        keys = unit.touched.get("works")
+        if keys:
+            self.changed(keys)
+        return answer
+
+
+def _nothing(_keys: set[str]) -> None:
+    return None
+
+
+class Unit:
+    """One transaction on a `Store`."""
+
+    __slots__ = ("now", "store", "touched")
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.now = store.world.wall()
+        self.touched: dict[str, set[str]] = {}
+
+    def touch(self, kind: str, *keys: str) -> None:
+        self.touched.setdefault(kind, set()).update(keys)
+
+    def event(self, **_said: str) -> None:
+        return None
+
+    def require_term(self, _term: int) -> None:
+        return None
+
+
+# --- workloads -----------------------------------------------------------------------------------
+
+
+def _rule(name: str) -> tuple[frozenset[str], str, bool]:
+    rule = _ALLOWED.get(name)
+    if rule is None:
+        state = target(name)
+        rule = _ALLOWED[name] = (frozenset(map(str, sources(name))), str(state), state in QUEUED)
+    return rule
+
+
+def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
+    allowed, after, freed = _rule(name)
+    moved = []
+    for row in rows:
+        held = unit.store.workloads.get(row["uid"])
+        if held is None or held["epoch"] != row["epoch"] or held["state"] not in allowed:
+            continue
+        before = held["state"]
+        was = dict(held) if freed else held
+        held["state"], held["reason"], held["message"] = after, "", ""
+        if freed:
+            held.update(_FREED)
+        held.update(row)
+        if after in _TERMINAL and held["withdraw_to"] == "Deleted":
+            held.update(live=None, deleted_at=unit.now)
+        if name == "place":
+            held["epoch"] += 1
+            held["placed_at"] = unit.now
+        moved.append(row["uid"])
+        unit.store.on_move(was if freed else held, name, before)
+    return moved
+
+
+def change(unit: Unit, rows: Sequence[Row]) -> None:
+    for row in rows:
+        unit.store.workloads[row["uid"]].update(row)
+
+
+def get_many(unit: Unit, uids: Iterable[str]) -> dict[str, Row]:
+    held = unit.store.workloads
+    return {uid: dict(held[uid]) for uid in uids if uid in held}
+
+
+def get(unit: Unit, uid: str) -> Row | None:
+    return get_many(unit, [uid]).get(uid)
+
+
+def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+    for row in rows:
+        held = unit.store.workloads[row["uid"]]
+        if held["epoch"] != row["epoch"]:
+            continue
+        for name in ("succeeded", "failed", "active", "ready", "reason", "message"):
+            held[name] = row[name]
+        if "all_ready" in row:
+            held["pods_ready"] = row["all_ready"]
+
+
+def new_workload(unit: Unit, uid: str, name: str, **given: Any) -> None:
+    """Submit a job."""
+    row: Row = {
+        "uid": uid, "kind": "Job", "namespace": "n", "name": name, "state": str(State.PENDING),
+        "epoch": 0, "withdraw_to": "", "reason": "", "message": "", "succeeded": 0, "failed": 0,
+        "active": 0, "ready": 0, "parallelism": 1, "completions": 1, "pods_ready": False,
+        "annotations": None, "set_aside": None, "cluster": None, "live": True, "deleted_at": None,
+        "generation": 1, "placement": "", "ttl_s": None, "requeues": 0, "requeue_at": None,
+        "created_at": unit.now, "queued_at": unit.now, "ran_s": 0, "placed_at": None,
+        "evictions": None, "evicted": None, "checks": None, "cluster_queue": "q", "queue": "",
+        "max_runtime_s": None,
+    }  # fmt: skip
+    row.update(given)
+    unit.store.workloads[uid] = row
+
+
+# --- works ---------------------------------------------------------------------------------------
+
+
+def key(cluster: str, uid: str) -> str:
+    return f"{cluster}/{uid}"
+
+
+def upsert(unit: Unit, rows: Sequence[Row]) -> None:
+    for row in rows:
+        unit.store.works[row["cluster"], row["uid"]] = {
+            "action": "Apply", "hash": "", "offered": False, "seen": False, "phase": "",
+            "observed": None, "drift": None, "reason": "", "message": "", "available": None, **row,
+        }  # fmt: skip
+        unit.touch("works", key(row["cluster"], row["uid"]))
+
+
+def _desired(row: Row) -> Desired:
+    return Desired(
+        row["cluster"],
+        row["uid"],
+        row["epoch"],
+        row["generation"],
+        row["action"],
+        row["hash"],
+        row["offered"],
+    )
+
+
+def all_desired(unit: Unit) -> list[Desired]:
+    return [_desired(row) for row in unit.store.works.values()]
+
+
+def desired(unit: Unit, keys: Iterable[str]) -> list[Desired]:
+    rows = (unit.store.works.get(tuple(each.split("/"))) for each in sorted(keys))  # type: ignore[arg-type]
+    return [_desired(row) for row in rows if row is not None]
+
+
+def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable]:
+    found = []
+    for uid in uids:
+        row = unit.store.works.get((cluster, uid))
+        if row is None:
+            continue
+        job = unit.store.workloads.get(uid)
+        known = job is not None
+        found.append(
+            Composable(
+                cluster=cluster, uid=uid, epoch=row["epoch"], generation=row["generation"],
+                api_version="batch/v1", kind="Job", namespace=row["namespace"], name=row["name"],
+                action=row["action"], hash=row["hash"], options=row["options"], placed_by="",
+                offered=row["offered"], seen=row["seen"],
+                job_manifest=orjson.dumps(manifest(job)) if job is not None else None,
+                job_hash=f"m{row['generation']}", queue=None,
+                state=job["state"] if job is not None else None,
+                workload_epoch=job["epoch"] if known else None,  # type: ignore[index]
+                ttl_s=job["ttl_s"] if known else None,  # type: ignore[index]
+                object_manifest=None, object_hash=None, annotations=None,
+            )
+        )  # fmt: skip
+    return found
+
+
+def manifest(job: Row) -> Row:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": job["name"], "namespace": job["namespace"]},
+        "spec": {"parallelism": job["parallelism"], "completions": job["completions"]},
+    }
+
+
+def standing(unit: Unit, cluster: str, uids: Sequence[str]) -> dict[str, Standing]:
+    found = {}
+    for uid in uids:
+        row = unit.store.works.get((cluster, uid))
+        if row is None:
+            continue
+        job = unit.store.workloads[uid]
+        found[uid] = Standing(
+            uid, row["epoch"], row["generation"], "Job", "n", row["name"], row["action"],
+            row["seen"], row["phase"], orjson.dumps(row["options"]),
+            None if row["observed"] is None else orjson.dumps(row["observed"]), None,
+            job["state"], job["epoch"], job["withdraw_to"], job["reason"], job["message"],
+            job["succeeded"], job["failed"], job["active"], job["ready"], job["parallelism"],
+            job["completions"], job["pods_ready"],
+            None if job["annotations"] is None else orjson.dumps(job["annotations"]),
+            None if job["set_aside"] is None else orjson.dumps(job["set_aside"]),
+        )  # fmt: skip
+    return found
+
+
+def offer(unit: Unit, rows: Sequence[Row]) -> None:
+    for row in rows:
+        held = unit.store.works[row["cluster"], row["uid"]]
+        job = unit.store.workloads[row["uid"]]
+        if not held["offered"] and held["action"] == "Apply":
+            placed = job["state"] == State.PLACED and job["epoch"] == held["epoch"]
+            if not placed:
+                raise Violation("R-03", f"{row['uid']} offered while {job['state']}")
+        held.update(offered=True, options=row["options"], hash=row["hash"])
+        unit.touch("works", key(row["cluster"], row["uid"]))
+
+
+def observe(unit: Unit, rows: Sequence[Row]) -> None:
+    for row in rows:
+        unit.store.works[row["cluster"], row["uid"]].update(row)
+
+
+def remove(unit: Unit, keys: Sequence[tuple[str, str]]) -> None:
+    for each in keys:
+        if unit.store.works.pop(tuple(each), None) is not None:  # type: ignore[arg-type]
+            unit.touch("works", key(*each))
+
+
+def act(unit: Unit, action: str, keys: Sequence[tuple[str, str]]) -> None:
+    for each in keys:
+        row = unit.store.works.get(tuple(each))  # type: ignore[arg-type]
+        if row is not None:
+            row["action"] = action
+            unit.touch("works", key(*each))
+
+
+def of_uids(unit: Unit, uids: Sequence[str]) -> list[Row]:
+    return [dict(row) for row in unit.store.works.values() if row["uid"] in uids]
+
+
+def follow_generation(unit: Unit, uid: str, generation: int) -> None:
+    for row in unit.store.works.values():
+        if row["uid"] == uid and row["action"] == "Apply":
+            row["generation"] = generation
+            unit.touch("works", key(row["cluster"], uid))
+
+
+# --- clusters, settings, and what is only asked --------------------------------------------------
+
+
+def _cluster(unit: Unit, name: str) -> Row | None:
+    return unit.store.clusters.get(name)
+
+
+def _change_cluster(unit: Unit, name: str, **columns: Any) -> None:
+    unit.store.clusters[name].update(columns)
+
+
+def _put_setting(unit: Unit, name: str, value: Any) -> None:
+    unit.store.settings[name] = value
+
+
+def _compose_job(_manifest: Row, options: Row, stamp: Any) -> Row:
+    """The Job as the hub sends it: `hub.services.compose` without what pods and queues need."""
+    job = {**_manifest, "metadata": dict(_manifest["metadata"])}
+    job["metadata"]["labels"] = {
+        labels.MANAGED_BY: stamp.hub_id,
+        labels.JOB_UID: stamp.uid,
+        labels.EPOCH: str(stamp.epoch),
+    }
+    job["metadata"]["annotations"] = {
+        labels.GENERATION: str(stamp.generation),
+        labels.SPEC_HASH: stamp.hash,
+        labels.INCARNATION: stamp.incarnation,
+    }
+    return job
+
+
+def _nobody(*_args: Any, **_named: Any) -> Any:
+    return {}
+
+
+WORKLOADS = SimpleNamespace(transition=transition, change=change, get_many=get_many, get=get)
+WORKS = SimpleNamespace(
+    key=key, upsert=upsert, all_desired=all_desired, desired=desired, composable=composable,
+    standing=standing, offer=offer, observe=observe, remove=remove, act=act, of_uids=of_uids,
+    Desired=Desired,
+)  # fmt: skip
+ON_MEMBERS = SimpleNamespace(count=count)
+CLUSTERS = SimpleNamespace(
+    get=_cluster, change=_change_cluster, beat=_nobody, set_capacity=_nobody,
+    get_capacities=_nobody,
+)  # fmt: skip
+OBJECTS = SimpleNamespace(get_many=_nobody)
+SETTINGS = SimpleNamespace(
+    get=lambda unit, name: unit.store.settings.get(name),
+    put=_put_setting,
+    remove=lambda unit, name: unit.store.settings.pop(name, None),
+)
+COMPOSE = SimpleNamespace(
+    digest=lambda job, options, epoch: f"{job}:{epoch}",
+    compose_job=_compose_job,
+    Stamp=compose.Stamp,
+)
+SILENT = SimpleNamespace(note_runs=_nobody, evicted=_nobody)
+
+
+def bound(name: str, **names: Any) -> ModuleType:
+    """A second instance of one of the product's modules, in which `names` mean something else."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    used = module.__dict__
+    used.update({name: value for name, value in names.items() if name in used})
+    return module
+
+
+_STORE = {
+    "works": WORKS,
+    "workloads": WORKLOADS,
+    "clusters": CLUSTERS,
+    "objects": OBJECTS,
+    "on_members": ON_MEMBERS,
+    "settings": SETTINGS,
+    "compose": COMPOSE,
+    "lifetime": SILENT,
+    "queue_counters": SILENT,
+}
+withdraw = bound("hub.services.withdraw", **_STORE)
+observe_service = bound("hub.services.observe", **_STORE, purge_deleted=withdraw.purge_deleted)
+offers = bound("hub.services.offers", **_STORE)
+evict = bound("hub.services.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
+holding = bound("hub.services.holding", **_STORE, evict=evict.evict)
+sessions = bound("hub.services.sessions", **_STORE)
+timeline = bound("hub.services.timeline", **_STORE)
+sync = bound(
+    "hub.services.sync",
+    **_STORE,
+    offers=offers,
+    sessions=sessions,
+    timeline=timeline,
+    take_reports=observe_service.take_reports,
+)

@@ -1,0 +1,185 @@
+"""What lies between an agent, its member and the hub: requests come late, twice, or never."""
+
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from agent.hub import HubError
+from shared.errors import Rejected
+from shared.kube import errors
+from tests.simulation.member import Member
+from tests.simulation.world import Call, World
+
+if TYPE_CHECKING:
+    from tests.simulation.agent import Agent
+    from tests.simulation.hub import SimHub
+
+UNREACHABLE = HubError(0, "", "no answer", None)
+
+
+class Network:
+    """All that one cluster's agents say goes through here."""
+
+    def __init__(self, world: World, hub: "SimHub", member: Member) -> None:
+        self.world, self.hub, self.member = world, hub, member
+        self.name = member.name
+        self.hangs_until = 0.0  # the API server answers nobody
+        self.cut_until = 0.0  # no way to the hub
+        self.replies_lost_until = 0.0
+        self.deaf = {"Job": 0.0, "Pod": 0.0}  # watches bring nothing until then
+        self.trouble = 0.0  # share of requests that go wrong
+        self.bounded = True  # waits for 429 and pacing count within a request's time
+        self.parked: dict[str, Any] = {}  # by session: the request that waits for news
+
+    # --- to the member ---------------------------------------------------------------------------
+
+    def send(self, agent: "Agent", call: Call, coroutine: Coroutine[Call, Any, Any]) -> None:
+        """Carry a call to the API server, and what it says back."""
+        world, draw = self.world, self.world.random
+        timeout = call.args[0] / agent.clock.rate
+        state = {"open": True}
+        fate = draw.random()
+        # An agent's own way to the API server may be slow.
+        late = 0.005 + draw.random() * max(0.02, agent.slow_until - world.now)
+        answer_late = 0.005 + draw.random() * 0.02
+        if fate < self.trouble:
+            kind = draw.choice(("lost", "cut", "cut after", "late", "doubled", "slow", "paced"))
+            world.note(f"{self.name}: {call.verb} of {agent.session} goes wrong: {kind}")
+            if kind in {"lost", "cut"}:
+                wait = timeout if kind == "lost" else late
+                world.after(wait, self._silence, agent, call, coroutine, state)
+                return
+            if kind == "late":
+                late += draw.random() * 120.0
+            elif kind == "slow":
+                late += draw.random() * 14.0
+            elif kind == "cut after":
+                world.after(late + 0.001, self._silence, agent, call, coroutine, state)
+            elif kind == "doubled":
+                world.after(
+                    late + draw.random() * 60.0, self._carry_out, agent, call, None, state, 0.0
+                )
+            elif not self.bounded:  # it is sent late, and its time counts from then
+                pause = draw.random() * 60.0
+                world.after(pause, self._sent_late, agent, call, coroutine, timeout)
+                return
+            elif call.verb in {"create", "patch"}:
+                pause = draw.random() * 20.0
+                if pause >= timeout:
+                    world.after(late, self._silence, agent, call, coroutine, state)
+                    return
+                late += pause
+        world.after(timeout, self._silence, agent, call, coroutine, state)
+        world.after(late, self._carry_out, agent, call, coroutine, state, answer_late)
+
+    def _sent_late(self, agent: "Agent", call: Call, coroutine: Any, timeout: float) -> None:
+        if agent.dead:
+            return
+        state = {"open": True}
+        self.world.after(timeout, self._silence, agent, call, coroutine, state)
+        self.world.after(0.01, self._carry_out, agent, call, coroutine, state, 0.01)
+
+    def _silence(self, agent: "Agent", call: Call, coroutine: Any, state: dict[str, bool]) -> None:
+        if state["open"]:
+            state["open"] = False
+            if not agent.dead:
+                agent.answered(call, coroutine, errors.Unavailable(0, "Timeout", "no answer"))
+
+    def _carry_out(
+        self, agent: "Agent", call: Call, coroutine: Any, state: dict[str, bool], back: float
+    ) -> None:
+        """The API server does it, now or when it answers again: whether anybody still waits or not."""
+        world = self.world
+        if self.hangs_until > world.now:
+            at = self.hangs_until + world.random.random()
+            world.at(at, self._carry_out, agent, call, coroutine, state, back)
+            return
+        answer: Any
+        try:
+            answer = self._does(call)
+        except errors.KubeError as refusal:
+            answer = refusal
+        if coroutine is not None:
+            world.after(back, self._answer, agent, call, coroutine, state, answer)
+
+    def _answer(
+        self, agent: "Agent", call: Call, coroutine: Any, state: dict[str, bool], answer: Any
+    ) -> None:
+        if state["open"]:
+            state["open"] = False
+            if not agent.dead:
+                agent.answered(call, coroutine, answer)
+
+    def _does(self, call: Call) -> Any:
+        member, args = self.member, call.args[1:]
+        match call.verb:
+            case "create":
+                return member.create(*args)
+            case "patch":
+                return member.merge_patch(*args)
+            case "delete":
+                return member.delete(*args)
+            case "get":
+                return member.get(*args)
+        return member.pods_of(*args)
+
+    # --- to the hub ------------------------------------------------------------------------------
+
+    def sync(self, agent: "Agent", sent: Any, *, parked: bool) -> None:
+        """Carry a request to the hub. One that says nothing may wait there for news."""
+        world, draw = self.world, self.world.random
+        cut = max(self.cut_until, agent.cut_until) > world.now
+        if cut or draw.random() < self.trouble / 2:
+            world.after(0.5 + draw.random() * 5.0, agent.replied, sent, UNREACHABLE)
+            return
+        late = 0.005 + draw.random() * 0.02
+        if draw.random() < self.trouble / 2:
+            late += draw.random() * 20.0
+        if draw.random() < self.trouble / 2:
+            world.after(late + draw.random() * 60.0, self._again, sent)
+        if parked:
+            world.after(late, self._park, agent, sent)
+        else:
+            world.after(late, self._arrives, agent, sent)
+
+    def _again(self, sent: Any) -> None:
+        """A copy of a request, long after it was answered."""
+        if self.hub.up:
+            with suppress(Rejected):
+                self.hub.answer(self.name, sent.request)
+
+    def _park(self, agent: "Agent", sent: Any) -> None:
+        if not self.hub.up or self.hub.has_news(self.name, sent.request):
+            self._arrives(agent, sent)
+            return
+        self.parked[agent.session] = (agent, sent)
+        self.world.after(20.0 * (0.9 + self.world.random.random() * 0.1), self.unpark, sent)
+
+    def unpark(self, only: Any = None) -> None:
+        """There is news for this cluster, or the time of a waiting request is over."""
+        for session, (agent, sent) in list(self.parked.items()):
+            if only is None or sent is only:
+                self.parked.pop(session, None)
+                self._arrives(agent, sent, in_vain=only is not None)
+
+    def _arrives(self, agent: "Agent", sent: Any, *, in_vain: bool = False) -> None:
+        world, draw = self.world, self.world.random
+        if not self.hub.up or max(self.cut_until, agent.cut_until) > world.now:
+            world.after(1.0, agent.replied, sent, UNREACHABLE)
+            return
+        answer: Any
+        try:
+            answer = self.hub.held_out(self.name, sent.request) if in_vain else None
+            answer = answer or self.hub.answer(self.name, sent.request)
+        except Rejected as refusal:
+            answer = HubError(409, refusal.code, refusal.detail, None)
+        if (
+            answer is None
+            or self.replies_lost_until > world.now
+            or draw.random() < self.trouble / 2
+        ):
+            answer = UNREACHABLE
+        back = 0.005 + draw.random() * 0.02
+        if draw.random() < self.trouble / 2:
+            back += draw.random() * 20.0
+        world.after(back, agent.replied, sent, answer)

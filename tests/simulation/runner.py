@@ -1,0 +1,135 @@
+"""Playing seeds: one, many on all cores, and a failing one made smaller."""
+
+import gc
+import logging
+import multiprocessing
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import structlog
+
+from tests.simulation.scenario import Fault, Run, Scenario, draw
+from tests.simulation.world import Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a seed went. `crc`: of its trace."""
+
+    seed: int
+    steps: int
+    crc: int
+    invariant: str = ""
+    text: str = ""
+    lines: tuple[str, ...] = ()
+
+
+def quiet() -> None:
+    """No log of the product."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
+        cache_logger_on_first_use=True,
+    )
+
+
+def play(scenario: Scenario, *, tell: bool = False, kind: type[Run] = Run) -> Result:
+    """Play a scenario. `kind`: on which hub."""
+    run = kind(scenario, tell=tell)
+    invariant = text = ""
+    try:
+        run.play()
+    except Violation as found:
+        invariant, text = found.invariant, found.text
+        run.world.note(f"! {found}")
+    finally:
+        run.finish()
+    world = run.world
+    return Result(scenario.seed, world.steps, world.crc, invariant, text, tuple(world.lines or ()))
+
+
+def shrink(scenario: Scenario, kind: type[Run] = Run) -> Scenario:
+    """The same violation with as few faults, jobs and troubles as leaving out one by one gives."""
+    wanted = play(scenario, kind=kind).invariant
+
+    def fails(smaller: Scenario) -> bool:
+        return play(smaller, kind=kind).invariant == wanted
+
+    simpler: list[dict[str, object]] = [
+        {"trouble": 0.0}, {"jobs": 1}, {"failing": 0.0}, {"ttl_s": None}, {"foreign": False},
+        {"rates": (1.0, 1.0)}, {"retries": 1}, {"grace_s": 0.5},
+    ]  # fmt: skip
+    changed = True
+    while changed:
+        changed = False
+        for index in range(len(scenario.faults) - 1, -1, -1):
+            faults: list[Fault] = scenario.faults[:index] + scenario.faults[index + 1 :]
+            smaller = replace(scenario, faults=faults)
+            if fails(smaller):
+                scenario, changed = smaller, True
+        for change in simpler:
+            if all(getattr(scenario, name) == value for name, value in change.items()):
+                continue
+            smaller = replace(scenario, **change)  # type: ignore[arg-type]
+            if fails(smaller):
+                scenario, changed = smaller, True
+    return scenario
+
+
+@dataclass(slots=True)
+class Tally:
+    """Many seeds together. `cpu_s`: of all workers."""
+
+    seeds: int = 0
+    steps: int = 0
+    crc: int = 0
+    cpu_s: float = 0.0
+    failed: list[Result] | None = None
+
+
+def _chunk(seeds: range, kind: type[Run] = Run) -> Tally:
+    quiet()
+    gc.disable()  # a run is small and its cycles go with it, once for many
+    began = time.process_time()
+    tally = Tally(failed=[])
+    for seed in seeds:
+        result = play(draw(seed), kind=kind)
+        tally.seeds += 1
+        tally.steps += result.steps
+        tally.crc = zlib.crc32(result.crc.to_bytes(4, "big"), tally.crc)
+        if result.invariant and tally.failed is not None:
+            tally.failed.append(result)
+    gc.collect()
+    tally.cpu_s = time.process_time() - began
+    return tally
+
+
+def campaign(
+    first: int, count: int, workers: int, most_s: float = 0.0, kind: type[Run] = Run
+) -> Tally:
+    """Play `count` seeds from `first`; stop asking for more after `most_s` (0: never)."""
+    size = 5 if kind is not Run else 250
+    chunks = [range(at, min(at + size, first + count)) for at in range(first, first + count, size)]
+    total = Tally(failed=[])
+    began = time.monotonic()
+    for part in _mapped(partial(_chunk, kind=kind), chunks, workers):
+        total.seeds += part.seeds
+        total.steps += part.steps
+        total.cpu_s += part.cpu_s
+        total.crc = zlib.crc32(part.crc.to_bytes(4, "big"), total.crc)
+        total.failed = (total.failed or []) + (part.failed or [])
+        if most_s and time.monotonic() - began > most_s:
+            break
+    return total
+
+
+def _mapped(
+    play_all: Callable[[range], Tally], chunks: list[range], workers: int
+) -> Iterable[Tally]:
+    if workers == 1:
+        yield from map(play_all, chunks)
+        return
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        yield from pool.imap(play_all, chunks)

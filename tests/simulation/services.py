@@ -1,0 +1,280 @@
+"""Level 2: the hub's services whole, over a real store, with the real scheduler and its quota.
+
+Members, agents and what lies between are those of the model; the hub is the product's own, driven call
+by call: each runs to its end, on an event loop that only runs meanwhile, before the world goes on.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import orjson
+from sqlalchemy import select
+
+from hub.services import cancel, evict, holding, leadership, liveness
+from hub.services.apply import apply_documents
+from hub.services.drafts import draft
+from hub.services.hub import Hub
+from hub.services.schedule_news import FOLLOWED
+from hub.services.scheduler import Scheduler
+from hub.services.sync import AgentSync
+from hub.store import clusters, tables
+from hub.store.engine import Database
+from hub.store.unit import Unit
+from shared.errors import Rejected
+from shared.kinds.registry import parse
+from shared.wire.agent_v1 import ObservedSet, SyncReply, SyncRequest
+from tests.scheduling.hubs import a_job, a_pool, a_queue
+from tests.simulation.checks import Checks
+from tests.simulation.hub import HUB_ID, HubClock
+from tests.simulation.scenario import Run
+from tests.simulation.world import World
+
+T = TypeVar("T")
+_HELD = frozenset({"Placed", "Offered", "Applied", "Running", "Withdrawing", "Unknown"})
+_RELEASES = {
+    "Pending": "requeue", "Held": "hold", "Cancelled": "cancel", "Deactivated": "deactivate",
+    "Failed": "fail", "Succeeded": "succeed",
+}  # fmt: skip
+
+
+class Whole:
+    """A hub over a store in a folder; `up` is False between a kill and the next start."""
+
+    def __init__(self, world: World, checks: Checks, names: list[str], limit: int) -> None:
+        self.world, self.checks, self.limit = world, checks, limit
+        self.folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_memory()))
+        self.loop = asyncio.new_event_loop()
+        self.clock = HubClock(world)
+        self.networks: dict[str, Any] = {}
+        self.names = names
+        self.books = SimpleNamespace(workloads={}, works={})
+        checks.store = self.books
+        self.dies_in_request = False
+        self.heard: dict[str, float] = {}
+        self.up = False
+        self._looking = False
+        self.start()
+        self.run(self.hub.write(self._equip))
+
+    # --- life ------------------------------------------------------------------------------------
+
+    def run(self, what: Coroutine[Any, Any, T]) -> T:
+        """Let a call to the hub come to its end."""
+        return self.loop.run_until_complete(what)
+
+    def start(self) -> None:
+        self.run(self._start())
+        self.up = True
+        self.heard = dict.fromkeys(self.names, self.world.now)
+        self.look_soon()
+
+    async def _start(self) -> None:
+        self.db = Database.open(f"sqlite:///{self.folder}/hub.db", self.clock)  # type: ignore[arg-type]
+        self.hub = Hub(self.db, self.clock)  # type: ignore[arg-type]
+        self.term = await self.hub.write(leadership.seize, "simulation")
+        self.sync = AgentSync(
+            self.db,
+            self.clock,
+            hub_id=HUB_ID,
+            incarnation="inc-1",
+            term=lambda: self.term,  # type: ignore[arg-type]
+        )
+        self._works = self.db.subscribe("works", "settings")
+        self._news = self.hub.subscribe(*FOLLOWED)
+        await self.sync._load()
+        self.scheduler = Scheduler(self.hub, lambda: self.term)
+
+    def die(self) -> None:
+        self.up = False
+        self.run(self.db.close())
+        for network in self.networks.values():
+            network.unpark()
+
+    def close(self) -> None:
+        if self.up:
+            self.run(self.db.close())
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.loop.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _equip(self, unit: Unit) -> None:
+        """Two members with room for everything, and a queue that has less."""
+        for name in self.names:
+            clusters.add(unit, {
+                "name": name, "object": f"object-{name}", "cluster_uid": f"uid-{name}",
+                "labels": {}, "taints": [], "cordoned": False, "session": "", "session_at": None,
+                "joined_at": unit.now, "heartbeat_at": unit.now, "created_at": unit.now,
+            })  # fmt: skip
+            report = {"pools_revision": 0, "pools": [a_pool(2, cpu="8")], "bound": []}
+            clusters.set_capacity(unit, name, orjson.dumps(report))
+        queue = a_queue("q", "n", quota={"cpu": str(self.limit)})
+        drafts = [draft(parse(manifest), unit.now) for manifest in queue]
+        applied = apply_documents(unit, drafts, self.hub.limits.intake)
+        assert all(each.error is None for each in applied), applied
+
+    # --- what has changed ------------------------------------------------------------------------
+
+    def _look_at_the_books(self) -> None:
+        """Tell the checks what was committed, and the agents that there is news."""
+        rows, works = self.run(self.hub.read(_books))
+        before, self.books.workloads, self.books.works = self.books.workloads, rows, works
+        for uid, row in rows.items():
+            was = before.get(uid)
+            if was is None or (was["state"], was["epoch"]) == (row["state"], row["epoch"]):
+                continue
+            self.world.note(f"hub: {uid} epoch {row['epoch']} {was['state']} → {row['state']}")
+            if row["epoch"] > was["epoch"]:
+                self.checks.moved(row, "place", was["state"])
+            elif was["state"] in _HELD and row["state"] in _RELEASES:
+                self.checks.moved(row, _RELEASES[row["state"]], was["state"])
+        change = self._works.take()
+        if change is not None:
+            self.run(self.sync._follow(change))
+            for network in list(self.networks.values()):
+                network.unpark()
+        if self._news._pending:
+            self.look_soon(0.1)
+
+    # --- agents ----------------------------------------------------------------------------------
+
+    def answer(self, cluster: str, request: Any) -> SyncReply | None:
+        self.heard[cluster] = self.world.now
+        said = ObservedSet.model_construct(
+            full=request.observed.full,
+            digest=request.observed.digest,
+            entries=request.observed.entries,
+            more=False,
+        )
+        wire = SyncRequest.model_construct(
+            proto=1, session=request.session, seq=request.seq, cluster_uid=request.cluster_uid,
+            incarnation_seen=request.incarnation_seen, marks=request.marks, wait_s=0.0,
+            desired=request.desired, observed=said, capacity=None,
+        )  # fmt: skip
+        read = SyncRequest.model_validate_json(wire.model_dump_json())
+        told = SyncReply.model_validate_json(self.run(self.sync.sync(cluster, read, [])))
+        self.run(self.hub.write(liveness.note_heartbeats, self.sync.heartbeats.take()))
+        self._look_at_the_books()
+        if self.dies_in_request:
+            self.dies_in_request = False
+            self.world.note("the hub dies before its answer is out")
+            self.die()
+            self.world.after(3.0, self.start)
+            return None
+        return told
+
+    def held_out(self, _cluster: str, _request: Any) -> None:
+        return None
+
+    def has_news(self, cluster: str, request: Any) -> bool:
+        return self.sync._sets.of(cluster).delta(request.session, request.desired) is not None
+
+    # --- scheduler, silence, users ---------------------------------------------------------------
+
+    def look_soon(self, seconds: float = 0.2) -> None:
+        if not self._looking:
+            self._looking = True
+            self.world.after(seconds, self._look)
+
+    def _look(self) -> None:
+        self._looking = False
+        if not self.up:
+            return
+        more = self.run(self._turn())
+        self._look_at_the_books()
+        waits = any(
+            row["state"] in {"Pending", "Reserved"} for row in self.books.workloads.values()
+        )
+        if more or waits:
+            self.look_soon(0.2 if more else 3.0)
+
+    async def _turn(self) -> bool:
+        change = self._news.take()
+        if not self.scheduler.loaded:
+            await self.scheduler.load()
+        else:
+            await self.scheduler.follow(change.keys if change else {})
+        return await self.scheduler.turn()
+
+    def watch_silence(self) -> None:
+        if not self.up:
+            return
+        silent = {name: None for name, at in self.heard.items() if self.world.now - at >= 60.0}
+        if silent:
+            self.run(self.hub.write(liveness.lose_jobs, silent, self.term))
+            self.run(self.hub.write(liveness.free_unoffered, silent, self.term))
+            self._look_at_the_books()
+
+    def submit(self, uid: str, name: str, notes: dict[str, str]) -> None:
+        """Submit a job of one pod, as a user applies it."""
+        if not self.up:
+            return
+
+        def run(unit: Unit) -> None:
+            given = draft(parse(a_job(name, "n", queue="q", annotations=notes)), unit.now)
+            apply_documents(unit, [replace(given, uid=uid)], self.hub.limits.intake)
+
+        self.run(self.hub.write(run))
+        self._look_at_the_books()
+        self.look_soon(0.05)
+
+    def wish(self, uid: str, wish: str) -> None:
+        row = self.books.workloads.get(uid)
+        if not self.up or row is None or row["deleted_at"] is not None or wish == "resize":
+            return
+        self.world.note(f"user: {wish} {uid} ({row['state']})")
+        if wish != "release" or row["state"] == "Deactivated":
+            self.checks.wished(uid, wish)
+        try:
+            self.run(self.hub.write(_carry_out, uid, row, wish))
+        except Rejected:
+            self.world.note("refused")
+        self._look_at_the_books()
+
+
+def _carry_out(unit: Unit, uid: str, row: dict[str, Any], wish: str) -> None:
+    match wish:
+        case "hold":
+            holding.hold_job(unit, uid, "somebody")
+        case "release":
+            holding.release_job(unit, uid, "somebody")
+        case "cancel":
+            cancel.cancel_job(unit, uid, "somebody")
+        case "delete":
+            cancel.delete_job(unit, uid, "somebody")
+        case "deactivate" if row["state"] not in {"Succeeded", "Failed", "Cancelled"}:
+            evict.evict(unit, [uid], "Deactivated", "", to="Deactivated")
+        case "preempt" if row["state"] in _HELD:
+            evict.evict(unit, [uid], "Preempted", "")
+
+
+def _books(unit: Unit) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
+    found = unit.conn.execute(select(tables.workloads)).mappings()
+    rows = {row["uid"]: dict(row) for row in found}
+    held = unit.conn.execute(select(tables.works)).mappings()
+    return rows, {(row["cluster"], row["uid"]): dict(row) for row in held}
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+class WholeRun(Run):
+    """A scenario played on the whole hub."""
+
+    def new_hub(self, names: list[str]) -> Any:
+        return Whole(self.world, self.checks, names, self.scenario.limit)
+
+    def submit(self, uid: str, name: str) -> None:
+        given = self.scenario
+        self.submitted += 1
+        notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else {}
+        self.hub.submit(uid, name, notes)  # type: ignore[attr-defined]
+
+    def finish(self) -> None:
+        self.hub.close()  # type: ignore[attr-defined]

@@ -1,0 +1,72 @@
+"""Some seeds of the simulation, and that a seed always tells the same story."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from tests.simulation import runner
+from tests.simulation.scenario import Fault, Run, draw
+from tests.simulation.services import WholeRun
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    runner.quiet()
+
+
+def test_no_seed_breaks_an_invariant():
+    """Whatever befalls agents, hub, members and what lies between, nothing runs twice or is lost."""
+    played = [runner.play(draw(seed)) for seed in range(1, 301)]
+    assert [(each.seed, each.invariant, each.text) for each in played if each.invariant] == []
+    assert sum(each.steps for each in played) > 300 * 100
+
+
+def test_no_seed_breaks_an_invariant_of_the_whole_hub():
+    """The same with the hub's services over a real store, its scheduler and its quota."""
+    played = [runner.play(draw(seed), kind=WholeRun) for seed in range(1, 6)]
+    assert [(each.seed, each.invariant, each.text) for each in played if each.invariant] == []
+    again = runner.play(draw(1), kind=WholeRun)
+    assert again == played[0]
+
+
+def test_a_seed_tells_the_same_story_again():
+    """The hash of a trace depends on the seed alone."""
+    once, again = (runner.play(draw(17), tell=True) for _ in range(2))
+    assert once == again
+    assert once.crc != runner.play(draw(18)).crc
+
+
+def test_a_seed_tells_the_same_story_in_another_process():
+    """The last line is JSON with seeds, steps, violations and the hash, whoever runs it."""
+    command = [sys.executable, "-m", "tests.simulation", "--seeds", "1,40", "--workers", "1"]
+    told = []
+    for order in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": order}
+        done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=120)
+        told.append(orjson.loads(done.stdout.splitlines()[-1]))
+    assert told[0]["seeds"] == 40
+    assert told[0]["violations"] == []
+    assert told[0]["hash"] == told[1]["hash"]
+    assert told[0]["steps"] == told[1]["steps"]
+
+
+def test_a_scenario_is_what_its_seed_says():
+    """Leaving out a fault leaves the rest of the scenario as it is."""
+    scenario = draw(5)
+    smaller = replace(scenario, faults=scenario.faults[1:])
+    assert smaller.faults == draw(5).faults[1:]
+    assert runner.play(smaller).crc != runner.play(scenario).crc
+
+
+def test_a_job_that_was_only_held_does_not_end_failed():
+    """What its pods did because they were told to end is no failure of the job: it runs again."""
+    held = Fault(at=5.0, kind="hold", where="w0", seconds=3.0, draw=0.5)
+    quiet = {"trouble": 0.0, "failing": 0.0, "foreign": False, "retries": 1, "ttl_s": None}
+    scenario = replace(draw(7), jobs=1, limit=1, run_s=60.0, faults=[held], **quiet)
+    run = Run(scenario)
+    run.play()
+    assert run.hub.store.workloads["w0"]["state"] == "Succeeded"

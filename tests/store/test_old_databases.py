@@ -1,0 +1,133 @@
+"""Databases of every revision that has been in use: made by the code of their day, opened by this one.
+
+`databases/*.sql` are dumps of real hubs. A revision that was added to while in use has one for each form
+that it had, made at once and (`-upgraded`) from the revision before.
+"""
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from hub.store import clusters, form, schema, workloads
+from hub.store.dialect import writer_engine
+from hub.store.engine import Database
+from shared.clock import ManualClock
+from tests.store.build import START, a_workload, opened
+
+pytestmark = pytest.mark.anyio
+DUMPS = sorted((Path(__file__).parent / "databases").glob("*.sql"))
+SCRIPTS = Path(schema.__file__).parent / "migrations" / "versions"
+# Files of revisions that have landed. They are history: to change a table, add a revision.
+LANDED = {
+    "2026_11_21_baseline.py": "0430ee8bfdf5c11a3b744059d283b7fa7c726251db6e0119578f7861daf45976",
+    "2026_11_21_queueing.py": "2210063228ec11608b36e20c1b9edc0b9cf41b1c1052c242702e8e8a9de0d39d",
+    "2026_11_21_evictions.py": "bd94c7b85867a92326dd28c78a1356f7af3de48818f9422eb23dd73e4d7a4f7f",
+    "2026_11_22_one_form.py": "0531004ff560be31a62ea8a0e27213f5b00d24d25416fd1d6b67136c4d332f3c",
+    "2026_11_22_tallies.py": "6d615aab0fade800908995f2955945265a32d04a3318d7c50483eea983c86815",
+    "2026_11_22_api_servers.py": "c18d95f95f79a4054b31fc897b3650815c3600f8c066e13a7f0239836346a0fc",
+}
+
+
+def restore(dump: Path, folder: Path) -> Path:
+    """The database of a dump, as a file."""
+    path = folder / "hub.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(dump.read_text())
+    connection.close()
+    return path
+
+
+def made(path: Path) -> None:
+    """Make it, or bring it up to date, as a hub does at start."""
+    engine = writer_engine(f"sqlite:///{path}")
+    with engine.begin() as conn:
+        schema.migrate(conn)
+    engine.dispose()
+
+
+def change(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def everything(path: Path) -> str:
+    connection = sqlite3.connect(path)
+    dumped = "\n".join(connection.iterdump())
+    connection.close()
+    return dumped
+
+
+def refusal(path: Path) -> str:
+    """What opening it is refused with; it is left as it was."""
+    before = everything(path)
+    with pytest.raises(schema.UnknownSchema) as caught:
+        Database.open(f"sqlite:///{path}", ManualClock(START))
+    assert everything(path) == before
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda path: path.stem)
+async def test_an_old_database_becomes_like_a_new_one(tmp_path, dump):
+    """Its tables are those of a new one, what it held is there, and it can be written."""
+    restore(dump, tmp_path)
+    async with opened(tmp_path) as db:
+        assert await db.read(lambda unit: form.differences(unit.conn)) == []
+        old = await db.read(lambda unit: workloads.live_by_name(unit, [("team-a", "old")], "Job"))
+        assert [row["state"] for row in old.values()] == ["Pending"]
+        assert [each["name"] for each in await db.read(clusters.list_all)] == ["north"]
+        await db.write(lambda unit: workloads.add(unit, [a_workload("new")]))
+        await db.write(
+            lambda unit: workloads.add(unit, [a_workload("w", name="new", kind="Workload")])
+        )
+
+
+@pytest.mark.parametrize(
+    "change_it",
+    [
+        "ALTER TABLE workloads DROP COLUMN pods_ready_at",
+        "ALTER TABLE workloads ADD COLUMN hue TEXT NOT NULL DEFAULT ''",
+        "DROP INDEX ix_workloads_state",
+        "CREATE UNIQUE INDEX one ON workloads (queue)",
+        "DROP TABLE usage",
+    ],
+)
+def test_tables_that_are_not_the_hubs_are_refused(tmp_path, change_it):
+    """The revision's name is right and the tables are not: one line says where, nothing is changed."""
+    path = tmp_path / "hub.db"
+    made(path)
+    change(path, change_it)
+    table = "usage" if "usage" in change_it else "workloads"
+    assert table in refusal(path)
+
+
+def test_an_old_revision_with_other_tables_is_refused(tmp_path):
+    """What can not be brought up to date is left as it was."""
+    path = restore(next(dump for dump in DUMPS if dump.stem == "queueing"), tmp_path)
+    change(path, "ALTER TABLE workloads RENAME COLUMN reason TO why")
+    assert "revision" in refusal(path)
+
+
+def test_what_others_add_beside_does_no_harm(tmp_path):
+    """A replicator's table and an index for reports are left alone."""
+    path = tmp_path / "hub.db"
+    made(path)
+    change(
+        path,
+        "CREATE TABLE _replica_seq (id INTEGER PRIMARY KEY)",
+        "CREATE INDEX mine ON workloads (labels)",
+    )
+    made(path)
+
+
+def test_a_landed_revision_is_never_edited():
+    """Databases carry its name and have its tables: what is wrong with it is mended by the next one."""
+    found = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in SCRIPTS.glob("2*.py")
+    }
+    assert found == LANDED

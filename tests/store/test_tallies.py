@@ -1,0 +1,98 @@
+"""Workloads are counted as they change: the numbers are those that counting all rows gives."""
+
+import asyncio
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from sqlalchemy import text
+
+from hub.domain.workload import State
+from hub.store import tallies, workloads
+from tests.store.build import START, a_workload, opened
+
+COUNTED = (
+    "SELECT namespace, queue, state, deleted_at IS NULL OR live IS NOT NULL, count(*) "
+    "FROM workloads GROUP BY 1, 2, 3, 4"
+)
+KEPT = "SELECT namespace, queue, state, shown, number FROM tallies WHERE number <> 0"
+
+uids = st.sampled_from([f"w{i}" for i in range(6)])
+states = st.sampled_from([state.value for state in State])
+queues = st.sampled_from(["", "default", "a"])
+steps = st.one_of(
+    st.tuples(st.just("add"), uids, queues, states),
+    st.tuples(st.just("state"), uids, states),
+    st.tuples(st.just("queue"), uids, queues),
+    st.tuples(st.just("namespace"), uids, st.sampled_from(["team-a", "team-b"])),
+    st.tuples(st.just("live"), uids, st.sampled_from([None, True])),
+    st.tuples(st.just("deleted_at"), uids, st.sampled_from([None, START])),
+    st.tuples(st.just("reason"), uids, st.sampled_from(["", "why"])),
+    st.tuples(st.just("remove"), uids),
+)
+
+
+def take(unit, step):
+    verb, uid, *values = step
+    if verb == "add":
+        present = unit.conn.execute(
+            text("SELECT 1 FROM workloads WHERE uid = :uid"), {"uid": uid}
+        ).scalar()
+        if not present:
+            queue, state = values
+            row = a_workload(uid, name=f"{uid}", queue=queue, state=state, live=None)
+            workloads.add(unit, [row])
+    elif verb == "remove":
+        unit.conn.execute(text("DELETE FROM workloads WHERE uid = :uid"), {"uid": uid})
+    else:
+        workloads.change(unit, [{"uid": uid, verb: values[0]}])
+
+
+def same(unit):
+    kept, counted = (
+        sorted(tuple(row) for row in unit.conn.execute(text(query))) for query in (KEPT, COUNTED)
+    )
+    return kept == counted
+
+
+@settings(max_examples=60, deadline=None)
+@given(turns=st.lists(st.lists(steps, max_size=8), max_size=8))
+def test_the_numbers_are_those_of_the_rows(turns):
+    """After any changes in any transactions, failed ones among them, and after a restart."""
+
+    async def play():
+        with tempfile.TemporaryDirectory() as folder:
+            async with opened(Path(folder)) as db:
+                for number, turn in enumerate(turns):
+
+                    def run(unit, turn=turn, fails=number % 3 == 2):
+                        for step in turn:
+                            take(unit, step)
+                        if fails:
+                            raise LookupError
+
+                    await asyncio.gather(db.write(run), return_exceptions=True)
+                    assert await db.read(same)
+            async with opened(Path(folder)) as db:
+                assert await db.read(same)
+
+    asyncio.run(play())
+
+
+@pytest.mark.anyio
+async def test_lost_triggers_are_made_anew_and_everything_is_counted(tmp_path):
+    """A revision that makes the table anew drops them; the next start puts that right."""
+    async with opened(tmp_path) as db:
+        await db.write(lambda unit: workloads.add(unit, [a_workload("a"), a_workload("b")]))
+    connection = sqlite3.connect(tmp_path / "hub.db")
+    connection.execute("DROP TRIGGER tally_removed")
+    connection.execute("DELETE FROM workloads WHERE uid = 'a'")
+    connection.commit()
+    connection.close()
+    async with opened(tmp_path) as db:
+        assert await db.read(same)
+        assert await db.read(tallies.by_state) == {"Pending": 1}
+        waiting = await db.read(lambda unit: tallies.in_state(unit, State.PENDING))
+        assert waiting == [("team-a", "default", 1)]

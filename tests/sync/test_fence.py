@@ -1,0 +1,80 @@
+"""A member that is destroyed is written off by typing its name; nothing else gives its jobs back."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.services.cancel import cancel_job
+from hub.services.fence import fence_cluster
+from hub.services.withdraw import withdraw_jobs
+from shared.errors import Rejected
+from tests.sync.hubs import ran, running_hub, seen
+
+pytestmark = pytest.mark.anyio
+SILENT_S = 46.0
+
+
+async def test_every_job_there_waits_again_or_ends_as_was_wished(tmp_path: Path):
+    """Running ones are requeued, cancelled ones are cancelled, deleted ones give their names back."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        runs, held, gone = [await hub.placed("north", name) for name in ("runs", "held", "gone")]
+        await agent.sync()
+        await agent.sync(ran(runs, active=1, running_since="2026-05-01T00:00:01Z"))
+        await hub.write(withdraw_jobs, [held], "Held", "Held", "")
+        await hub.write(withdraw_jobs, [gone], "Deleted", "DeletedByUser", "")
+        placed = await hub.placed("north", "placed")
+        hub.clock.advance(SILENT_S)
+        answer = await hub.write(fence_cluster, "north", "north", "ada", 45.0)
+        assert answer == {"name": "north", "released": 4}
+        states = [(await hub.job(uid))["state"] for uid in (runs, held, gone, placed)]
+        assert states == ["Pending", "Held", "Cancelled", "Pending"]
+        assert (await hub.job(gone))["live"] is None
+        assert await hub.work(runs) is None
+
+
+async def test_its_agent_is_nobody_any_more(tmp_path: Path):
+    """Should the cluster live after all, its agent can neither start nor report anything."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        await hub.write(fence_cluster, "north", "north", "ada", 45.0)
+        hub.clock.advance(SILENT_S)
+        refused = await agent.post(agent.request(seen(uid, "Applied", job={"result": "Failed"})))
+        assert refused.status_code == 401
+        assert (await hub.job(uid))["state"] == "Pending"
+
+
+@pytest.mark.parametrize(
+    ("silent", "confirm", "code"),
+    [
+        (0.0, "", "ClusterAlive"),
+        (0.0, "nort", "ClusterAlive"),
+        (SILENT_S, "", "ConfirmationMismatch"),
+        (SILENT_S, "North", "ConfirmationMismatch"),
+    ],
+)
+async def test_the_name_has_to_be_typed(tmp_path: Path, silent: float, confirm: str, code: str):
+    """Exactly; a cluster that still answers says so."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        hub.clock.advance(silent)
+        with pytest.raises(Rejected) as refused:
+            await hub.write(fence_cluster, "north", confirm, "ada", 45.0)
+        assert refused.value.code == code
+        assert (await hub.job(uid))["state"] == "Offered"
+
+
+async def test_a_finished_job_stays_finished(tmp_path: Path):
+    """Only what may still run is given back."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        await agent.sync(ran(uid, result="Succeeded", succeeded=1))
+        await hub.write(fence_cluster, "north", "north", "ada", 45.0)
+        assert (await hub.job(uid))["state"] == "Succeeded"
+        await hub.write(cancel_job, uid, "ada")

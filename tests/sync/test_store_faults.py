@@ -1,0 +1,74 @@
+"""A store that does not answer for a moment: whoever follows it goes on where it stopped.
+
+The table itself is away, so that statements fail as they would on a file that can not be read.
+"""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hub.services.apply import apply_documents
+from hub.services.drafts import ORIGIN_REST, draft
+from hub.services.limits import Intake
+from hub.store.errors import StoreUnavailable
+from shared.kinds import parse
+from tests.placements.fleet import Fleet
+from tests.placements.test_rules import CONFIG
+from tests.sync.hubs import _place, running_hub
+
+pytestmark = pytest.mark.anyio
+
+
+def away(table):
+    return lambda unit: unit.conn.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
+
+
+def back(table):
+    return lambda unit: unit.conn.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
+
+
+async def test_the_desired_sets_follow_again_once_the_store_answers(tmp_path: Path):
+    """What was placed while the works could not be read reaches its agent; the follower lives on."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await agent.sync()
+        uid = await hub.submit()
+
+        def place(unit):
+            _place(unit, uid, "north", {})
+            away("works")(unit)
+
+        await hub.write(place)
+        for _ in range(20):  # let the follower fail
+            await asyncio.sleep(0)
+            hub.clock.advance(1)
+        await hub.write(back("works"))
+        for _ in range(200):
+            hub.clock.advance(1)
+            reply = await agent.sync()
+            if reply["desired"]["works"]:
+                break
+        assert list(agent.works) == [uid]
+
+
+async def test_placements_miss_nothing_that_could_not_be_read(tmp_path: Path):
+    """A turn that fails keeps what it had been told; the next one looks at it."""
+    things, _, placement = CONFIG.rpartition("---")
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "north")
+        await fleet.apply(things)
+        given = draft(parse(yaml.safe_load(placement)), hub.clock.now(), origin=ORIGIN_REST)
+
+        def apply(unit):
+            apply_documents(unit, [given], Intake())
+            away("objects")(unit)
+
+        await hub.write(apply)
+        with pytest.raises(StoreUnavailable):
+            await fleet.controller.tick()
+        await hub.write(back("objects"))
+        await fleet.turn()
+        await fleet.agents["north"].sync()
+        assert "ConfigMap/settings" in fleet.held("north")

@@ -1,0 +1,149 @@
+"""A hub whose store went back to an older copy finds out from its agents, and dispatches nothing."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hub.services import timeline
+from hub.services.overview import overview
+from shared.errors import Rejected
+from tests.sync.hubs import Agent, running_hub, seen
+
+pytestmark = pytest.mark.anyio
+
+
+def copied(folder: Path, name: str) -> Path:
+    """A backup of a hub's files, taken while it does not run."""
+    return Path(shutil.copytree(folder, folder.parent / name))
+
+
+async def a_past(tmp_path: Path) -> tuple[Path, Agent, list[dict]]:
+    """A hub that was backed up and went on: the backup, an agent, and the marks that it holds."""
+    folder = tmp_path / "hub"
+    folder.mkdir()
+    async with running_hub(folder) as hub:
+        agent = await hub.join("north")
+        await agent.sync()
+    backup = copied(folder, "backup")
+    async with running_hub(folder) as hub:
+        agent.running = hub
+        await hub.placed("north")
+        await agent.sync()
+        return backup, agent, list(agent.marks)
+
+
+def connected(agent: Agent, hub, marks: list[dict], session: str = "session-north-9") -> Agent:
+    """The same agent, started anew beside another state of the hub."""
+    agent.running = hub
+    agent.restart(session)
+    agent.marks = marks
+    return agent
+
+
+async def test_a_restart_is_no_rollback(tmp_path: Path):
+    """A hub that comes up with all that it had told goes on."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await hub.placed("north")
+        await agent.sync()
+        marks = list(agent.marks)
+    async with running_hub(tmp_path) as hub:
+        connected(agent, hub, marks)
+        await agent.sync()
+        assert len(agent.works) == 1
+
+
+async def test_a_restored_backup_is_found_out_and_stops(tmp_path: Path):
+    """An agent's mark is of a run that the store does not know: nothing is dispatched, and that is said."""
+    backup, agent, marks = await a_past(tmp_path)
+    async with running_hub(backup) as hub:
+        other = await hub.join("south")
+        await hub.placed("south")
+        connected(agent, hub, marks)
+        refused = await agent.post(agent.request())
+        assert (refused.status_code, refused.json()["code"]) == (409, "HubRolledBack")
+        await other.sync()
+        assert other.works == {}
+        told = await hub.hub.read(overview, hub.hub.limits)
+        assert [each["type"] for each in told["conditions"]] == ["HubRolledBack"]
+
+
+async def test_a_backup_that_has_caught_up_in_numbers_is_found_out_too(tmp_path: Path):
+    """Revisions count alike in both histories: the run tells them apart."""
+    backup, agent, marks = await a_past(tmp_path)
+    async with running_hub(backup) as hub:
+        await hub.place_many("south", 5)
+        for index in range(50):
+            await hub.submit(f"more-{index}")
+        connected(agent, hub, marks)
+        assert (await agent.post(agent.request())).status_code == 409
+
+
+async def test_a_backup_of_the_running_hub_is_found_out(tmp_path: Path):
+    """A copy knows the run; that the run had come further is what gives it away."""
+    folder = tmp_path / "hub"
+    folder.mkdir()
+    async with running_hub(folder) as hub:
+        agent = await hub.join("north")
+        await agent.sync()
+        early = list(agent.marks)
+        backup = copied(folder, "backup")
+        await hub.placed("north")
+        await agent.sync()
+        late = list(agent.marks)
+    async with running_hub(backup) as hub:
+        connected(agent, hub, early)
+        assert (await agent.post(agent.request())).status_code == 200
+        connected(agent, hub, late, "session-north-8")
+        assert (await agent.post(agent.request())).status_code == 409
+
+
+async def test_a_mark_that_the_hub_did_not_make_says_nothing(tmp_path: Path):
+    """No agent can stop the hub by a claim."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        agent.marks = [{"run": "another", "revision": 10**9, "proof": "0" * 32}]
+        assert (await agent.post(agent.request())).status_code == 200
+
+
+async def test_a_stopped_hub_removes_nothing_and_takes_results_in(tmp_path: Path):
+    """What it does not know may be what it has forgotten; what it knows is reported as ever."""
+    backup, agent, marks = await a_past(tmp_path)
+    async with running_hub(backup) as hub:
+        other = await hub.join("south")
+        uid = await hub.placed("south")
+        await other.sync()
+        connected(agent, hub, marks)
+        await agent.post(agent.request())
+        stray = seen(
+            "nobody", "Applied", object_uid="m-1", job={}, incarnation=hub.sync.incarnation
+        )
+        done = seen(uid, "Applied", job={"result": "Succeeded"})
+        reply = await other.sync(stray, done)
+        assert reply["orders"] == []
+        assert (await hub.job(uid))["state"] == "Succeeded"
+
+
+async def test_an_administrator_accepts_and_it_goes_on_under_a_new_incarnation(tmp_path: Path):
+    """Marks of before count no more; what members hold from before is quarantined, not removed."""
+    backup, agent, marks = await a_past(tmp_path)
+    async with running_hub(backup) as hub:
+        connected(agent, hub, marks)
+        before = hub.sync.incarnation
+        await agent.post(agent.request())
+        accepted = await hub.write(timeline.accept, "ada")
+        await hub.submit("wakes-the-feed")
+        while hub.sync.incarnation == before:
+            await hub.settled()
+        assert hub.sync.incarnation == accepted
+        stray = seen("nobody", "Applied", object_uid="m-1", job={}, incarnation=before)
+        reply = await agent.sync(stray)
+        assert [each["action"] for each in reply["orders"]] == ["Quarantine"]
+
+
+async def test_there_is_nothing_to_accept_while_all_is_well(tmp_path: Path):
+    """NotRolledBack."""
+    async with running_hub(tmp_path) as hub:
+        with pytest.raises(Rejected, match="nothing to accept"):
+            await hub.write(timeline.accept, "ada")
