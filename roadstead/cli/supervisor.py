@@ -90,24 +90,19 @@ class Supervisor:
             watcher.cancel()
         await asyncio.gather(*self._watchers.values(), return_exceptions=True)
         for process in self._processes.values():
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.send_signal(signal.SIGTERM)
+            _signal(process, signal.SIGTERM)
         deadline = self._clock.monotonic() + STOP_WITHIN_S
         for name, process in self._processes.items():
             await self._end(name, process, max(0.1, deadline - self._clock.monotonic()))
 
     async def _end(self, name: str, process: asyncio.subprocess.Process, within_s: float) -> None:
         """SIGTERM, and SIGKILL for what is still there after that time."""
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+        _signal(process, signal.SIGTERM)
         try:
             await asyncio.wait_for(process.wait(), within_s)
         except TimeoutError:
             _log.warning("child does not end; killed", child=name)
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            _signal(process, signal.SIGKILL)
             await process.wait()
         (self._pids / name).unlink(missing_ok=True)
 
@@ -166,3 +161,14 @@ class Supervisor:
         except (OSError, ValueError):
             return None
         return pid if os.fsencode(self._folder) in command else None
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Send a signal to a child that has not ended.
+
+    Not by the process object: it looks first whether the child has ended, and takes the exit code away
+    from asyncio, which is waiting for it and then says that it knows of no such child.
+    """
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)
