@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from shared.clock import Clock
 
-QUIET_S = 2.0  # this long without other steps, and it begins
+QUIET_S = 10.0  # this long without other steps, and it begins
 LONGEST_S = 60.0  # after which a Job is let go whatever else there is to do
 _LOOK_S = 0.25
 
