@@ -45,6 +45,13 @@ def test_every_code_has_the_status_that_the_page_says() -> None:
     assert told == dict(errors.STATUS)
 
 
+def test_every_code_is_explained_once() -> None:
+    """Two rows of one code would drift apart."""
+    for width in (2, 3):
+        codes = [row[0] for row in _rows("errors.md") if len(row) == width]
+        assert sorted(codes) == sorted(set(codes))
+
+
 def test_every_refusal_in_the_sources_is_on_the_page() -> None:
     """A code that is written in a refusal is explained."""
     told = {row[0].strip("` ") for row in _rows("errors.md")}
