@@ -7,17 +7,13 @@ completion on the hub.
 """
 
 import contextlib
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from roadstead import Client, RoadsteadError
 from tests.e2e.running import REPOSITORY, until
+from tests.realkube.processes import hub_and_agents, member, prepare
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(400)]
 FILES = sorted((REPOSITORY / "examples" / "guide").glob("guide-*.yaml"))
@@ -31,15 +27,10 @@ CONDITIONS = [
 ]
 
 
-def _member(name: str, count: int, cpu: str, memory: str) -> dict:
-    allocatable = {"cpu": cpu, "memory": memory, "pods": "110"}
-    return {"name": name, "pools": [{"name": "p", "count": count, "allocatable": allocatable}]}
-
-
 MEMBERS = [
-    _member("cluster-1", 2, "16", "64Gi"),
-    _member("cluster-2", 3, "16", "64Gi"),
-    _member("cluster-3", 8, "32", "256Gi"),
+    member("cluster-1", 2, "16", "64Gi"),
+    member("cluster-2", 3, "16", "64Gi"),
+    member("cluster-3", 8, "32", "256Gi"),
 ]
 
 
@@ -47,12 +38,8 @@ def test_the_guide_runs_on_real_control_planes(real_fleet, tmp_path):
     """Applied with kubectl, both jobs go to the best cluster, complete, and the hub cluster says so."""
     planes = real_fleet(MEMBERS)
     planes.hub.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "hub-cluster"))
-    crds = sorted((REPOSITORY / "deploy" / "crds").glob("kueue.x-k8s.io_*.yaml"))
-    for member in planes.members.values():
-        for path in crds:
-            member.kubectl("apply", "--server-side", "-f", str(path))
-        member.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "member"))
-    with _hub_and_agents(planes, tmp_path) as hub:
+    prepare(planes)
+    with hub_and_agents(planes, tmp_path) as hub:
         until(lambda: "resourceplacements" in planes.hub.kubectl("api-resources"), 60, "CRDs")
         for path in FILES:
             _apply(planes.hub, path)
@@ -78,58 +65,6 @@ def _apply(plane, path: Path) -> None:
         return False
 
     until(applied, 30, f"{path.name} is applied")
-
-
-@contextlib.contextmanager
-def _hub_and_agents(planes, folder: Path) -> Iterator[Client]:
-    """The hub and an agent per member, as processes."""
-    running: list[subprocess.Popen] = []
-
-    def start(module: str, *arguments: str) -> subprocess.Popen:
-        log = (folder / f"{module}-{len(running)}.log").open("wb")
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments, "--die-with-parent"],
-            stdout=subprocess.PIPE if module == "hub" else log,
-            stderr=log,
-            cwd=REPOSITORY,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-        log.close()
-        running.append(process)
-        return process
-
-    try:
-        kubeconfig = f"--hub-kubeconfig={planes.hub.kubeconfig}"
-        hub = start("hub", f"--data={folder / 'hub'}", "--listen=127.0.0.1:0", kubeconfig)
-        assert hub.stdout is not None
-        server = hub.stdout.readline().decode().removeprefix("ready ").strip()
-        hub.stdout.close()
-        client = Client(server, (folder / "hub" / "admin.token").read_text().strip())
-        for name, plane in planes.members.items():
-            token = folder / f"{name}.join"
-            token.write_text(client.add_cluster(name)["joinToken"])
-            start(
-                "agent",
-                f"--hub={server}",
-                f"--kubeconfig={plane.kubeconfig_of('agent', namespace='roadstead')}",
-                f"--credential={folder / name}.credential",
-                f"--join-token={token}",
-            )
-        until(lambda: _ready(client), 60, "all members have joined")
-        yield client
-        client.close()
-    finally:
-        for process in reversed(running):
-            process.terminate()
-        for process in running:
-            process.wait(20)
-
-
-def _ready(client: Client) -> bool:
-    try:
-        return all(cluster["ready"] for cluster in client.clusters())
-    except RoadsteadError:
-        return False
 
 
 def _described(plane) -> str:

@@ -1,0 +1,81 @@
+"""A hub and agents as processes beside real control planes."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from roadstead import Client, RoadsteadError
+from tests.e2e.running import REPOSITORY, until
+from tests.realkube.plane import Fleet
+
+
+def member(name: str, count: int, cpu: str, memory: str) -> dict:
+    """A member of a members file: `count` equal nodes."""
+    allocatable = {"cpu": cpu, "memory": memory, "pods": "110"}
+    return {"name": name, "pools": [{"name": "p", "count": count, "allocatable": allocatable}]}
+
+
+def prepare(planes: Fleet) -> None:
+    """Give every member the queue kinds, and its agent its rights."""
+    crds = sorted((REPOSITORY / "deploy" / "crds").glob("kueue.x-k8s.io_*.yaml"))
+    for plane in planes.members.values():
+        for path in crds:
+            plane.kubectl("apply", "--server-side", "-f", str(path))
+        plane.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "member"))
+
+
+@contextlib.contextmanager
+def hub_and_agents(
+    planes: Fleet, folder: Path, env: Mapping[str, str] | None = None
+) -> Iterator[Client]:
+    """The hub and an agent per member, as processes; `env` in addition to ours."""
+    running: list[subprocess.Popen] = []
+
+    def start(module: str, *arguments: str) -> subprocess.Popen:
+        log = (folder / f"{module}-{len(running)}.log").open("wb")
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments, "--die-with-parent"],
+            stdout=subprocess.PIPE if module == "hub" else log,
+            stderr=log,
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
+        )
+        log.close()
+        running.append(process)
+        return process
+
+    try:
+        kubeconfig = f"--hub-kubeconfig={planes.hub.kubeconfig}"
+        hub = start("hub", f"--data={folder / 'hub'}", "--listen=127.0.0.1:0", kubeconfig)
+        assert hub.stdout is not None
+        server = hub.stdout.readline().decode().removeprefix("ready ").strip()
+        hub.stdout.close()
+        client = Client(server, (folder / "hub" / "admin.token").read_text().strip())
+        for name, plane in planes.members.items():
+            token = folder / f"{name}.join"
+            token.write_text(client.add_cluster(name)["joinToken"])
+            start(
+                "agent",
+                f"--hub={server}",
+                f"--kubeconfig={plane.kubeconfig_of('agent', namespace='roadstead')}",
+                f"--credential={folder / name}.credential",
+                f"--join-token={token}",
+            )
+        until(lambda: _ready(client), 60, "all members have joined")
+        yield client
+        client.close()
+    finally:
+        for process in reversed(running):
+            process.terminate()
+        for process in running:
+            process.wait(20)
+
+
+def _ready(client: Client) -> bool:
+    try:
+        return all(cluster["ready"] for cluster in client.clusters())
+    except RoadsteadError:
+        return False
