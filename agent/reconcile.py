@@ -44,7 +44,7 @@ from shared.wire.agent_v1 import Observed, Order, Work
 
 log = structlog.get_logger(__name__)
 
-_STEPS_AT_ONCE = 64  # each of a request or two: enough for 600 jobs/s over a network of 100 ms
+_STEPS_AT_ONCE = 32
 # Steps that end at once are not worth a report; whatever delays them is.
 _ROUTINE = frozenset({"Creating", "Applying"})
 _CRD = "CustomResourceDefinition"
