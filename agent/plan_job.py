@@ -136,8 +136,11 @@ def _never_started(work: Work, seen: Seen) -> bool:
     """Whether nothing of this epoch can ever have been started, and nothing will.
 
     Only a session that was offered an epoch may start it, and only this one was. Whatever POST of it
-    is under way or lands later makes a Job that nobody starts.
+    is under way or lands later makes a Job that nobody starts. A newer epoch says that this one is of
+    a store that went back.
     """
+    if seen.live is not None and epoch_of(seen.live) > work.epoch:
+        return False
     return work.fresh and not seen.started and not seen.ever and not work.seen
 
 
@@ -168,6 +171,8 @@ def _end(work: Work, seen: Seen, picture: Picture, phase: _End) -> Decision:
 
 def _absent(seen: Seen, picture: Picture, phase: _End) -> Decision:
     """No object is cached: read past the caches, after every earlier session has lost its lease."""
+    if seen.vanished:  # perhaps only our labels were taken off
+        return _read_back(seen, picture)
     if seen.pods:
         return Decision("Waiting", reason="PodsRemain", message=f"{seen.pods} pods still exist")
     settled_at = picture.settled_at

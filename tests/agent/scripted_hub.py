@@ -30,7 +30,7 @@ WAIT_S = 20.0
 
 
 def a_job_manifest(name="job", namespace="team", *, uid, epoch=1, generation=1, **spec):
-    """A Job as the hub composes it: final, with our labels on it and on its pods."""
+    """A Job as the hub composes it: final, with our labels on it and on its pods and in their variables."""
     run_seconds = spec.pop("run_seconds", "0.2")
     annotations = {
         "sim.roadstead.dev/run-seconds": str(run_seconds),
@@ -61,6 +61,10 @@ def a_job_manifest(name="job", namespace="team", *, uid, epoch=1, generation=1, 
                         {
                             "name": "main",
                             "image": image,
+                            "env": [
+                                {"name": labels.JOB_UID_VARIABLE, "value": uid},
+                                {"name": labels.EPOCH_VARIABLE, "value": str(epoch)},
+                            ],
                             "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
                         }
                     ],
