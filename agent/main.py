@@ -5,7 +5,6 @@
 
 import asyncio
 import importlib.metadata
-import uuid
 from pathlib import Path
 
 import httpx
@@ -25,6 +24,7 @@ from shared.failpoints import failpoint
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.retry import backoff
+from shared.session_ids import new_session
 from shared.wire.agent_v1 import Register
 
 log = structlog.get_logger(__name__)
@@ -75,7 +75,7 @@ class Agent:
         self, hub: HubClient, client: KubeClient, credential: Credential, cluster_uid: str
     ) -> int:
         started = self._clock.monotonic()
-        session = uuid.uuid4().hex
+        session = new_session(self._clock.now())
         self._log = log.bind(cluster=credential.cluster, session=session)
         lease = Lease(self.settings.lease_s)
         reconciler = Reconciler(
