@@ -128,8 +128,10 @@ class AgentSync:
         if self._timeline is not None and timeline.is_about(
             change.keys.get("settings", frozenset())
         ):
-            await self._db.read(self._timeline.refresh)
-            self.incarnation = self._timeline.incarnation
+            known, (incarnation, stopped) = self._timeline, await self._db.read(timeline.standing)
+            # At once: under its earlier incarnation nothing is given out or ordered away any more.
+            self.incarnation = known.incarnation = incarnation
+            known.stopped = stopped
             self._announce()
 
     def _announce(self) -> None:
@@ -182,8 +184,11 @@ class AgentSync:
         mark = known.first_contradiction(request.marks, self._db.revision)
         if mark is None:
             return
-        known.stopped = await self._db.write(lambda unit: timeline.stop(unit, cluster, mark))
-        raise Rejected(timeline.CODE, known.stopped, "marks")
+        of = known.incarnation
+        why = await self._db.write(lambda unit: timeline.stop(unit, cluster, mark, of))
+        if why:
+            known.stopped = why
+            raise Rejected(timeline.CODE, why, "marks")
 
     async def _store(self, cluster: str, session: Session, request: SyncRequest) -> Taken:
         """Write what the request says; what of it was refused, and what is to be removed."""

@@ -156,6 +156,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.session: str | None = None
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
+        self.incarnation = "i-1"
         self._revision = itertools.count(1)
         self.revision = 0
         self._changed = asyncio.Event()
@@ -273,7 +274,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             desired = self._desired(request)
         reply = SyncReply(
             hub_id=HUB_ID,
-            incarnation="i-1",
+            incarnation=self.incarnation,
             term=1,
             session=request.session,
             seq=request.seq,

@@ -181,7 +181,7 @@ class Talk(Exchange):
         self._seq += 1
         said = Saying(self._full, observed.digest, list(entries))
         request = Request(
-            self._session, self._seq, self._cluster_uid, self._incarnation,
+            self._session, self._seq, self._cluster_uid, self.incarnation,
             self._reconciler.marks.tell(everything=self._full), self.desired.base, said,
         )  # fmt: skip
         return _Sent(request, now, entries, None)
