@@ -46,8 +46,7 @@ def decide_job(work: Work, seen: Seen, picture: Picture) -> Decision:
     if not picture.synced:
         return OBSERVING
     if live is not None and epoch_of(live) > work.epoch:
-        text = f"epoch {epoch_of(live)} is here, {work.epoch} was asked for"
-        return Decision("Applied", reason="NewerEpoch", message=text)
+        return _newer(work, live, seen, picture)
     if live is not None and epoch_of(live) < work.epoch:
         return _clear_the_way(live, seen, picture)
     if work.action == "Withdraw":
@@ -59,6 +58,17 @@ def decide_job(work: Work, seen: Seen, picture: Picture) -> Decision:
     return _hold(work, live, seen, picture)
 
 
+def _newer(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
+    """The hub's store went back: what it does not know is left alone, until a person deletes it.
+
+    Under a lease: else it may be this agent that is behind.
+    """
+    if is_deleting(live) and picture.may_start:
+        return _clear_the_way(live, seen, picture, "NewerEpoch")
+    text = f"epoch {epoch_of(live)} is here, {work.epoch} was asked for"
+    return Decision("Applied", reason="NewerEpoch", message=text)
+
+
 def decide_orphan(seen: Seen, picture: Picture) -> Decision:
     """Nothing desires it: told to the hub, and removed when the hub says so."""
     live = seen.live
@@ -66,7 +76,7 @@ def decide_orphan(seen: Seen, picture: Picture) -> Decision:
     uid = live["metadata"].get("uid")
     if uid == seen.acknowledged and is_deleting(live):
         return _release_or(Decision("Applied", reason="Orphan"), live, seen, picture)
-    if uid == seen.ordered:
+    if uid == seen.ordered or (uid == seen.left and is_deleting(live)):
         return _clear_the_way(live, seen, picture, "Orphan")
     return Decision("Applied", reason="Orphan", message="the hub does not ask for it")
 
@@ -235,7 +245,7 @@ def _clear_the_way(
     live: Object, seen: Seen, picture: Picture, reason: str = "EarlierEpochGoing"
 ) -> Decision:
     """Remove what the hub has closed already: nothing of it is waited for but its pods."""
-    phase: Phase = "Applied" if reason == "Orphan" else "Waiting"
+    phase: Phase = "Waiting" if reason == "EarlierEpochGoing" else "Applied"
     what = (
         "the hub does not want it" if reason == "Orphan" else f"epoch {epoch_of(live)} goes first"
     )

@@ -128,9 +128,12 @@ class Reconciler:
         """What the hub says of things that it does not want."""
         for order in orders:
             holding = self.holdings.get(order.uid)
-            if holding is None or holding.work is not None or order.action != "Remove":
+            if holding is None or holding.work is not None:
                 continue
-            holding.seen.ordered = order.object_uid
+            if order.action == "Remove":
+                holding.seen.ordered = order.object_uid
+            else:
+                holding.seen.left = order.object_uid
             self.mark(order.uid)
 
     def unfinished(self, uid: str) -> bool:

@@ -157,6 +157,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
         self.incarnation = "i-1"
+        self.stray_action = "Remove"
         self._revision = itertools.count(1)
         self.revision = 0
         self._changed = asyncio.Event()
@@ -287,7 +288,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
     def _orders(self, request: SyncRequest) -> list[Order]:
         """What nobody desires is to go, where the test says so."""
         return [
-            Order(uid=entry.uid, object_uid=entry.object_uid, action="Remove")
+            Order(uid=entry.uid, object_uid=entry.object_uid, action=self.stray_action)
             for entry in request.observed.entries
             if self.removes_strays and entry.uid not in self.works and entry.object_uid
         ]

@@ -78,13 +78,12 @@ async def test_an_orphaning_deletion_does_not_wedge_a_job(member):
     member.start()
     await member.hub.job_says("u-1", "running_since")
     await member.kube.delete("batch/v1", "Job", "team", "job", propagation="Orphan")
-    await eventually(lambda: ended(member))
+    await eventually(lambda: all(map(ended, member.cluster.store.iterate("pods"))))
     await member.hub.seen("u-1", "Missing", timeout_s=6)
 
 
-def ended(member):
-    (pod,) = member.cluster.store.iterate("pods")
-    return pod["status"]["phase"] == "Succeeded"
+def ended(pod):
+    return pod["status"].get("phase") == "Succeeded"
 
 
 async def test_another_object_of_the_epoch_is_not_its_absence(member):
@@ -97,3 +96,29 @@ async def test_another_object_of_the_epoch_is_not_its_absence(member):
     outcome = await applier.delete(stale, "Foreground", strict=True)
     assert outcome.absent_at is None
     assert outcome.live["metadata"]["uid"] == now["metadata"]["uid"]
+
+
+async def test_what_is_left_to_a_person_goes_when_that_person_deletes_it(member):
+    """The hub does not know it: once its pods are gone, nobody waits for how it has ended."""
+    member.hub.stray_action = "Quarantine"
+    crafted = a_job("u-9", run_seconds="600").manifest
+    crafted["metadata"]["finalizers"] = [labels.MEMBER_FINALIZER]
+    await member.kube.create(crafted, field_manager="roadstead")
+    member.start()
+    await member.hub.seen("u-9", "Applied", "Orphan")
+    await eventually(lambda: list(member.cluster.store.iterate("pods")))
+    await member.kube.delete("batch/v1", "Job", "team", "job", propagation="Background")
+    await member.absent()
+    assert not [p for p in member.cluster.store.iterate("pods") if not ended(p)]
+
+
+async def test_a_job_of_an_epoch_that_the_hub_has_forgotten_goes_when_a_person_deletes_it(member):
+    """The hub went back to an earlier epoch: what runs is left alone, and can be deleted."""
+    member.hub.put(a_job(epoch=2, run_seconds="600"))
+    member.start()
+    await member.hub.job_says("u-1", "running_since")
+    member.hub.put(a_job(epoch=1, seen=True))
+    await member.hub.seen("u-1", "Applied", "NewerEpoch")
+    await member.kube.delete("batch/v1", "Job", "team", "job", propagation="Background")
+    await member.absent()
+    await member.hub.seen("u-1", "Missing")
