@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from shared import labels
-from shared.wire.agent_v1 import Phase, Work
+from shared.wire.agent_v1 import Order, Phase, Work
 
 Object = dict[str, Any]
 
@@ -64,6 +64,13 @@ class Seen:
     not_before: float = 0.0  # monotonic instant of the next try
     drifted: bool = False  # a desired path does not hold (see agent.drift)
     make_room: bool = False  # a newer job of the same name needs the place of this ended one
+
+    def order(self, order: Order) -> None:
+        """What the hub says of an object that nothing desires."""
+        if order.action == "Remove":
+            self.ordered = order.object_uid
+        else:
+            self.left = order.object_uid
 
     def new_epoch(self, epoch: int) -> None:
         """What was known of an earlier epoch says nothing of this one."""

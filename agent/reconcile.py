@@ -128,13 +128,9 @@ class Reconciler:
         """What the hub says of things that it does not want."""
         for order in orders:
             holding = self.holdings.get(order.uid)
-            if holding is None or holding.work is not None:
-                continue
-            if order.action == "Remove":
-                holding.seen.ordered = order.object_uid
-            else:
-                holding.seen.left = order.object_uid
-            self.mark(order.uid)
+            if holding is not None and holding.work is None:
+                holding.seen.order(order)
+                self.mark(order.uid)
 
     def unfinished(self, uid: str) -> bool:
         """Whether this uid's job has not ended, as far as is known."""

@@ -10,6 +10,7 @@ import pytest
 from hub.domain.workload import attempt, beyond
 from hub.services import fence, holding, timeline
 from hub.services.withdraw import withdraw_jobs
+from shared.wire.agent_v1 import Mark
 from tests.sync.hubs import Agent, Running, ran, running_hub, seen
 from tests.sync.test_strays import a_stray
 
@@ -195,5 +196,5 @@ async def test_a_cluster_that_is_written_off_gives_its_jobs_to_a_person(tmp_path
 async def test_a_mark_that_comes_as_it_is_accepted_does_not_stop_it_again(tmp_path: Path):
     """It contradicts the incarnation before."""
     async with accepted(tmp_path) as it:
-        mark = timeline.Mark(run="lost", revision=9, proof="")
+        mark = Mark(run="lost", revision=9, proof="")
         assert await it.hub.write(timeline.stop, "south", mark, "the one before") == ""
