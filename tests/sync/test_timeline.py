@@ -41,6 +41,16 @@ def connected(agent: Agent, hub, marks: list[dict], session: str = "session-nort
     return agent
 
 
+@pytest.mark.parametrize(("revision", "went_back"), [(9, False), (10, False), (11, True)])
+def test_of_runs_that_are_forgotten_only_later_marks_prove_anything(
+    revision: int, went_back: bool
+):
+    """A run that is no longer listed had ended when the oldest that is began."""
+    forgotten = timeline.Timeline("inc", b"key", [("forgotten", 0)])
+    known = timeline.Timeline("inc", b"key", [("oldest", 10), ("now", 20)], truncated=True)
+    assert known.contradicts(forgotten.mark(revision), 30) is went_back
+
+
 async def test_a_restart_is_no_rollback(tmp_path: Path):
     """A hub that comes up with all that it had told goes on."""
     async with running_hub(tmp_path) as hub:
