@@ -89,6 +89,22 @@ async def test_an_absent_queue_is_said_to_be_absent(tmp_path):
         assert (reply.status_code, reply.json()["code"]) == (422, "QueueNotFound")
 
 
+@pytest.mark.parametrize("least", ["abc", "0", "1", "2"])
+async def test_a_least_parallelism_that_can_not_be_is_refused(tmp_path, least):
+    """Kueue's annotation on a Job of one pod: 422 by its field on every way in, and nothing waits."""
+    async with served(tmp_path) as hub:
+        job = a_job("j")
+        key = "kueue.x-k8s.io/job-min-parallelism"
+        job["metadata"]["annotations"] = {key: least}
+        for path, place in (("/v1/jobs", ""), ("/v1/apply", "[0].")):
+            reply = await hub.admin.post(path, json=job)
+            assert (reply.status_code, reply.json()["code"]) == (422, "InvalidAnnotation")
+            assert reply.json()["errors"][0]["field"] == f"{place}metadata.annotations[{key}]"
+        batch = (await hub.admin.post("/v1/jobs:batch", json=[job])).json()
+        assert batch["items"][0]["code"] == "InvalidAnnotation"
+        assert (await hub.admin.get("/v1/jobs")).json()["items"] == []
+
+
 async def test_a_queue_in_use_is_not_deleted(tmp_path):
     """Bad input 53: 409 while jobs are charged to it; once they are gone, it goes."""
     async with served(tmp_path) as hub:
