@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from hub.store import workloads
+from hub.store import objects, workloads
 from shared.kube import errors
 from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, a_queue, queued
 from tests.bridge.hub_cluster import FIELDS, VERSIONS, World, until, world
 from tests.bridge.test_bad_inputs import NAMESPACES, _warnings
+from tests.bridge.test_jobs import apply_guide, workload
+from tests.sync.hubs import ran
 
 pytestmark = pytest.mark.anyio
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -165,3 +167,47 @@ async def test_a_cycle_of_cohorts_is_a_condition(tmp_path: Path):
         await until(cut_off)
         await it.apply(RING.split("---")[1].replace("{parentName: a}", "{}"))
         await until(mended)
+
+
+@pytest.mark.parametrize("rows", ["53", "66"])
+async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
+    """Row 53: it is Terminating until its job has ended. Row 66: the job's label changes nothing."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        agent = await it.hub.join("north")
+        await it.hub.place(row["uid"], "north")
+        charged = {"uid": row["uid"], "cluster_queue": "cluster-queue"}
+        await it.hub.write(workloads.change, [charged])
+        await agent.sync()
+        await agent.sync(ran(row["uid"], active=3, running_since="2026-05-01T00:00:01Z"))
+        if rows == "53":
+            await it.delete("ClusterQueue", "cluster-queue")
+            await it.apply("{apiVersion: v1, kind: Namespace, metadata: {name: later}}")
+            await until(lambda: it.hub.hub.read(objects.find, "", "Namespace", "", "later"))
+            found = await leaving(it)
+            assert found["metadata"]["finalizers"] == ["roadstead.dev/hub"]
+            await agent.sync(ran(row["uid"], succeeded=3, result="Succeeded"))
+            await until(lambda: gone(it))
+            return
+        change = {"metadata": {"labels": {QUEUE: "another"}}}
+        place = (VERSIONS["Job"], "Job", "compute-jobs", "mock-workload")
+        await it.kube.merge_patch(*place, change, field_manager=FIELDS)
+
+        async def warned() -> tuple[str, str] | None:
+            said = (await _warnings(it)).get("mock-workload")
+            return said if said and said[0] == "Immutable" else None
+
+        _, message = await until(warned)
+        assert message.startswith(f"metadata.labels[{QUEUE}]: ")
+        now = await it.hub.job(row["uid"])
+        assert (now["queue"], now["state"]) == ("local-queue", "Running")
+
+
+async def leaving(it: World) -> Any:
+    found = await it.get("ClusterQueue", "cluster-queue")
+    return found if found and found["metadata"].get("deletionTimestamp") else None
+
+
+async def gone(it: World) -> bool:
+    return await it.get("ClusterQueue", "cluster-queue") is None
