@@ -267,6 +267,10 @@ class Client:
         body, _ = _body({"confirm": confirm})
         return self._object("POST", path, body=body)
 
+    def restored(self) -> Json:
+        """Why nothing is dispatched since the hub's store went back, and what is left from before."""
+        return self._object("GET", "/v1/restored")
+
     def accept_restored(self) -> Json:
         """Go on from a restored store that the hub has found to be older than what it once said."""
         return self._object("POST", "/v1/restored:accept")

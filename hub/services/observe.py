@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hub.services import api_servers, lifetime
+from hub.services import api_servers, forgotten, lifetime
 from hub.services.judge import REASON_CHARS, Verdict, judge, plain
 from hub.services.member_faults import note_fault
 from hub.store import clusters, on_members, workloads, works
@@ -87,7 +87,11 @@ def take_reports(unit: Unit, reports: Sequence[Report], *, heard: bool = True) -
 def _take(unit: Unit, report: Report, writes: _Writes) -> Taken:
     newest, refused = _last_words(report.entries)
     standing = works.standing(unit, report.cluster, list(newest))
-    orders = [_order(newest[uid], report) for uid in newest if _is_stray(newest[uid], standing)]
+    strays = [entry for entry in newest.values() if _is_stray(entry, standing)]
+    orders = [_order(entry, report) for entry in strays]
+    left = [stray for stray in strays if stray.incarnation not in ("", report.incarnation)]
+    if left and report.incarnation:
+        forgotten.note(unit, report.cluster, left)
     refused += _strangers(unit, report, newest, standing)
     for uid, work in standing.items():
         entry = newest[uid]
