@@ -211,3 +211,32 @@ async def leaving(it: World) -> Any:
 
 async def gone(it: World) -> bool:
     return await it.get("ClusterQueue", "cluster-queue") is None
+
+
+async def test_a_workload_that_can_not_be_admitted_waits_and_says_why(tmp_path: Path):
+    """As with Kueue: it is taken, holds nothing, and its condition names the container."""
+    async with world(tmp_path) as it:
+        await apply_guide(it, last=5)
+        asked = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
+        pod = {
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "x", "resources": asked}],
+        }
+        load = {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": {"name": "wide", "namespace": "compute-jobs"},
+            "spec": {
+                "queueName": "local-queue",
+                "podSets": [{"name": "main", "count": 1, "template": {"spec": pod}}],
+            },
+        }
+        await it.kube.create(load, field_manager=FIELDS)
+
+        async def told() -> str:
+            found = await it.kube.get(load["apiVersion"], "Workload", "compute-jobs", "wide")
+            conditions = (found.get("status") or {}).get("conditions") or ()
+            return next((c["message"] for c in conditions if c["reason"] == "Inadmissible"), "")
+
+        message = await until(told)
+        assert "spec.podSets[0].template.spec.containers[0].resources" in message
