@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hub.services import clusters, timeline, views
+from hub.services import clusters, forgotten, timeline, views
 from hub.services.limits import Limits
 from hub.services.paging import Pager
 from hub.store import audit, changes, drift, objects, tallies
@@ -35,9 +35,14 @@ def overview(unit: Unit, limits: Limits) -> Row:
 def _conditions(unit: Unit) -> list[Row]:
     """What an administrator has to know of the hub itself."""
     why = timeline.stopped(unit)
-    if not why:
-        return []
-    return [{"type": timeline.CODE, "status": "True", "reason": timeline.CODE, "message": why}]
+    back = {"type": timeline.CODE, "status": "True", "reason": timeline.CODE, "message": why}
+    left = forgotten.condition(unit)
+    return [*([back] if why else []), *([left] if left else [])]
+
+
+def restored(unit: Unit) -> Row:
+    """Whether the store went back, and what is left from before: {"stopped", "items"}."""
+    return {"stopped": timeline.stopped(unit), "items": forgotten.list_forgotten(unit)}
 
 
 def list_placements(unit: Unit) -> Row:
