@@ -171,9 +171,9 @@ async def test_a_cycle_of_cohorts_is_a_condition(tmp_path: Path):
 
 @pytest.mark.parametrize("rows", ["53", "66"])
 async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
-    """Row 53: it is Terminating while its job runs. Row 66: the job's label changes nothing."""
+    """Row 53: it goes when its job has ended. Row 66: the job's label changes nothing."""
     async with world(tmp_path) as it:
-        await apply_guide(it)
+        await apply_guide(it, last=6)  # without the jobs' placements
         row = await until(lambda: workload(it, "mock-workload"))
         agent = await it.hub.join("north")
         await it.hub.place(row["uid"], "north")
@@ -187,6 +187,9 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
             await until(lambda: it.hub.hub.read(objects.find, "", "Namespace", "", "later"))
             found = await leaving(it)
             assert found["metadata"]["finalizers"] == ["roadstead.dev/hub"]
+            ended = {"result": "Succeeded", "succeeded": 3}
+            await agent.sync(ran(row["uid"], **ended))
+            await until(lambda: gone(it))
             return
         change = {"metadata": {"labels": {QUEUE: "another"}}}
         place = (VERSIONS["Job"], "Job", "compute-jobs", "mock-workload")
@@ -200,6 +203,10 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
         assert message.startswith(f"metadata.labels[{QUEUE}]: ")
         now = await it.hub.job(row["uid"])
         assert (now["queue"], now["state"]) == ("local-queue", "Running")
+
+
+async def gone(it: World) -> bool:
+    return await it.get("ClusterQueue", "cluster-queue") is None
 
 
 async def leaving(it: World) -> Any:
