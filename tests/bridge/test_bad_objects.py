@@ -15,7 +15,7 @@ from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, a_queue, queued
 from tests.bridge.hub_cluster import FIELDS, VERSIONS, World, until, world
 from tests.bridge.test_bad_inputs import NAMESPACES, _warnings
 from tests.bridge.test_jobs import apply_guide, workload
-from tests.sync.hubs import ran
+from tests.sync.hubs import Agent, ran, seen
 
 pytestmark = pytest.mark.anyio
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -173,7 +173,7 @@ async def test_a_cycle_of_cohorts_is_a_condition(tmp_path: Path):
 async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
     """Row 53: it goes when its job has ended. Row 66: the job's label changes nothing."""
     async with world(tmp_path) as it:
-        await apply_guide(it, last=6)  # without the jobs' placements
+        await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
         agent = await it.hub.join("north")
         await it.hub.place(row["uid"], "north")
@@ -189,7 +189,7 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
             assert found["metadata"]["finalizers"] == ["roadstead.dev/hub"]
             ended = {"result": "Succeeded", "succeeded": 3}
             await agent.sync(ran(row["uid"], **ended))
-            await until(lambda: gone(it))
+            await until(lambda: gone(it, agent))
             return
         change = {"metadata": {"labels": {QUEUE: "another"}}}
         place = (VERSIONS["Job"], "Job", "compute-jobs", "mock-workload")
@@ -205,7 +205,10 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
         assert (now["queue"], now["state"]) == ("local-queue", "Running")
 
 
-async def gone(it: World) -> bool:
+async def gone(it: World, agent: Agent) -> bool:
+    """Whether the queue is gone; meanwhile the member removes its copy when it is told to."""
+    told = [(uid, work["epoch"]) for uid, work in agent.works.items() if work["action"] == "Withdraw"]
+    await agent.sync(*(seen(uid, "Gone", epoch) for uid, epoch in told))
     return await it.get("ClusterQueue", "cluster-queue") is None
 
 
