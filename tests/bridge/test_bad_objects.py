@@ -207,7 +207,9 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
 
 async def gone(it: World, agent: Agent) -> bool:
     """Whether the queue is gone; meanwhile the member removes its copy when it is told to."""
-    told = [(uid, work["epoch"]) for uid, work in agent.works.items() if work["action"] == "Withdraw"]
+    told = [
+        (uid, work["epoch"]) for uid, work in agent.works.items() if work["action"] == "Withdraw"
+    ]
     await agent.sync(*(seen(uid, "Gone", epoch) for uid, epoch in told))
     return await it.get("ClusterQueue", "cluster-queue") is None
 
