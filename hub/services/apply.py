@@ -248,7 +248,8 @@ def _identity(given: Draft) -> tuple[str, str, str]:
 
 
 def _say(unit: Unit, row: Row, reason: str) -> None:
-    unit.event(**_event(row, reason, f"generation {row['generation']}, from {row['origin']}"))
+    origin = "" if row["origin"] == ORIGIN_ANY else f", from {row['origin']}"
+    unit.event(**_event(row, reason, f"generation {row['generation']}{origin}"))
 
 
 def _event(row: Row, reason: str, message: str) -> dict[str, str]:
