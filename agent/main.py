@@ -59,10 +59,14 @@ class Agent:
         """Run until cancelled; returns an exit code when it can not go on: 1 refused, 3 superseded."""
         await self._stand_by()
         settings = self.settings
+        try:
+            client = await KubeClient.connect(
+                settings.kubeconfig, qps=settings.kube_qps, clock=self._clock
+            )
+        except errors.NotConfigured as refusal:
+            self._log.error("agent.refused", error=str(refusal))
+            return EXIT_REFUSED
         hub = HubClient(settings.hub_url, settings.hub_ca, self._transport, self._clock)
-        client = await KubeClient.connect(
-            settings.kubeconfig, qps=settings.kube_qps, clock=self._clock
-        )
         async with hub, client:
             try:
                 cluster_uid = await self._cluster_uid(client)

@@ -17,13 +17,17 @@ from shared.kube.client import KubeClient
 
 
 def main() -> int:
-    """Exit codes: 0 done, 1 some Jobs could not be released, 2 wrong usage."""
+    """Exit codes: 0 done, 1 not all could be released, 2 wrong usage."""
     parser = argparse.ArgumentParser(prog="python -m agent.release", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, help="of the member; none: in-cluster")
     parser.add_argument("--hub-id", default="", help="only Jobs of this hub (label managed-by)")
     parser.add_argument("--yes", action="store_true", help="do it; without, only list the Jobs")
     given = parser.parse_args()
-    return asyncio.run(_run(given.kubeconfig, given.hub_id, do=given.yes))
+    try:
+        return asyncio.run(_run(given.kubeconfig, given.hub_id, do=given.yes))
+    except (errors.NotConfigured, errors.KubeError) as fault:
+        sys.stderr.write(f"error: {fault}\n")
+        return 1
 
 
 async def _run(kubeconfig: Path | None, hub_id: str, *, do: bool) -> int:
@@ -34,10 +38,16 @@ async def _run(kubeconfig: Path | None, hub_id: str, *, do: bool) -> int:
         held = [job for job in listing.items if is_held_by_us(job)]
         for job in held:
             refused += not await _release(client, job, do=do)
-    sys.stdout.write(
-        f"{len(held) - refused} of {len(held)} Jobs {'released' if do else 'to release: --yes'}\n"
-    )
+    sys.stdout.write(f"{_told(len(held), refused, do=do)}\n")
     return 1 if refused else 0
+
+
+def _told(held: int, refused: int, *, do: bool) -> str:
+    if not held:
+        return "no Job here is held by a hub: nothing to release"
+    if not do:
+        return f"held: {held}; --yes releases them"
+    return f"released: {held - refused} of {held}"
 
 
 async def _release(client: KubeClient, job: dict[str, object], *, do: bool) -> bool:

@@ -18,11 +18,11 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
-from urllib.parse import quote
 
 from roadstead.context import resolve
 from roadstead.errors import TimedOut, Unreachable
 from roadstead.media_types import type_of
+from roadstead.paths import either, job_path, part, workload_path
 from roadstead.transport import Transport
 
 Json = dict[str, Any]
@@ -83,7 +83,7 @@ class Client:
 
     def job(self, name: str) -> Json:
         """One job by uid or by `namespace/name` (the newest that had the name)."""
-        return self._object("GET", _job_path(name))
+        return self._object("GET", job_path(name))
 
     def explain(self, name: str) -> Json:
         """Where a job is and why: position, blocking rule in numbers, verdict per cluster."""
@@ -134,14 +134,14 @@ class Client:
         """
         given = {"state": state, **{key: each for key, each in more.items() if each is not None}}
         body, _ = _body(given)
-        return self._object("PUT", f"{self._by_uid(name)}/checks/{_part(check)}", body=body)
+        return self._object("PUT", f"{self._by_uid(name)}/checks/{part(check)}", body=body)
 
     def serve_check(self, check: str, *, on: bool = True, message: str = "") -> Json:
         """Say, as its controller, that an AdmissionCheck is served (or no longer): condition Active."""
         status, reason = ("True", "Active") if on else ("False", "Inactive")
         condition = {"type": "Active", "status": status, "reason": reason, "message": message}
         body, _ = _body({"conditions": [condition]})
-        path = f"/v1/objects/kueue.x-k8s.io/AdmissionCheck/{_part(check)}/status"
+        path = f"/v1/objects/kueue.x-k8s.io/AdmissionCheck/{part(check)}/status"
         return self._object("PUT", path, body=body)
 
     # -- objects ------------------------------------------------------------------------------
@@ -166,15 +166,13 @@ class Client:
 
     def objects(self, kind: str, *, group: str = "core", namespace: str = "") -> Iterator[Json]:
         """Every object of a kind, of one namespace or of all; not Jobs, which are `jobs`."""
-        path = f"/v1/objects/{_part(group)}/{_part(kind)}"
+        path = f"/v1/objects/{part(group)}/{part(kind)}"
         yield from self._pages(path, {"namespace": namespace or None})
 
     def find(self, kind: str, name: str, *, group: str = "core", namespace: str = "") -> Json:
         """One object: its manifest with uid, generation and status. Raises NotFound."""
-        within = f"namespaces/{_part(namespace)}/" if namespace else ""
-        return self._object(
-            "GET", f"/v1/objects/{_part(group)}/{_part(kind)}/{within}{_part(name)}"
-        )
+        within = f"namespaces/{part(namespace)}/" if namespace else ""
+        return self._object("GET", f"/v1/objects/{part(group)}/{part(kind)}/{within}{part(name)}")
 
     def queues(self) -> list[Json]:
         """Every ClusterQueue with quota, usage and its LocalQueues."""
@@ -182,7 +180,7 @@ class Client:
 
     def queue(self, name: str) -> Json:
         """One ClusterQueue, or a LocalQueue as `namespace/name`."""
-        return self._object("GET", f"/v1/queues/{_path(name)}")
+        return self._object("GET", f"/v1/queues/{either(name)}")
 
     def pending(self, name: str, *, offset: int = 0, limit: int = 1000) -> list[Json]:
         """Who waits in a ClusterQueue, or in a LocalQueue as `namespace/name`, in order.
@@ -190,9 +188,9 @@ class Client:
         Items as Kueue's visibility API has them, with positions from 0.
         """
         namespace, slash, short = name.rpartition("/")
-        queue = f"clusterqueues/{_part(name)}"
+        queue = f"clusterqueues/{part(name)}"
         if slash:
-            queue = f"namespaces/{_part(namespace)}/localqueues/{_part(short)}"
+            queue = f"namespaces/{part(namespace)}/localqueues/{part(short)}"
         path = f"/apis/visibility.kueue.x-k8s.io/v1beta2/{queue}/pendingworkloads"
         return self._items("GET", path, query={"offset": offset, "limit": limit})
 
@@ -204,8 +202,7 @@ class Client:
 
     def workload(self, name: str) -> Json:
         """One Workload by `namespace/name`."""
-        namespace, _, short = name.partition("/")
-        return self._object("GET", f"/v1/workloads/{_part(namespace)}/{_part(short)}")
+        return self._object("GET", workload_path(name))
 
     def watch_workloads(
         self, revision: int | None = None, **filters: str | None
@@ -224,8 +221,7 @@ class Client:
 
         With `epoch` what is said of a run that was taken back meanwhile raises Rejected.
         """
-        namespace, _, short = name.partition("/")
-        path = f"/v1/workloads/{_part(namespace)}/{_part(short)}/status"
+        path = f"{workload_path(name)}/status"
         body, _ = _body({"status": status})
         return self._object("PATCH", path, body=body, query={"epoch": epoch})
 
@@ -235,7 +231,7 @@ class Client:
 
     def cluster(self, name: str) -> Json:
         """One member cluster."""
-        return self._object("GET", f"/v1/clusters/{_part(name)}")
+        return self._object("GET", f"/v1/clusters/{part(name)}")
 
     def add_cluster(
         self,
@@ -254,16 +250,16 @@ class Client:
 
     def join_token(self, name: str) -> Json:
         """A fresh one-time join token for a declared member; earlier unused ones end."""
-        return self._object("POST", f"/v1/clusters/{_part(name)}/join-token")
+        return self._object("POST", f"/v1/clusters/{part(name)}/join-token")
 
     def cordon(self, name: str, *, on: bool = True) -> Json:
         """Stop (or allow again) new work on a member; what runs there goes on."""
         verb = "cordon" if on else "uncordon"
-        return self._object("POST", f"/v1/clusters/{_part(name)}/{verb}", repeatable=True)
+        return self._object("POST", f"/v1/clusters/{part(name)}/{verb}", repeatable=True)
 
     def fence(self, name: str, confirm: str) -> Json:
         """Write a destroyed member off: its jobs start elsewhere. `confirm`: its name again."""
-        path = f"/v1/clusters/{_part(name)}/fence"
+        path = f"/v1/clusters/{part(name)}/fence"
         body, _ = _body({"confirm": confirm})
         return self._object("POST", path, body=body)
 
@@ -286,7 +282,7 @@ class Client:
 
     def revoke_token(self, name: str, role: str = "viewer") -> Json:
         """End a person's token."""
-        return self._object("DELETE", f"/v1/tokens/{_part(role)}/{_part(name)}", repeatable=True)
+        return self._object("DELETE", f"/v1/tokens/{part(role)}/{part(name)}", repeatable=True)
 
     def hub_cluster(self) -> Json:
         """Whether the bridge to the hub cluster runs, and why it has stopped."""
@@ -303,7 +299,7 @@ class Client:
 
     def placement(self, name: str) -> Json:
         """One ClusterResourcePlacement, or a ResourcePlacement as `namespace/name`."""
-        return self._object("GET", f"/v1/placements/{_path(name)}")
+        return self._object("GET", f"/v1/placements/{either(name)}")
 
     def drift(self) -> Iterator[Json]:
         """Every field that no longer is as the hub wants it, with path and both values."""
@@ -349,8 +345,7 @@ class Client:
                 return
 
     def _by_uid(self, name: str) -> str:
-        uid = self.job(name)["uid"] if "/" in name else name
-        return f"/v1/jobs/{_part(uid)}"
+        return job_path(self.job(name)["uid"] if "/" in name else name)
 
     def _items(self, method: str, path: str, **given: Any) -> list[Json]:
         return _items_of(self._object(method, path, **given), self.server)
@@ -364,23 +359,6 @@ def _items_of(answer: Json, server: str) -> list[Json]:
     if not isinstance(items, list):
         raise Unreachable(f"what answers at {server} is no hub: its list has no items")
     return items
-
-
-def _job_path(name: str) -> str:
-    if "/" in name:
-        namespace, _, short = name.partition("/")
-        return f"/v1/namespaces/{_part(namespace)}/jobs/{_part(short)}"
-    return f"/v1/jobs/{_part(name)}"
-
-
-def _path(name: str) -> str:
-    """`name` or `namespace/name` as segments of a path."""
-    return "/".join(_part(part) for part in name.split("/", 1))
-
-
-def _part(name: str) -> str:
-    """One segment of a path, whatever a person typed; a dot of its own would be taken for a step."""
-    return quote(name, safe="") if name.strip(".") else quote(name, safe="").replace(".", "%2E")
 
 
 def _body(manifest: bytes | Json) -> tuple[bytes, str]:

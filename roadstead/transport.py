@@ -137,7 +137,11 @@ class Transport:
 
     def _target(self, path: str, query: Query | None) -> str:
         given = {k: v for k, v in (query or {}).items() if v not in (None, "")}
-        return self._parts.path.rstrip("/") + path + (f"?{urlencode(given)}" if given else "")
+        return (
+            self._parts.path.rstrip("/")
+            + path
+            + (f"?{urlencode(given, errors='replace')}" if given else "")
+        )
 
     def _unreachable(self, failure: BaseException) -> Unreachable:
         words = getattr(failure, "strerror", None) or str(failure) or type(failure).__name__

@@ -60,7 +60,7 @@ def read_yaml(body: bytes, max_depth: int = MAX_DEPTH, bounds: Bounds = _UNSAID)
     try:
         documents = [d for d in _documents(text, max_depth, bounds) if d is not None]
     except yaml.YAMLError as fault:
-        raise Rejected("MalformedYaml", _sentence(fault)) from None
+        raise Rejected("MalformedYaml", _sentence(fault, text)) from None
     if not documents:
         raise Rejected("EmptyBody", "the body holds no document")
     return documents
@@ -208,8 +208,15 @@ def _place(event: Any) -> str:
     return f"line {event.start_mark.line + 1}, column {event.start_mark.column + 1}"
 
 
-def _sentence(fault: yaml.YAMLError) -> str:
+def _sentence(fault: yaml.YAMLError, text: str) -> str:
     mark = getattr(fault, "problem_mark", None)
     problem = getattr(fault, "problem", None) or getattr(fault, "reason", None) or str(fault)
     place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    if mark and _character(text, mark) == "\t":
+        problem = "found a tab, where YAML wants spaces,"
     return f"{problem}{place}"
+
+
+def _character(text: str, mark: Any) -> str:
+    lines = text.split("\n", mark.line + 1)
+    return lines[mark.line][mark.column : mark.column + 1] if mark.line < len(lines) else ""

@@ -8,6 +8,7 @@ a decimal exponent.
 """
 
 import functools
+import json
 import re
 from decimal import Context, Decimal
 from typing import Final
@@ -149,9 +150,17 @@ def clamp(amount: int) -> int:
     return MIN if amount < MIN else min(amount, MAX)
 
 
+def _as_json(value: object) -> str:
+    """What is no text, in the words of the file it came from: true, null."""
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError):
+        return repr(value)
+
+
 def shown(text: object) -> str:
     """A text as an error message quotes it: bounded, and with control characters spelled out."""
-    quoted = repr(text)
+    quoted = repr(text) if isinstance(text, str) else _as_json(text)
     return quoted if len(quoted) <= 60 else f"{quoted[:57]}…"
 
 

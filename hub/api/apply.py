@@ -138,7 +138,7 @@ def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> dic
         "result": applied.result,
     }
     if not applied.error:
-        said = _warnings(given.parsed) if given else []
+        said = [*(_warnings(given.parsed) if given else ()), *applied.warnings]
         return {**item, "warnings": said} if said else item
     told = views.refusal(applied.error)
     return {**item, **told} if with_errors else {**item, **told, "errors": []}

@@ -55,6 +55,17 @@ def job_status(
     return status
 
 
+def refused_status(
+    live: Mapping[str, Any] | None, code: str, detail: str, now: dt.datetime
+) -> Status:
+    """The status of a Job that the hub does not take: it is suspended, and its condition says why."""
+    live = live or {}
+    if is_finished(live):
+        return {}
+    told = set_condition(live.get("conditions"), "Suspended", "True", code, detail, now)
+    return {"conditions": told}
+
+
 def differs(wanted: Status, live: Mapping[str, Any] | None) -> bool:
     """Is there anything to write? A count that is absent is zero."""
     live = live or {}

@@ -14,7 +14,7 @@ import structlog
 from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
 from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
-from hub.bridge.mirror import Mirror
+from hub.bridge.mirror import Mirror, Refusal
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.tellings import Tellings
 from hub.domain.workload import State
@@ -110,6 +110,8 @@ class Writeback:
                 self._tellings.warn(source, obj, refusal.code, refusal.detail)
             fact = facts.get(uid)
             if fact is None:
+                if refusal is not None:
+                    writes += _refused(source, obj, refusal, now)
                 continue
             self._say_why_it_waits(source, obj, fact.row, now)
             live = obj.get("status")
@@ -251,6 +253,12 @@ class Writeback:
             except errors.KubeError as failure:
                 self._pending.add(metadata["uid"])
                 log.info("status.retry", name=metadata["name"], error=str(failure))
+
+
+def _refused(source: Source, obj: Object, refusal: Refusal, now: dt.datetime) -> list[Write]:
+    live = obj.get("status")
+    wanted = job_status.refused_status(live, refusal.code, refusal.detail, now)
+    return [(source, obj, wanted)] if job_status.differs(wanted, live) else []
 
 
 def _has_status(place: Place) -> bool:

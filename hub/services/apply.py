@@ -17,7 +17,7 @@ from hub.services.drafts import (
     ORIGIN_REST,
     Draft,
 )
-from hub.services.intake import occupied, submit_jobs
+from hub.services.intake import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.limits import Intake
 from hub.services.pod_security import Gatekeeper
 from hub.services.provided import ensure_namespaces, row_of
@@ -36,13 +36,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of one document. `draft` is None where it could not be read."""
+    """What became of one document. `draft` is None where it could not be read; `warnings` are what
+    it asks in vain as things stand.
+    """
 
     index: int
     result: str
     uid: str = ""
     draft: Draft | None = None
     error: Rejected | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def apply_documents(
@@ -110,11 +113,13 @@ def _submit(
     answers = (
         submit_jobs(unit, [given for _, given in fresh], intake, strict=False) if fresh else []
     )
+    missing = missing_classes(unit, [given for _, given in fresh])
     for (index, given), answer in zip(fresh, answers, strict=True):
+        warnings = (missing[given.uid],) if given.uid in missing else ()
         results[index] = (
             Applied(index, REJECTED, draft=given, error=answer)
             if isinstance(answer, Rejected)
-            else Applied(index, CREATED, answer["uid"], given)
+            else Applied(index, CREATED, answer["uid"], given, warnings=warnings)
         )
     bare_intake.forget_held(unit, [given for _, given in fresh if given.is_bare])
     fresh.clear()
@@ -142,7 +147,11 @@ def _apply_job(unit: Unit, index: int, given: Draft, intake: Intake) -> Applied 
         changed = revise(unit, given, row, intake)
     except Rejected as refusal:
         return Applied(index, REJECTED, row["uid"], given, refusal)
-    return Applied(index, CONFIGURED if changed else UNCHANGED, row["uid"], given)
+    warnings = tuple(missing_classes(unit, [given]).values())
+    if changed and warnings:
+        say_missing_class(unit, row, warnings[0])
+    result = CONFIGURED if changed else UNCHANGED
+    return Applied(index, result, row["uid"], given, warnings=warnings)
 
 
 def _apply_object(
@@ -156,7 +165,10 @@ def _apply_object(
         result, uid = _settle(unit, given, row, intake, parents)
     except Rejected as refusal:
         return Applied(index, REJECTED, "" if row is None else row["uid"], given, refusal)
-    return Applied(index, result, uid, given)
+    # A bare Workload that nothing else hinders would be a unit of admission, were its queue there.
+    held = given.is_bare and not parsed.hindrance
+    warnings = (bare_intake.queue_missing(given),) if held else ()
+    return Applied(index, result, uid, given, warnings=warnings)
 
 
 def _settle(
@@ -236,7 +248,8 @@ def _identity(given: Draft) -> tuple[str, str, str]:
 
 
 def _say(unit: Unit, row: Row, reason: str) -> None:
-    unit.event(**_event(row, reason, f"generation {row['generation']}, from {row['origin']}"))
+    origin = "" if row["origin"] == ORIGIN_ANY else f", from {row['origin']}"
+    unit.event(**_event(row, reason, f"generation {row['generation']}{origin}"))
 
 
 def _event(row: Row, reason: str, message: str) -> dict[str, str]:

@@ -42,6 +42,14 @@ def is_unit(unit: Unit, given: Draft) -> bool:
     return held is None or held["origin"] == given.origin
 
 
+def queue_missing(given: Draft) -> str:
+    """What is said of one that is kept as an object."""
+    return (
+        f"spec.queueName: LocalQueue {given.parsed.namespace}/{given.queue} does not exist: the "
+        "Workload is kept, and holds nothing until that queue is there"
+    )
+
+
 def admit_held(unit: Unit, intake: Intake) -> None:
     """Workloads kept as objects become units of admission where their queues are there by now."""
     found = []

@@ -4,6 +4,7 @@ from typing import Any
 
 from hub.domain.workload import TERMINAL, State
 from hub.services import queries
+from hub.services.drafts import ORIGIN_HUB_CLUSTER
 from hub.services.withdraw import withdraw_jobs
 from hub.store import audit
 from hub.store.unit import Unit
@@ -25,13 +26,20 @@ def cancel_job(unit: Unit, uid: str, principal: str) -> dict[str, Any]:
 def delete_job(unit: Unit, uid: str, principal: str, expected: str = "") -> dict[str, Any]:
     """Delete one job: it is cancelled first if it has not ended, and its copy in the member goes.
 
-    Raises Rejected: NotFound, or PreconditionFailed where `expected` is another uid.
+    Raises Rejected: NotFound, PreconditionFailed where `expected` is another uid, or OwnedElsewhere
+    for what the hub cluster has: it would stay there, and keep the name.
     """
     row = queries.find_job(unit, uid)
     if expected and expected != uid:
         raise Rejected("PreconditionFailed", f"the job has uid {uid}", "preconditions.uid")
     if row["live"] is None and row["deleted_at"] is not None:
         raise Rejected("NotFound", f"there is no job {uid}")
+    if row["live"] and row["origin"] == ORIGIN_HUB_CLUSTER:
+        kind, namespace, name = row["kind"].lower(), row["namespace"], row["name"]
+        text = (
+            f"{kind} {namespace}/{name} came from the hub cluster and is deleted there: kubectl "
+        )
+        raise Rejected("OwnedElsewhere", f"{text}delete {kind} {name} -n {namespace}")
     if row["withdraw_to"] != "Deleted" or State(row["state"]) in TERMINAL:
         withdraw_jobs(unit, [uid], "Deleted", "DeletedByUser", f"deleted by {principal}")
         _note(unit, principal, "delete", row)

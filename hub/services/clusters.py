@@ -9,7 +9,7 @@ from hub.services import pool_keys, tokens
 from hub.services.apply import CREATED, REJECTED, apply_documents
 from hub.services.drafts import draft
 from hub.services.limits import Limits
-from hub.services.member_report import read_member
+from hub.services.member_report import is_fenced, read_member
 from hub.services.views import stamp
 from hub.store import audit, clusters, jobs
 from hub.store.unit import Unit
@@ -112,7 +112,11 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
 
 
 def state_of(row: Row, now: dt.datetime, suspect_after_s: float, down: str = "") -> str:
-    """Declared, Ready, Cordoned, Suspect (silent for too long), or Unhealthy (its API server is `down`)."""
+    """Declared, Ready, Cordoned, Suspect (silent for too long), Unhealthy (its API server is `down`), or
+    Fenced (written off, until another agent joins).
+    """
+    if is_fenced(row):
+        return "Fenced"
     if row["joined_at"] is None or row["heartbeat_at"] is None:
         return "Declared"
     if (now - row["heartbeat_at"]).total_seconds() > suspect_after_s:
@@ -177,6 +181,8 @@ def _view(
 
 def _why(state: str, cluster: Cluster) -> str:
     """What keeps new work away."""
+    if state == "Fenced":
+        return "it was written off: delete it, or join another cluster under its name"
     if state == "Unhealthy":
         return f"its API server does not answer its agent: {cluster.down}"
     return ""

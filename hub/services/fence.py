@@ -56,6 +56,7 @@ def fence_cluster(
     clusters.change(
         unit, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
     )
+    clusters.forget_capacity(unit, name)
     released = _release(unit, name, principal)
     works.remove(unit, [(name, uid) for uid in works.uids_of(unit, name)])
     audit.add(

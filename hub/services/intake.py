@@ -30,6 +30,7 @@ Row = dict[str, Any]
 Identity = tuple[str, str, str]  # kind, namespace, name
 PENDING = "Pending"
 QUEUE_NOT_FOUND = "QueueNotFound"
+PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
 
 
 def noun(given: Draft) -> str:
@@ -64,9 +65,9 @@ def submit_jobs(
 ) -> list[Row | Rejected]:
     """Take Jobs; per draft its workload row, or why it was refused.
 
-    `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise such a
-    job waits and says so. Codes: AlreadyExists, OwnedElsewhere, QueueNotFound,
-    PriorityClassNotFound, and those of `pod_security`.
+    `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise a job
+    without queue waits, one without class has priority 0, and both say so. Codes: AlreadyExists,
+    OwnedElsewhere, QueueNotFound, PriorityClassNotFound, and those of `pod_security`.
     """
     taken = _taken(unit, drafts)
     queues = resolve_queues(unit, drafts, intake)
@@ -155,6 +156,30 @@ def priority_class(given: Draft) -> str:
     return str(given.parsed.labels.get(keys.PRIORITY_CLASS) or "")
 
 
+def missing_classes(unit: Unit, drafts: Sequence[Draft]) -> dict[str, str]:
+    """By uid, a sentence for each draft whose WorkloadPriorityClass does not exist."""
+    present = resolve_priorities(unit, drafts)
+    return {
+        given.uid: f"metadata.labels[{keys.PRIORITY_CLASS}]: WorkloadPriorityClass {named} does not "
+        "exist: the priority is 0; make the class, then the Job anew"
+        for given in drafts
+        if (named := priority_class(given)) and named not in present
+    }
+
+
+def say_missing_class(unit: Unit, row: Row, said: str) -> None:
+    """An Event for a job whose priority class does not exist."""
+    unit.event(
+        uid=row["uid"],
+        kind=row["kind"],
+        namespace=row["namespace"],
+        name=row["name"],
+        type="Warning",
+        reason=PRIORITY_CLASS_NOT_FOUND,
+        message=said,
+    )
+
+
 def shape_columns(given: Draft) -> Row:
     """The columns that follow from a Job's spec, or a Workload's."""
     spec = given.parsed.spec
@@ -205,7 +230,7 @@ def _judge(
     named = priority_class(given)
     if strict and named and named not in priorities:
         return Rejected(
-            "PriorityClassNotFound",
+            PRIORITY_CLASS_NOT_FOUND,
             f"WorkloadPriorityClass {named} does not exist",
             f"metadata.labels[{keys.PRIORITY_CLASS}]",
         )
@@ -303,3 +328,7 @@ def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
     )
     workloads.add(unit, [row for _, row in accepted])
     _say_unheeded(unit, accepted)
+    missing = missing_classes(unit, [given for given, _ in accepted])
+    for _, row in accepted:
+        if row["uid"] in missing:
+            say_missing_class(unit, row, missing[row["uid"]])

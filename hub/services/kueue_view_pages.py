@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from hub.domain.workload import CHARGED, QUEUED, TERMINAL, State
+from hub.services import held_workloads
 from hub.services.kueue_view import workload_name, workload_object
 from hub.services.kueue_view_conditions import CONDITIONS
 from hub.services.paging import Pager
@@ -37,16 +38,43 @@ _OF_JOB: Final = re.compile(r"job-(?P<name>.+)-[0-9a-f]{5}")
 def list_workloads(
     unit: Unit, filters: Mapping[str, str], pager: Pager, token: str | None, limit: int
 ) -> Json:
-    """A page of Workloads, newest first: a WorkloadList with {"items", "metadata.continue"}.
+    """A page of Workloads, newest first: a WorkloadList with {"items", "metadata.continue"}. After them
+    come those that are kept until their queue is there.
 
     `filters`: FILTERS; `condition` is a type, or `type=status`. Raises Rejected: InvalidCondition.
     """
-    kind, status = _condition(filters.get("condition", ""))
-    states = frozenset(str(s) for s in _MAY.get((kind, status), frozenset()))
+    condition = _condition(filters.get("condition", ""))
+    position = pager.position(token)
+    items: list[Json] = []
+    on = position
+    if on is None or on[0] != held_workloads.MARK:
+        items, on = _units(unit, filters, condition, position, limit)
+    if on is None or on[0] == held_workloads.MARK:
+        start = on or held_workloads.START
+        held, on = held_workloads.page(unit, filters, start, limit - len(items))
+        items += [each for each in held if _holds(each, *condition)]
+    further = "" if on is None else pager.token(on)
+    return {
+        "apiVersion": f"{GROUP}/v1beta2",
+        "kind": "WorkloadList",
+        "metadata": {"continue": further},
+        "items": items,
+        "continue": further,
+    }
+
+
+def _units(
+    unit: Unit,
+    filters: Mapping[str, str],
+    condition: tuple[str, str],
+    position: list[Any] | None,
+    limit: int,
+) -> tuple[list[Json], list[Any] | None]:
+    """Units of admission after a position, at most `limit`; and the position to go on from."""
+    states = frozenset(str(s) for s in _MAY.get(condition, frozenset()))
     queues = None
     if filters.get("clusterQueue"):
         queues = _entrances(unit, filters["clusterQueue"])
-    position = pager.position(token)
     after = None if position is None else (dt.datetime.fromisoformat(position[0]), position[1])
     items: list[Json] = []
     scanned, more = 0, queues is None or bool(queues)
@@ -60,21 +88,20 @@ def list_workloads(
                 more = True
                 break
             after = (row["created_at"], row["uid"])
-            if not kind or _holds(item, kind, status):
+            if _holds(item, *condition):
                 items.append(item)
-    on = pager.token([after[0].isoformat(), after[1]]) if more and after is not None else ""
-    return {
-        "apiVersion": f"{GROUP}/v1beta2",
-        "kind": "WorkloadList",
-        "metadata": {"continue": on},
-        "items": items,
-        "continue": on,
-    }
+    return items, [after[0].isoformat(), after[1]] if more and after is not None else None
 
 
 def get_workload(unit: Unit, namespace: str, name: str) -> Json:
     """One Workload by its own name. Raises Rejected: NotFound."""
-    return shown(unit, [find_row(unit, namespace, name)])[0]
+    try:
+        return shown(unit, [find_row(unit, namespace, name)])[0]
+    except Rejected:
+        held = held_workloads.find(unit, namespace, name)
+        if held is None:
+            raise
+        return held
 
 
 def find_row(unit: Unit, namespace: str, name: str) -> Json:
@@ -121,6 +148,7 @@ def _condition(text: str) -> tuple[str, str]:
 
 
 def _holds(item: Json, kind: str, status: str) -> bool:
-    return any(
+    """Does it have the condition? All have none in particular."""
+    return not kind or any(
         each["type"] == kind and each["status"] == status for each in item["status"]["conditions"]
     )

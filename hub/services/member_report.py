@@ -10,6 +10,11 @@ from hub.domain.fleet import Cluster, cluster_from_rows
 Row = dict[str, Any]
 
 
+def is_fenced(row: Mapping[str, Any]) -> bool:
+    """Was the member written off? An agent of its had a session, and no agent is joined any more."""
+    return row["joined_at"] is None and row["session_at"] is not None
+
+
 def read_member(
     row: Mapping[str, Any],
     capacity: bytes | None,

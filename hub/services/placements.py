@@ -20,7 +20,7 @@ from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.policy import Policy, read_policy
 from hub.domain.workload import TERMINAL, State
 from hub.services import compose
-from hub.services.member_report import read_member
+from hub.services.member_report import is_fenced, read_member
 from hub.services.selecting import Selection, read_rules, select
 from hub.services.withdraw import withdraw_jobs
 from hub.store import clusters, objects, placements, schedule, workloads, works
@@ -52,12 +52,12 @@ class Outcome:
 
 
 def read_fleet(unit: Unit, names: Collection[str] | None = None) -> dict[str, Cluster]:
-    """Members as decisions see them; all of them, or those named."""
+    """Members as decisions see them; all of them, or those named. One that is fenced is none."""
     capacities = clusters.get_capacities(unit, names)
     return {
         row["name"]: read_member(row, capacities.get(row["name"], (None,))[0])[1]
         for row in clusters.list_all(unit)
-        if names is None or row["name"] in names
+        if (names is None or row["name"] in names) and not is_fenced(row)
     }
 
 

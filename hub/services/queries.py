@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from hub.services import views
+from hub.services.mirrored import hub_cluster_uid
 from hub.services.paging import Pager
 from hub.store import changes, events, jobs, manifests, workloads
 from hub.store.unit import Unit
@@ -67,7 +68,12 @@ def find_job_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any]:
     row = workloads.newest_by_name(unit, namespace, name)
     row = row or workloads.newest_by_name(unit, namespace, name, "Workload")
     if row is None:
-        raise Rejected("NotFound", f"there is no job {namespace[:64]}/{name[:64]}")
+        namespace, name = namespace[:64], name[:64]
+        text = f"there is no job {namespace}/{name}"
+        if hub_cluster_uid(unit):
+            seen = f"kubectl describe job {name} -n {namespace}"
+            text += f"; if kubectl made one and the hub refused it, this says why: {seen}"
+        raise Rejected("NotFound", text)
     return row
 
 

@@ -14,7 +14,7 @@ from hub.store.unit import Unit
 Row = dict[str, Any]
 _BEAT = Bulk(
     update(clusters)
-    .where(clusters.c.name == bindparam("b_name"))
+    .where(clusters.c.name == bindparam("b_name"), clusters.c.joined_at.is_not(None))
     .values(heartbeat_at=bindparam("b_at", type_=clusters.c.heartbeat_at.type))
 )
 
@@ -33,13 +33,19 @@ def change(unit: Unit, name: str, **columns: Any) -> bool:
 
 
 def beat(unit: Unit, at: Mapping[str, dt.datetime]) -> None:
-    """Note when agents were last heard; enters no feed, for it changes every few seconds."""
+    """Note when agents that are joined were last heard; enters no feed, for it changes every few seconds."""
     _BEAT.run(unit.conn, [{"b_name": name, "b_at": instant} for name, instant in at.items()])
+
+
+def forget_capacity(unit: Unit, name: str) -> None:
+    """Forget what one member reported of itself."""
+    unit.conn.execute(delete(capacities).where(capacities.c.cluster == name))
+    unit.touch("clusters", name)
 
 
 def remove(unit: Unit, name: str) -> None:
     """Forget one member and its capacity."""
-    unit.conn.execute(delete(capacities).where(capacities.c.cluster == name))
+    forget_capacity(unit, name)
     unit.conn.execute(delete(clusters).where(clusters.c.name == name))
     unit.touch("clusters", name)
 

@@ -90,6 +90,8 @@ class _Standing(NamedTuple):
     cluster: str
     withdraw_to: str
     generation: int
+    reason: str
+    message: str
 
 
 _STANDING: Final = Lookup(
@@ -113,7 +115,8 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
     """Move workloads by transition `name`; the uids actually moved, in the order of `rows`.
 
     A row carries `uid`, the `epoch` it is about, and further columns to set; `reason` and `message`
-    are replaced (by "" if not given), the message is also the event's. A row whose workload is of
+    are replaced (by "" if not given); they are also the event's, unless they are the workload's already:
+    then the event says what the transition does. A row whose workload is of
     another epoch, or in a state that `name` may not start from, is left out. `place` raises the epoch
     by one; states that wait are freed of cluster and quota; times of states are set to the unit's. A
     workload that is being deleted gives its name back with whatever end it comes to. Where a row carries
@@ -284,17 +287,22 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
 
 def _say(unit: Unit, name: str, row: Row, standing: _Standing, columns: Row) -> None:
     reason, default = EVENTS["admit" if name == "place" and standing.kind == BARE else name]
-    message = columns["message"] or default.format(
+    message = default.format(
         cluster=row.get("cluster") or standing.cluster,
         epoch=columns.get("new_epoch", row["epoch"]),
     )
+    why = columns["reason"], columns["message"]
+    if any(why) and why == (standing.reason, standing.message):
+        message += f" ({why[0]})"  # said when it began: this is another happening
+    else:
+        reason, message = columns["reason"] or reason, columns["message"] or message
     unit.event(
         uid=row["uid"],
         kind=standing.kind,
         namespace=standing.namespace,
         name=standing.name,
         type="Warning" if name in _WARNINGS else "Normal",
-        reason=columns["reason"] or reason,
+        reason=reason,
         message=message,
     )
 

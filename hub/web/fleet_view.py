@@ -11,6 +11,7 @@ from shared import quantity
 _FIRST: Final = ("cpu", "memory")
 _LAST: Final = "pods"
 _MAX_DOORS: Final = 3
+_UNLIMITED: Final = "unlimited"  # null on the wire
 UNREADABLE: Final = "what the hub holds of it can not be shown; the hub's log says why"
 
 
@@ -168,16 +169,21 @@ def _quota_rank(row: Row) -> tuple[tuple[int, str], str]:
 
 
 def _quota(row: Row) -> QuotaLine:
-    used = quantity.parse(row["resource"], row["used"])
-    nominal = quantity.parse(row["resource"], row["nominal"])
+    used = _amount(row, "used")
+    nominal = _amount(row, "nominal")
     return QuotaLine(
         resource=text(row["resource"]),
         flavor=text(row["flavor"]),
-        used=row["used"],
-        nominal=row["nominal"],
+        used=row["used"] or _UNLIMITED,
+        nominal=row["nominal"] or _UNLIMITED,
         percent=percent(used, nominal) if nominal else 100 * bool(used),
         borrows=used > nominal,
     )
+
+
+def _amount(row: Row, name: str) -> int:
+    told = row[name]
+    return quantity.MAX if told is None else quantity.parse(row["resource"], told)
 
 
 def event_line(row: Row, now: dt.datetime) -> EventLine:

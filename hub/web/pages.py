@@ -57,11 +57,17 @@ async def front(request: Request) -> Response:
 @router.get("/jobs/{uid}", include_in_schema=False)
 @allow(PUBLIC)
 async def job(request: Request, uid: str) -> Response:
-    """Why one job waits, what would change it, and when it is expected to start."""
+    """Why one job waits, what would change it, when it is expected to start, and what happened to it."""
     if await viewer(request) is None:
         return _html("login.html", wrong=False)
     find_index = getattr(request.app.state, "schedule_index", _no_index)
-    return _html("job.html", told=await outlook.explain(hub_of(request), uid, find_index))
+    try:
+        told = await outlook.explain(hub_of(request), uid, find_index)
+    except Rejected as refusal:
+        if refusal.code != "NotFound":
+            raise
+        return _html("absent.html", 404, uid=uid)
+    return _html("job.html", told=told)
 
 
 @router.get("/static/{name}", include_in_schema=False)
@@ -133,6 +139,6 @@ def _no_index() -> ScheduleIndex | None:
     return None
 
 
-def _html(template: str, **values: object) -> Response:
+def _html(template: str, status: int = 200, **values: object) -> Response:
     text = templates.get_template(template).render(version=_VERSION, **values)
-    return Response(text, 200, HEADERS, "text/html")
+    return Response(text, status, HEADERS, "text/html")

@@ -24,6 +24,7 @@ _TONES: Final = {
     "Unhealthy": "bad",
     "Cancelled": "calm",
     "Declared": "calm",
+    "Fenced": "bad",
 }
 _LONGEST: Final = 600  # of a text that is shown; the API has the whole of it
 

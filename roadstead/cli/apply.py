@@ -8,7 +8,7 @@ from roadstead.cli.manifests import Source, read_sources
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.telling import refusal, warning
 from roadstead.client import Client
-from roadstead.errors import Rejected, field_problems
+from roadstead.errors import Rejected, RoadsteadError, field_problems
 
 Json = dict[str, Any]
 _REJECTED = "rejected"
@@ -40,7 +40,7 @@ def apply(
     """Apply manifests; prints what became of each document.
 
     All files are read before the first is sent. A refused document does not keep the others back;
-    the command then ends with exit code 3.
+    the command then ends with exit code 3. Where there is no document at all it ends with 1.
     """
     told: list[Json] = []
     refused = 0
@@ -51,8 +51,12 @@ def apply(
             for item in items:
                 refused += item["result"] == _REJECTED
                 _print(source.label, item, several=len(items) > 1, quiet=output != "text")
+            if not items:
+                click.echo(f"{source.label} holds no objects", err=True)
     if output != "text":
         dump({"items": told}, output)
+    if not told:
+        raise RoadsteadError("there is nothing to apply")
     return Rejected.exit_code if refused else 0
 
 

@@ -41,6 +41,7 @@ _QUOTAS = [
     Column("BORROWED", lambda q: q["borrowed"]),
     Column("AVAILABLE", lambda q: q["available"] or "unlimited"),
 ]
+_NOWHERE = {"Held", "Pending", "Reserved"}  # no cluster has it: what was decided is past
 _ENDS = 5  # ends that a forecast rests on, shown
 _FLAVORS = [
     Column("FLAVOR", lambda f: f["flavor"]),
@@ -82,7 +83,7 @@ def as_text(told: Json) -> str:
     if nomination := told.get("nomination"):
         text = f"{len(nomination['victims'])} jobs were told to make room for it on"
         lines += wrapped(f"{text} {nomination['cluster'] or 'no cluster in particular'}", "  ")
-    lines += _decision(told.get("decision") or {})
+    lines += _decision(told)
     if told["setAside"]:
         avoided = ", ".join(
             f"{name} until {moment(until)}" for name, until in told["setAside"].items()
@@ -188,11 +189,12 @@ def _otherwise(told: Json) -> list[str]:
     return lines
 
 
-def _decision(decision: Json) -> list[str]:
-    clusters = decision.get("clusters")
+def _decision(told: Json) -> list[str]:
+    clusters = (told.get("decision") or {}).get("clusters")
     if not clusters:
         return []
-    return ["", "Decision", *_indented(clusters, _DECIDED)]
+    past = f" for its last run, epoch {told['epoch']}" if told["state"] in _NOWHERE else ""
+    return ["", f"Decision{past}", *_indented(clusters, _DECIDED)]
 
 
 def _terms(cluster: Json) -> str:

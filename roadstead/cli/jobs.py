@@ -65,6 +65,9 @@ def list_jobs(ctx: click.Context, /, output: str, watch: bool, **filters: Any) -
     """List jobs, newest first."""
     filters["labelSelector"] = filters.pop("selector")
     limit = filters.pop("limit")
+    empty = "No jobs. Submit one: roadstead submit FILE"
+    if any(filters.values()):
+        empty = "No jobs match. Without these options all jobs are listed."
     with client(ctx) as hub:
 
         def rows() -> list[dict[str, Any]]:
@@ -80,7 +83,7 @@ def list_jobs(ctx: click.Context, /, output: str, watch: bool, **filters: Any) -
             COLUMNS,
             output,
             watch=watch,
-            empty="No jobs. Submit one: roadstead submit FILE",
+            empty=empty,
         )
 
 

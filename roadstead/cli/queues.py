@@ -27,7 +27,14 @@ def _active(queue: Json) -> str:
 
 
 def _used(queue: Json) -> str:
-    return ", ".join(f"{q['resource']} {q['used']}/{q['nominal']}" for q in queue["quotas"])
+    return ", ".join(
+        f"{q['resource']} {_amount(q['used'])}/{_amount(q['nominal'])}" for q in queue["quotas"]
+    )
+
+
+def _amount(told: str | None) -> str:
+    """A quantity; null is unlimited."""
+    return "unlimited" if told is None else told
 
 
 COLUMNS = [
@@ -126,9 +133,9 @@ def show(ctx: click.Context, name: str, output: str) -> None:
 _QUOTA = [
     Column("RESOURCE", lambda q: q["resource"]),
     Column("FLAVOR", lambda q: q["flavor"], shrinks=True),
-    Column("USED", lambda q: q["used"]),
-    Column("BORROWED", lambda q: q["borrowed"]),
-    Column("NOMINAL", lambda q: q["nominal"]),
+    Column("USED", lambda q: _amount(q["used"])),
+    Column("BORROWED", lambda q: _amount(q["borrowed"])),
+    Column("NOMINAL", lambda q: _amount(q["nominal"])),
 ]
 _ENTRANCES = [
     Column("LOCALQUEUE", lambda d: f"{d['namespace']}/{d['name']}", shrinks=True),

@@ -6,6 +6,8 @@ hub cluster, wait in their queues, are placed, run on simulated members, and are
 
 import asyncio
 import datetime as dt
+import shutil
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -134,18 +136,26 @@ class Story:
             f"Hub cluster      {fleet.hub_kubeconfig}"
         )
         if self._stay:
-            click.echo(
-                "\nNext, in another terminal:\n"
-                f"  export ROADSTEAD_DATA={fleet.folder} KUBECONFIG={fleet.hub_kubeconfig}\n"
-                "  roadstead explain team-research/train-llm\n"
-                "  roadstead clusters ls\n"
-                "  kubectl describe resourceplacement job1-placement -n compute-jobs"
-            )
+            click.echo("\nNext, in another terminal:")
+            click.echo(next_steps(fleet.folder, fleet.hub_kubeconfig))
 
     def _say(self, text: str) -> None:
         begin = f"{self._clock.monotonic() - self._began:5.1f}s  "
         first, *more = wrapped(text, " " * len(begin))
         click.echo("\n".join([begin + first[len(begin) :], *more]))
+
+
+def next_steps(folder: Path, kubeconfig: Path) -> str:
+    """What to type beside the fleet, in a shell whose PATH is that of this process."""
+    begin = f"  export ROADSTEAD_DATA={folder} KUBECONFIG={kubeconfig}\n"
+    if shutil.which("roadstead") is None:
+        begin += f"  export PATH={sysconfig.get_path('scripts')}:$PATH\n"
+    return (
+        f"{begin}"
+        "  roadstead explain team-research/train-llm\n"
+        "  roadstead clusters ls\n"
+        "  kubectl describe resourceplacement job1-placement -n compute-jobs"
+    )
 
 
 def words(job: Json, told: Json) -> str:

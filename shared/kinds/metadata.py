@@ -63,7 +63,8 @@ def read_metadata(
     """
     raw = manifest.get("metadata")
     if not is_mapping(raw, "metadata", problems):
-        problems.add("metadata.name", "Required", "every object has a name")
+        if raw is None:
+            problems.add("metadata.name", "Required", "every object has a name")
         return Metadata()
     metadata: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
     if not metadata.keys() <= _USUAL:

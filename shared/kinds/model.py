@@ -208,6 +208,23 @@ _CODES: Final = {
 }
 
 
+_SENTENCES: Final = {
+    "missing": "is required",
+    "string_type": "must be a string",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "too_short": "must have at least {min_length} of them",
+    "too_long": "must have at most {max_length} of them",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+}
+
+
 def _note(
     error: ErrorDetails, model: type[Model], content: Any, field: str, problems: Problems
 ) -> None:
@@ -215,13 +232,22 @@ def _note(
     for step in error["loc"]:
         path = f"{path}[{step}]" if isinstance(step, int) else join(path, str(step))
     kind = error["type"]
-    message = error["msg"]
+    message = _sentence(kind, error["msg"], error.get("ctx") or {})
     code = _CODES.get(kind) or (kind if kind[:1].isupper() else "InvalidType")
     if kind == "extra_forbidden":
         message = unknown_name(str(error["loc"][-1]), _siblings(model, error["loc"][:-1]))
     elif kind == "too_long" and error["loc"][-1] in TERM_LISTS:
         code = "TooManyTerms"
     problems.add(path, code, message)
+
+
+def _sentence(kind: str, message: str, context: Mapping[str, Any]) -> str:
+    """The fault in the words of manifests, not of the library that found it."""
+    if kind in {"literal_error", "enum"}:
+        return "must be " + str(context["expected"]).replace("'", "")
+    if kind in _SENTENCES:
+        return _SENTENCES[kind].format(**context)
+    return message.replace("Input should be", "must be", 1)
 
 
 def _siblings(model: type[Model], way: tuple[int | str, ...]) -> list[str]:

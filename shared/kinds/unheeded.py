@@ -33,6 +33,15 @@ _READ: Final = frozenset(
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
     }
 )  # fmt: skip
+# Kinds that run pods which their manifests do not spell out, and kinds that are made of Jobs.
+_RUNS: Final = frozenset(
+    {
+        ("sparkoperator.k8s.io", "SparkApplication"),
+        ("sparkoperator.k8s.io", "ScheduledSparkApplication"),
+        ("trainer.kubeflow.org", "TrainJob"),
+    }
+)
+_OF_JOBS: Final = frozenset({"CronJob", "JobSet"})
 _DEPTH: Final = 12  # pod templates of the kinds that are in use lie at most this deep
 
 
@@ -47,6 +56,8 @@ def _notices(parsed: Parsed) -> Iterator[str]:
     elif (parsed.group, parsed.kind) not in _READ:
         if parsed.group in _OURS:
             yield f"{parsed.kind}: objects of this kind are stored; the hub does nothing by them"
+        elif parsed.labels.get(keys.QUEUE_NAME):
+            yield f"metadata.labels[{keys.QUEUE_NAME}]: a {parsed.kind} waits in no queue"
     elif parsed.kind in _PLACEMENTS:
         yield from of_placement(parsed.spec)
     elif parsed.kind == "ResourceFlavor" and parsed.spec.get("topologyName"):
@@ -102,12 +113,17 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
 def refuse_without_adapter(parsed: Parsed) -> None:
     """Raise Rejected (NoAdapter) for what carries pods and a queue name and is no workload here."""
     queue = parsed.labels.get(keys.QUEUE_NAME)
-    if not queue or parsed.group in _OURS or not _carries_pods(parsed.spec, _DEPTH):
+    if not queue or parsed.group in _OURS:
         return
+    if (parsed.group, parsed.kind) not in _RUNS and not _carries_pods(parsed.spec, _DEPTH):
+        return
+    instead = (
+        "submit its Jobs" if parsed.kind in _OF_JOBS else "ask for its quota with a bare Workload"
+    )
     raise Rejected(
         "NoAdapter",
         f"{parsed.kind} names queue {queue[:64]}, and the hub admits Jobs and bare Workloads only: it "
-        "would wait for ever. Take the label off to place it as it is, or submit its Jobs",
+        f"would wait for ever. Take the label off to place it as it is, or {instead}",
         f"metadata.labels[{keys.QUEUE_NAME}]",
     )
 

@@ -68,20 +68,17 @@ class Connection:
     ) -> Self:
         """Connect as a kubeconfig says, or as the pod's service account with None.
 
-        Raises `ConfigException` of kubernetes-asyncio, or OSError, when there is no usable
-        configuration. Nothing is sent yet.
+        Raises NotConfigured when there is no usable configuration. Nothing is sent yet.
         """
         configuration = Configuration()
-        if kubeconfig is None:
-            load_incluster: Any = config.load_incluster_config  # has no annotations
-            load_incluster(client_configuration=configuration)
-        else:
-            await config.load_kube_config(
-                config_file=str(kubeconfig),
-                context=context,
-                client_configuration=configuration,
-                persist_config=False,
+        try:
+            await _configure(configuration, kubeconfig, context)
+        except Exception as fault:  # whatever a file holds that is none
+            where = (
+                "in-cluster configuration" if kubeconfig is None else f"kubeconfig {kubeconfig}"
             )
+            told = " ".join(str(fault).split()) or type(fault).__name__
+            raise errors.NotConfigured(f"{where} can not be used: {told}") from fault
         configuration.connection_pool_maxsize = _POOL_SIZE
         return cls(ApiClient(configuration=configuration), qps, clock or SystemClock())
 
@@ -234,6 +231,27 @@ def _readable(raw: bytes) -> dict[str, Any]:
 
 def _told(method: str, path: str, failure: Exception) -> str:
     return f"{method} {path}: {str(failure) or type(failure).__name__}"
+
+
+def _require_file(kubeconfig: Path | str) -> None:
+    if not Path(kubeconfig).is_file():
+        raise FileNotFoundError("there is no such file")
+
+
+async def _configure(
+    configuration: Configuration, kubeconfig: Path | str | None, context: str | None
+) -> None:
+    if kubeconfig is None:
+        load_incluster: Any = config.load_incluster_config  # has no annotations
+        load_incluster(client_configuration=configuration)
+        return
+    _require_file(kubeconfig)
+    await config.load_kube_config(
+        config_file=str(kubeconfig),
+        context=context,
+        client_configuration=configuration,
+        persist_config=False,
+    )
 
 
 def _environment_proxy(host: str) -> str | None:

@@ -18,6 +18,10 @@ class OwnedField:
     field: str
 
 
+class NotConfigured(ValueError):
+    """No cluster can be reached with this configuration; the message names file and fault."""
+
+
 class KubeError(Exception):
     """A request that did not succeed: HTTP `status` (0: no answer), `reason`, `message`, `details`."""
 

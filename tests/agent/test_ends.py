@@ -123,7 +123,11 @@ async def test_what_an_agent_left_behind_is_released_by_command(member, tmp_path
     assert held(member)
     assert await release(tmp_path / "kubeconfig", HUB_ID, do=True) == 0
     assert not held(member)
-    assert "team/job" in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines()[-5:] == [
+        *("team/job", "held: 1; --yes releases them"),
+        "no Job here is held by a hub: nothing to release",
+        *("team/job", "released: 1 of 1"),
+    ]
     await member.kube.delete("batch/v1", "Job", "team", "job")
     with pytest.raises(errors.NotFound):
         await member.job()

@@ -7,10 +7,12 @@ import sys
 
 import httpx
 import pytest
+import structlog.testing
 
-from agent import credential
+from agent import credential, release
 from agent.config import from_arguments
 from agent.credential import Credential
+from agent.main import EXIT_REFUSED, Agent
 from agent.telemetry import Meters, serve
 
 pytestmark = pytest.mark.anyio
@@ -125,3 +127,46 @@ async def started(member, *arguments):
         stderr=asyncio.subprocess.PIPE,
         env={k: v for k, v in os.environ.items() if not k.startswith("ROADSTEAD_")},
     )
+
+
+DOWN = """
+apiVersion: v1
+kind: Config
+current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: a, user: {}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "can not be used: there is no such file"),
+        ("", "can not be used: "),
+        ("a: [b\n\t", "can not be used: "),
+        (DOWN, "Cannot connect to host 127.0.0.1:1"),
+    ],
+    ids=["missing", "empty", "no-yaml", "down"],
+)
+def test_a_member_that_can_not_be_reached_is_one_line(tmp_path, monkeypatch, capsys, text, said):
+    """The command that releases Jobs names the kubeconfig, or the server, and what is wrong with it."""
+    path = tmp_path / "kubeconfig"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["release", "--kubeconfig", str(path)])
+    assert release.main() == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+
+
+async def test_an_agent_without_kubeconfig_is_refused(tmp_path):
+    """It ends as one that a person has to help, and names the file."""
+    arguments = ["--hub", "http://127.0.0.1:1", "--credential", str(tmp_path / "credential")]
+    settings, _ = from_arguments([*arguments, "--kubeconfig", str(tmp_path / "nope")], {})
+    logs = structlog.testing.CapturingLogger()
+    agent = Agent(settings)
+    agent._log = structlog.wrap_logger(logs, processors=[])
+    assert await agent.run() == EXIT_REFUSED
+    assert str(tmp_path / "nope") in logs.calls[-1].kwargs["error"]

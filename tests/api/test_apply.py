@@ -183,6 +183,21 @@ async def test_a_priority_class_gives_its_value(tmp_path):
         assert (reply.status_code, reply.json()["code"]) == (422, "PriorityClassNotFound")
 
 
+async def test_a_priority_class_that_is_missing_is_told_of(tmp_path):
+    """Applied, such a job is taken, and its answer and an Event say that it has no priority."""
+    async with served(tmp_path) as hub:
+        job = a_job()
+        job["metadata"]["labels"] = {"kueue.x-k8s.io/priority-class": "nope"}
+        (item,) = (await hub.admin.post("/v1/apply", json=job)).json()["items"]
+        assert item["result"] == "created"
+        assert "WorkloadPriorityClass nope does not exist" in item["warnings"][0]
+        events = (await hub.admin.get("/v1/events", params={"uid": item["uid"]})).json()["items"]
+        assert [e["reason"] for e in events if e["type"] == "Warning"] == ["PriorityClassNotFound"]
+        job["metadata"]["labels"] = {"kueue.x-k8s.io/priority-class": "other"}
+        (item,) = (await hub.admin.post("/v1/apply", json=job)).json()["items"]
+        assert (item["result"], "other" in item["warnings"][0]) == ("configured", True)
+
+
 async def test_the_other_origin_may_not_touch(tmp_path):
     """An object of the hub cluster is not changed, and not deleted, through REST."""
     from hub.services.apply import apply_documents

@@ -285,3 +285,29 @@ async def test_it_is_found_where_jobs_are_by_its_name(tmp_path):
         assert (await hub.admin.get(path)).json()["uid"] == uid
         job = await hub.admin.post("/v1/apply", json=a_job("w", namespace="team-a"))
         assert (await hub.admin.get(path)).json()["uid"] != uid, job.text
+
+
+async def test_one_whose_queue_is_missing_is_shown_with_the_others(tmp_path):
+    """It is created with a warning, listed after those that wait, page by page, and shown by name."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        await hand_in(hub)
+        for name in ("y", "x"):
+            held = a_workload(name)
+            held["spec"]["queueName"] = "nosuch"
+            (item,) = (await hub.admin.post("/v1/apply", json=held)).json()["items"]
+            assert item["result"] == "created"
+            assert "LocalQueue team-a/nosuch does not exist" in item["warnings"][0]
+        found, on = [], ""
+        while not found or on:
+            asked = {"limit": 1, "continue": on} if on else {"limit": 1}
+            page = (await hub.admin.get("/v1/workloads", params=asked)).json()
+            (one,) = page["items"]
+            found.append(one["metadata"]["name"])
+            on = page["continue"]
+        assert found == ["w", "x", "y"]
+        shown = (await hub.admin.get("/v1/workloads/team-a/x")).json()
+        (condition,) = shown["status"]["conditions"]
+        assert (condition["type"], condition["reason"]) == ("QuotaReserved", "QueueNotFound")
+        asked = {"condition": "Finished"}
+        assert (await hub.admin.get("/v1/workloads", params=asked)).json()["items"] == []

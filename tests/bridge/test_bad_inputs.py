@@ -1,10 +1,13 @@
 """Bad jobs through the hub cluster: refused by its API server, or told by a Warning with the code."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from hub.services import queries
+from shared.errors import Rejected
 from shared.kube import errors
 from tests.bad_inputs.cases import Case, job_cases
 from tests.bridge.hub_cluster import World, until, world
@@ -48,6 +51,18 @@ async def _warnings(it: World) -> dict[str, tuple[str, str]]:
     }
 
 
+async def _is_suspended(it: World, name: str, told: tuple[str, str]) -> bool:
+    """Does `kubectl get` say that the Job does not run, and its condition why?"""
+    (job,) = [
+        j for j in (await it.kube.list("batch/v1", "Job")).items if j["metadata"]["name"] == name
+    ]
+    status = job.get("status") or {}
+    conditions = status.get("conditions") or ()
+    return [(c["type"], c["status"], c["reason"], c["message"][:1000]) for c in conditions] == [
+        ("Suspended", "True", told[0], told[1][:1000])
+    ]
+
+
 async def test_a_bad_job_is_refused_or_told_of(tmp_path: Path):
     """Each row of the list: an error for kubectl, or an Event with code and field; the others are taken."""
     taken: dict[str, Case] = {}
@@ -73,6 +88,8 @@ async def test_a_bad_job_is_refused_or_told_of(tmp_path: Path):
             reason, message = told[name]
             assert reason == (case.code or reason), case.id
             assert message.startswith(("spec.", "metadata.")), case.id
+        for name in bad:
+            await until(partial(_is_suspended, it, name, told[name]), 10)
         good = {name for name, case in taken.items() if case.status == 201}
         assert good == {"case-42-0", "case-43-0", "case-44-0", "case-45-0"}
         assert not good & set(told)
@@ -91,6 +108,8 @@ async def test_a_job_in_a_clusters_own_namespace_is_refused(tmp_path: Path):
 
         reason, message = await until(told)
         assert (reason, message.partition(":")[0]) == ("NamespaceNotAllowed", "metadata.namespace")
+        with pytest.raises(Rejected, match="kubectl describe job case-42-0 -n kube-system"):
+            await it.hub.hub.read(queries.find_job_by_name, "kube-system", "case-42-0")
 
 
 @pytest.mark.parametrize("least", ["abc", "0", "2"])

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from hub.services.apply import apply_documents
+from hub.services.cancel import delete_job
 from hub.services.drafts import ORIGIN_REST, draft
 from hub.services.limits import Intake
 from hub.store import workloads
+from shared.errors import Rejected
 from shared.kinds import parse
 from tests.bridge.hub_cluster import World, until, world
 from tests.placements.fleet import GUIDE
@@ -74,6 +76,19 @@ async def test_a_failed_job_carries_its_reason(tmp_path: Path):
         (failed,) = [c for c in job["status"]["conditions"] if c["type"] == "Failed"]
         assert failed["reason"] == "BackoffLimitExceeded"
         assert job["status"]["failed"] == 4
+
+
+async def test_a_job_that_kubectl_made_is_deleted_by_kubectl(tmp_path: Path):
+    """Through REST it is refused with what to type: its Job would stay, and nobody could apply it anew."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        with pytest.raises(
+            Rejected, match="kubectl delete job mock-workload -n compute-jobs"
+        ) as no:
+            await it.hub.write(delete_job, row["uid"], "admin")
+        assert no.value.code == "OwnedElsewhere"
+        assert (await workload(it, "mock-workload"))["withdraw_to"] == ""
 
 
 async def test_a_deleted_job_goes_when_its_member_confirms(tmp_path: Path):

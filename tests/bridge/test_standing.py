@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from hub.services import hub_cluster, mirrored
-from hub.services.cancel import delete_job
 from hub.store import objects
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import World, until, world
@@ -177,7 +176,7 @@ async def test_a_job_whose_deletion_was_known_may_be_absent(tmp_path: Path):
             agent = await it.hub.join("north")
             await it.hub.place(first["uid"], "north")
             await agent.sync()
-            await it.hub.write(delete_job, first["uid"], "admin")
+            await it.hub.write(mirrored.delete_jobs, [first["uid"]])
         vanish(cluster, "jobs.batch", "compute-jobs", "mock-workload")
         async with world(tmp_path, cluster) as it:
             await compared(it)

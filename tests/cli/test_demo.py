@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 
 import pytest
@@ -43,6 +44,18 @@ def test_success_is_every_expected_job_succeeded():
     assert story.all_succeeded(jobs)
     assert not story.all_succeeded(jobs[1:])
     assert not story.all_succeeded([{**jobs[0], "state": "Failed"}, *jobs[1:]])
+
+
+def test_what_is_to_be_typed_next_is_found(tmp_path, monkeypatch):
+    """Where this `roadstead` is not on PATH, the way to it comes first."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    told = story.next_steps(tmp_path, tmp_path / "hub.kubeconfig")
+    exports = [line.strip() for line in told.splitlines() if line.strip().startswith("export")]
+    script = "\n".join([*exports, "command -v roadstead"])
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"{sysconfig.get_path('scripts')}/roadstead"
+    monkeypatch.setenv("PATH", f"{sysconfig.get_path('scripts')}:/usr/bin")
+    assert "PATH=" not in story.next_steps(tmp_path, tmp_path / "hub.kubeconfig")
 
 
 @pytest.mark.slow

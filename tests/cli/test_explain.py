@@ -1,5 +1,7 @@
 """explain of a job that lacks quota: what its queue has, who could go for it, and why others may not."""
 
+import pytest
+
 from tests.cli.commands import run
 from tests.cli.scripted import Answer, answering
 
@@ -86,6 +88,17 @@ def test_candidates_are_named_and_the_spared_counted():
     assert lines[at + 2] == (
         "  2 may not: reclaimWithinCohort of cq is Never (team-b/other and 1 more)"
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "head"),
+    [("Running", "Decision"), ("Pending", "Decision for its last run, epoch 2")],
+)
+def test_a_decision_that_is_past_says_so(state, head):
+    """Of a job that waits again the clusters are those of its last run."""
+    chosen = {"cluster": "c1", "selected": True, "score": 7, "message": "score 7"}
+    lines = explained(state=state, epoch=2, decision={"clusters": [chosen]})
+    assert head in lines
 
 
 def test_what_would_change_it_is_a_list():

@@ -92,7 +92,8 @@ def test_wide_adds_columns_and_cuts_nothing(hub):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("jobs", "ls", "-n", "quiet"), "roadstead submit"),
+        (("jobs", "ls", "-n", "quiet"), "No jobs match"),
+        (("jobs", "ls", "--state", "Unknown"), "No jobs match"),
         (("events", "-n", "quiet"), "No events"),
         (("drift", "ls"), "No drift"),
     ],

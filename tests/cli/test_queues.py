@@ -68,3 +68,18 @@ def test_a_queue_says_what_it_borrows_and_what_waits_for_checks():
     assert "1 more, whose admission checks are open" in done.out
     assert "400 thousandths beyond its own quota" in done.out
     assert done.out.split()[-5:] == ["cpu", "spot", "3", "2", "1"]
+
+
+def test_a_quota_without_a_limit_says_so():
+    """Null on the wire is unlimited, in the list and of one queue."""
+    quota = {"flavor": "any", "resource": "cpu", "nominal": None, "used": "2", "borrowed": "0"}
+    shown = {
+        "kind": "ClusterQueue", "name": "default", "strategy": "BestEffortFIFO", "cohort": "",
+        "state": "Ready",
+        "pending": 0, "reserving": 1, "admitted": 1, "weightedShare": 0, "quotas": [quota],
+        "localQueues": [], "notEnforced": [], "conditions": [],
+    }  # fmt: skip
+    listed, _ = queues(items(shown), "ls")
+    assert "cpu 2/unlimited" in listed.out
+    done, _ = queues(Answer(shown), "show", "default")
+    assert done.out.split()[-1] == "unlimited"

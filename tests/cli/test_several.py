@@ -1,6 +1,7 @@
 """Verbs for several jobs, and filters: what is not there is named, and shows in the exit code."""
 
 import json
+import os
 
 import pytest
 
@@ -23,6 +24,33 @@ def test_a_name_that_is_not_there_stops_no_other(hub, tmp_path, verb):
     assert [line.split()[0] for line in done.lines] == names
     (said, *_) = done.err.splitlines()
     assert said == "error: there is no job team-a/no-such [NotFound]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("explain", "a/b/c"), "'a/b/c' names no job: give NAMESPACE/NAME or a uid"),
+        (("jobs", "show", ""), "'' names no job: give NAMESPACE/NAME or a uid"),
+        (("jobs", "cancel", "a/"), "'a/' names no job: give NAMESPACE/NAME or a uid"),
+        (("workloads", "show", "nope"), "'nope' names no Workload: give NAMESPACE/NAME"),
+        (("queues", "show", ""), "an empty name names nothing"),
+    ],
+    ids=str,
+)
+def test_what_is_no_name_is_told_what_one_is(hub, arguments, said):
+    """Not that a path of the hub's is unknown, which nobody typed."""
+    done = hub.run(*arguments)
+    assert (done.code, done.err) == (3, f"error: {said} [NotFound]\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("explain",), ("jobs", "ls", "--queue"), ("queues", "show")]
+)
+def test_bytes_that_are_no_text_are_a_name_that_is_not_there(hub, arguments):
+    """A terminal may send anything."""
+    done = hub.spawn(*arguments, os.fsdecode(b"\xff\xfe"))
+    assert done.code == 3
+    assert "Traceback" not in done.err
 
 
 def test_members_are_cordoned_in_the_same_way(hub):

@@ -12,6 +12,7 @@ import agent.config
 from agent.telemetry import Meters
 from hub.api import errors, measures
 from hub.domain.cohort import QuotaTree
+from hub.domain.plan import Reason
 from hub.domain.workload import CHARGED, State
 from hub.services import queue_figures, queue_measures
 from shared import labels
@@ -37,6 +38,23 @@ def _rows(name: str) -> Iterator[list[str]]:
 def test_tables_from_the_code_are_as_the_code_is(page: str) -> None:
     """`python -m tests.house.reference` would change nothing."""
     assert reference.rendered(_page(page)) == _page(page)
+
+
+# What standing in line, an agent or a rule about clusters says of a job that does not run.
+_SAID_BY_MEMBERS = {
+    "ClusterSetAside", "ClusterUnreachable", "HeldByMember", "HeldByUser", "KindNotServed",
+    "LeaseExpired", "LeaseWait", "NameConflict", "NameTaken", "PodsPendingTimeout",
+    "RefusedByMember", "Retrying", "WaitingToGrow", "WaitsInMemberQueue",
+}  # fmt: skip
+# Of `roadstead simulate` alone; the hub says QueueStopped and PendingEvaluation.
+_OFFLINE = {"NotConsidered", "Suspended"}
+
+
+def test_every_reason_to_wait_is_explained() -> None:
+    """Whoever reads one in `explain` finds what holds the job, and what to do."""
+    page = sources.text_of(Path("docs/howto/why-it-waits.md"))
+    wanted = (_SAID_BY_MEMBERS | set(Reason)) - _OFFLINE
+    assert sorted(reason for reason in wanted if f"`{reason}`" not in page) == []
 
 
 def test_every_code_has_the_status_that_the_page_says() -> None:

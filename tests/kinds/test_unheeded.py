@@ -81,6 +81,7 @@ def test_what_is_acted_on_is_not_warned_of(manifest):
 
 TEMPLATE = {"spec": PODS}
 GROUPS = [
+    of_kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", driver={"memory": "1g"}),
     of_kind(
         "jobset.x-k8s.io/v1alpha2",
         "JobSet",
@@ -102,3 +103,28 @@ def test_a_kind_with_pods_and_queue_is_refused_without_adapter(manifest):
     assert refused.value.code == "NoAdapter"
     del manifest["metadata"]["labels"]
     assert parse(manifest).kind == manifest["kind"]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "advice"),
+    [
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", "or submit its Jobs"),
+        ("apps/v1", "Deployment", "or ask for its quota with a bare Workload"),
+        ("v1", "Pod", "or ask for its quota with a bare Workload"),
+    ],
+)
+def test_the_advice_suits_the_kind(api_version, kind, advice):
+    """A Deployment has no Jobs that could be submitted in its place."""
+    manifest = of_kind(api_version, kind, template=TEMPLATE, containers=[])
+    manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    with pytest.raises(Rejected) as refused:
+        parse(manifest)
+    assert refused.value.detail.endswith(advice)
+
+
+def test_a_queue_that_is_named_in_vain_is_told_of():
+    """What carries no pods is no workload: it is kept, with a word that the label changes nothing."""
+    manifest = of_kind("example.com/v1", "Widget", size=1)
+    manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    (said,) = notices(parse(manifest))
+    assert said.endswith("a Widget waits in no queue")

@@ -4,6 +4,7 @@ import pytest
 
 from hub.services.cancel import cancel_job, delete_job
 from hub.services.explain import explain_job
+from hub.services.queries import job_events
 from hub.store import workloads
 from shared.errors import Rejected
 from tests.sync.hubs import ran, running_hub, seen
@@ -54,6 +55,27 @@ async def test_a_deleted_job_gives_its_name_back_when_its_member_confirms(tmp_pa
         await agent.sync(seen(uid, "Gone"))
         row = await hub.job(uid)
         assert (row["state"], row["live"]) == ("Cancelled", None)
+
+
+async def test_what_happens_is_said_once(tmp_path):
+    """Why it is taken back when that begins; when it has gone, that it has ended."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await running(hub)
+        await hub.write(cancel_job, uid, "admin")
+        await agent.sync()
+        await agent.sync(seen(uid, "Gone"))
+        placed = await hub.placed("north", "two")
+        await hub.write(cancel_job, placed, "admin")
+        for each, began in ((uid, "Started"), (placed, "Placed")):
+            told = [
+                (event["reason"], event["message"])
+                for event in (await hub.hub.read(job_events, each, 100))["items"]
+            ]
+            since = told[[reason for reason, _ in told].index(began) + 1 :]
+            assert since == [
+                ("CancelledByUser", "cancelled by admin"),
+                ("Cancelled", "cancelled (CancelledByUser)"),
+            ]
 
 
 async def test_a_job_that_ended_keeps_its_name_until_it_is_deleted(tmp_path):

@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from hub.services.clusters import get_cluster
+from hub.services.fence import fence_cluster
+from hub.services.limits import Limits
+from hub.services.liveness import note_heartbeats
 from hub.services.objects import delete_object
 from hub.store import workloads
 from tests.placements.fleet import FLEET, Fleet, conditions
@@ -88,6 +92,22 @@ async def test_a_new_member_is_picked_where_all_are(tmp_path: Path):
         await fleet.turn()
         await fleet.sync()
         assert fleet.held("m2") == ["ConfigMap/settings"]
+
+
+async def test_a_fenced_member_holds_no_placement_up(tmp_path: Path):
+    """It is left out as if it were deleted, says that it is fenced, and has nothing any more."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "east", "west")
+        await fleet.apply(CONFIG)
+        await fleet.sync("west")
+        await hub.write(fence_cluster, "east", "east", "admin", 45.0)
+        await hub.write(note_heartbeats, {"east": hub.clock.now()})  # heard just before
+        await fleet.turn()
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert [each["clusterName"] for each in status["placementStatuses"]] == ["west"]
+        assert conditions(status)["ResourcePlacementApplied"][0] == "True"
+        east = await hub.hub.read(get_cluster, "east", Limits())
+        assert (east["state"], east["nodeCount"], east["heartbeatAt"]) == ("Fenced", 0, None)
 
 
 async def test_what_is_no_longer_selected_is_withdrawn(tmp_path: Path):

@@ -124,6 +124,13 @@ def test_yaml_that_is_not_acceptable_has_its_code(body, code):
     assert code_of(read_yaml, body) == code
 
 
+@pytest.mark.parametrize("body", [b"a:\n\tb: 1\n", b"\ta: 1", b"a:\n  - b\n\t- c\n"])
+def test_a_tab_is_called_by_its_name(body):
+    """It can not be seen where it stands."""
+    with pytest.raises(Rejected, match=r"found a tab\b.* at line \d, column 1"):
+        read_documents(body, "application/yaml")
+
+
 SCALARS = {
     "yes": True, "On": True, "y": True, "n": False, "off": False, "True": True, "tRUE": "tRUE",
     "~": None, "null": None, "": None, "'yes'": "yes", '"1"': "1",

@@ -42,6 +42,33 @@ async def test_without_scheduler_it_says_what_the_store_knows(tmp_path):
         assert "script" not in page.tags
 
 
+async def test_every_job_has_a_page_that_says_what_happened(tmp_path):
+    """Linked from its row, however it stands."""
+    async with looking(tmp_path) as look:
+        (uid,) = await look.submit("done")
+        await look.finish(uid)
+        await look.hub.write(_say, uid)
+        assert f"/jobs/{uid}" in (await look.see()).values("href")
+        page = await look.see(f"/jobs/{uid}")
+        assert f"Told : {HOSTILE}" in page.words
+        assert "script" not in page.tags
+
+
+def _say(unit, uid):
+    unit.event(uid=uid, kind="Job", namespace="n", name="j", reason="Told", message=HOSTILE)
+
+
+async def test_a_job_that_is_not_there_is_told_on_a_page(tmp_path):
+    """With the way back, for it is people who come by such an address."""
+    async with looking(tmp_path) as look, look.signed_in() as http:
+        reply = await http.get("/jobs/nope")
+        assert (reply.status_code, reply.headers["content-type"]) == (
+            404,
+            "text/html; charset=utf-8",
+        )
+        assert "There is no job nope" in reply.text
+
+
 async def test_it_is_shown_to_those_who_are_signed_in(tmp_path):
     """Anybody else gets the way in, and learns nothing of the job."""
     async with looking(tmp_path) as look:

@@ -169,6 +169,15 @@ async def test_clusters_queues_and_drift_are_told_in_numbers(tmp_path):
         assert "1 field differs from what the hub wants" in words
 
 
+async def test_a_queue_without_a_limit_is_shown(tmp_path):
+    """The default queue, which the hub provides itself, is unlimited and no fault."""
+    async with looking(tmp_path) as hub:
+        await hub.submit("unqueued")
+        words = (await hub.see()).words
+        assert "of unlimited" in words
+        assert "Unreadable" not in words
+
+
 async def test_ids_are_unique(tmp_path):
     """So that each row is renewed in its own place."""
     async with looking(tmp_path) as hub:

@@ -1,0 +1,50 @@
+"""What people call things, as segments of the hub's paths."""
+
+from urllib.parse import quote
+
+from roadstead.errors import NotFound
+
+
+def job_path(name: str) -> str:
+    """The path of a job named by uid or by `namespace/name`. Raises NotFound for what is neither."""
+    if "/" in name:
+        namespace, short = pair(name, "job", "NAMESPACE/NAME or a uid")
+        return f"/v1/namespaces/{part(namespace)}/jobs/{part(short)}"
+    if not name:
+        raise _no_name(name, "job", "NAMESPACE/NAME or a uid")
+    return f"/v1/jobs/{part(name)}"
+
+
+def workload_path(name: str) -> str:
+    """The path of a Workload named by `namespace/name`. Raises NotFound for what is not."""
+    namespace, short = pair(name, "Workload", "NAMESPACE/NAME")
+    return f"/v1/workloads/{part(namespace)}/{part(short)}"
+
+
+def pair(name: str, noun: str, expected: str) -> tuple[str, str]:
+    """Namespace and name. Raises NotFound where `name` is not both."""
+    namespace, _, short = name.partition("/")
+    if not namespace or not short or "/" in short:
+        raise _no_name(name, noun, expected)
+    return namespace, short
+
+
+def either(name: str) -> str:
+    """`name` or `namespace/name` as segments of a path."""
+    return "/".join(part(each) for each in name.split("/", 1))
+
+
+def part(name: str) -> str:
+    """One segment of a path, whatever a person typed; a dot of its own would be taken for a step.
+
+    Raises NotFound for an empty name.
+    """
+    if not name:
+        raise NotFound(404, {"code": "NotFound", "detail": "an empty name names nothing"})
+    quoted = quote(name, safe="", errors="replace")  # what a terminal sent may be no text at all
+    return quoted if name.strip(".") else quoted.replace(".", "%2E")
+
+
+def _no_name(name: str, noun: str, expected: str) -> NotFound:
+    detail = f"{name!r} names no {noun}: give {expected}"
+    return NotFound(404, {"code": "NotFound", "detail": detail})
