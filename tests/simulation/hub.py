@@ -115,7 +115,8 @@ class SimHub:
         self._looking = False
         for name in names:
             self.store.clusters[name] = {
-                "name": name, "cluster_uid": f"uid-{name}", "session": "", "session_at": None,
+                "name": name, "object": name, "cluster_uid": f"uid-{name}", "session": "",
+                "session_at": None,
                 "retired_sessions": None, "heartbeat_at": world.wall(),
             }  # fmt: skip
         self.start()

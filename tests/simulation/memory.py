@@ -361,7 +361,10 @@ _STORE = {
     "queue_counters": SILENT,
 }
 withdraw = bound("hub.services.withdraw", **_STORE)
-observe_service = bound("hub.services.observe", **_STORE, purge_deleted=withdraw.purge_deleted)
+forgotten = bound("hub.services.forgotten", **_STORE)
+observe_service = bound(
+    "hub.services.observe", **_STORE, purge_deleted=withdraw.purge_deleted, forgotten=forgotten
+)
 offers = bound("hub.services.offers", **_STORE)
 evict = bound("hub.services.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
 holding = bound("hub.services.holding", **_STORE, evict=evict.evict)
