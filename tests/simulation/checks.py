@@ -134,7 +134,7 @@ class Checks:
             raise Violation("R-15", f"epoch {epoch} of {uid} is there, and offered again")
         self.offers.add((uid, epoch))
 
-    def went_back(self) -> None:
+    def store_went_back(self) -> None:
         """The hub's store is an older copy: what nobody can tell it any more is not held against it."""
         self.restored = True
         for known in (self.sessions, self.released, self.begun, self.completed):

@@ -358,6 +358,7 @@ _STORE = {
     "settings": SETTINGS,
     "compose": COMPOSE,
     "lifetime": SILENT,
+    "note_fault": _nobody,
     "queue_counters": SILENT,
 }
 withdraw = bound("hub.services.withdraw", **_STORE)

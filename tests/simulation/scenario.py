@@ -172,7 +172,7 @@ class Run:
         self.hub.die()
         world.run(world.now + 40.0)
         world.note("* the store is put back")
-        self.checks.went_back()
+        self.checks.store_went_back()
         self.hub.store.restore(self.backup)
         self.hub.start()
         world.run(world.now + 60.0)
