@@ -70,15 +70,20 @@ def _newer(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
 
 
 def decide_orphan(seen: Seen, picture: Picture) -> Decision:
-    """Nothing desires it: told to the hub, and removed when the hub says so."""
+    """Nothing desires it: told to the hub, and removed when the hub says so.
+
+    Perhaps its work is only not here yet. So of one that was never started it is not said that it is
+    `Applied`: its epoch would count as begun.
+    """
     live = seen.live
     assert live is not None
+    phase: Phase = "Waiting" if is_unstarted(live) else "Applied"
     uid = live["metadata"].get("uid")
     if uid == seen.acknowledged and is_deleting(live):
-        return _release_or(Decision("Applied", reason="Orphan"), live, seen, picture)
+        return _release_or(Decision(phase, reason="Orphan"), live, seen, picture)
     if uid == seen.ordered or (uid == seen.left and is_deleting(live)):
-        return _clear_the_way(live, seen, picture, "Orphan")
-    return Decision("Applied", reason="Orphan", message="the hub does not ask for it")
+        return replace(_clear_the_way(live, seen, picture, "Orphan"), phase=phase)
+    return Decision(phase, reason="Orphan", message="the hub does not ask for it")
 
 
 # --- the way up ----------------------------------------------------------------------------------

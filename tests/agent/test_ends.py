@@ -40,7 +40,7 @@ async def test_a_create_that_lands_after_the_job_was_taken_back_starts_nothing(m
     member.hub.put(a_job(action="Withdraw", fresh=True))
     await member.hub.seen("u-1", "Gone")
     member.hub.drop("u-1")
-    await member.hub.seen("u-1", "Applied", "Orphan")
+    await member.hub.seen("u-1", "Waiting", "Orphan")
     await member.absent()
     assert pods_made == []
 

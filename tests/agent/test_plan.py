@@ -142,6 +142,12 @@ def test_what_nobody_desires_goes_when_the_hub_says_so(seen, do):
     assert decide_orphan(seen, a_picture()).do == do
 
 
+def test_an_unstarted_orphan_is_not_said_to_be_applied():
+    """Its work may only not be here yet: what is `Applied` counts as begun, and would never be started."""
+    assert decide_orphan(Seen(live=a_live_job(waiting=True)), a_picture()).phase == "Waiting"
+    assert decide_orphan(Seen(live=a_live_job()), a_picture()).phase == "Applied"
+
+
 def test_a_refused_change_leaves_a_running_job_alone():
     """The Job runs on as it is; the refusal is told as a reason."""
     seen = Seen(live=a_live_job(), trouble=Trouble("Invalid", "no"), not_before=1010)

@@ -1,7 +1,7 @@
 """A planted defect: a patch that breaks one promise, and what must find it.
 
 The header of a patch names the promise (`# invariant: R-04 …`) and the finder: `# test:` or
-`# found by:` a test's node id, `simulate first,count` or `chaos first,count`. A finder finds a defect
+`# found by:` a test's node id, `simulate first,count [level]` or `chaos first,count`. A finder finds a defect
 when it passes without and fails with it, by its own judgement: a timeout, an error while
 collecting or an import that fails proves nothing.
 """
@@ -95,12 +95,9 @@ class Scratch:
         began = time.monotonic()
         match kind:
             case "simulate":
-                command = [
-                    sys.executable,
-                    "-m",
-                    "tests.simulation",
-                    f"--seeds={seeds or '1,2000'}",
-                ]
+                seeds, _, level = seeds.partition(" ")
+                module = [sys.executable, "-m", "tests.simulation", "--first-only"]
+                command = [*module, f"--seeds={seeds or '1,2000'}", f"--level={level or 'model'}"]
                 failed, proof = self._campaign(command, SIMULATE_S)
             case "chaos":
                 module = [sys.executable, "-m", "tests.chaos", "--first-only"]

@@ -9,21 +9,24 @@ docs/explain/simulation.md.
 | invariant | check | level |
 | --- | --- | --- |
 | R-01 nothing is lost | `Checks.unsettled`: at the end every job has ended | both |
-| R-02 no twin | one object of a name in a member; that of submits is not held here | both |
-| R-03 nothing is offered before it is placed | `memory.offer` | model |
+| R-02 no twin | `Checks.looked_over`, with submissions said twice; a member's names | services |
+| R-03 nothing is offered before it is placed | `memory.offer`; `Checks.looked_over` | both |
 | R-04 never two, never again | `Checks.pod_runs`, `Checks.started` | both |
-| R-05 bounded double run | not offered by the product yet: not held here | - |
-| R-06 fencing | late and doubled requests: what they would change shows as R-04, R-07 | both |
+| R-05 bounded double run | the product does not offer it yet: nowhere | - |
+| R-06 fencing | `Checks.answered`, `Checks.moved`, `Agent.replied` | both |
 | R-07 a result stands | `Checks.moved`, `dropped`, `unsettled`: completed wins over every wish | both |
 | R-08 a silent hub stops nothing | `Checks.deleted` | both |
-| R-09 quota is exact | `Checks.moved`: what is charged, counted from the rows, never exceeds it | both |
+| R-09 quota is exact | `Checks.moved`: what is charged; on level services: for the pods placed | both |
 | R-10 given back only when nothing runs | `Checks.moved` | both |
-| R-11 hands off | `Checks.touched`, with a foreign Job of the same name | both |
+| R-11 hands off | `Checks.touched`, with foreign Jobs of the same name, early and late | both |
 | R-12 nothing stays behind, no wish is lost | `Checks.unsettled`, `Checks.moved` | both |
-| R-13 one leader, R-14 durable answers | one process, no failing disk: not held here | - |
-| R-15 a store that went back | it is told so: nothing that it gives out afterwards breaks R-04 | restores |
+| R-13 one leader | `Whole._old_leader`: one that was paused takes a turn, and writes nothing | services |
+| R-14 durable answers | no disks: tests/e2e/test_kills.py, tests/store/test_full_disk.py | - |
+| R-15 a store that went back | noticed: `Checks.offered`, `ordered`, `touched` | model |
+| | accepted: nothing that it gives out afterwards breaks R-04 | restores |
 | R-16 gaps in watches | streams lag, break and are listed anew, each on its own | both |
-| R-17 one hung cluster, R-18 poison | load and input: not held here | - |
-| R-19 clocks | agents' clocks run at 0.95 to 1.05 of the world's | both |
-| R-20 rollouts | one version: not held here | - |
+| R-17 one hung cluster | no load: tests/e2e/test_hanging_member.py | - |
+| R-18 poison | webhooks that refuse; hostile input: tests/bad_inputs, tests/attack | both |
+| R-19 clocks | agents' clocks run at 0.95 to 1.05 of the world's, up to an hour off | both |
+| R-20 rollouts | one version: tests/store/test_migrations.py, test_old_databases.py | - |
 """

@@ -12,8 +12,9 @@ import time
 import orjson
 
 from tests.simulation import runner
+from tests.simulation.faults import draw
 from tests.simulation.restores import RestoredRun
-from tests.simulation.scenario import Run, draw
+from tests.simulation.scenario import Run
 from tests.simulation.services import WholeRun
 
 _LEVELS: dict[str, type[Run]] = {"model": Run, "services": WholeRun, "restores": RestoredRun}
@@ -25,7 +26,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", default="1,20000", metavar="FIRST,COUNT")
     parser.add_argument("--level", choices=tuple(_LEVELS), default="model")
-    parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--first-only", action="store_true", help="end at the first violation")
     parser.add_argument("--most-s", type=float, default=0.0, help="begin no more after so long")
     parser.add_argument("--trace", type=int, metavar="SEED", help="play one seed and print it")
     parser.add_argument(
@@ -39,9 +41,11 @@ def main() -> int:
         return _trace(given.trace, kind, whole=given.whole)
     first, _, count = given.seeds.partition(",")
     began = time.monotonic()
-    tally = runner.campaign(int(first), int(count or 1), given.workers, given.most_s, kind)
+    tally = runner.campaign(
+        int(first), int(count or 1), given.workers, given.most_s, kind, first_only=given.first_only
+    )
     failed = tally.failed or []
-    for result in failed[:_SHOWN]:
+    for result in failed[: 0 if given.first_only else _SHOWN]:
         _trace(result.seed, kind, whole=False)
     print(
         orjson.dumps(

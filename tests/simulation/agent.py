@@ -22,10 +22,10 @@ from agent.plan import Decision, Do, Trouble
 from agent.reconcile import Reconciler
 from agent.steps import Steps
 from agent.waves import Waves
-from shared.wire.agent_v1 import LEASE_S, DesiredBase, Mark, Observed, Work
+from shared.wire.agent_v1 import LEASE_S, Mark, Observed, Work
 from tests.simulation.eyes import CLIENT, HUB_ID, QUIET, Eyes, OwnClock
 from tests.simulation.network import Network
-from tests.simulation.world import Call, World
+from tests.simulation.world import Call, Violation, World
 
 
 def _nothing() -> None:
@@ -101,7 +101,8 @@ class Driven(Reconciler):
         self._decide_in(0.05, uid)
 
     def _decide_in(self, seconds: float, uid: str) -> None:
-        if uid not in self._marked:
+        # The coroutines of a dead agent are collected whenever that happens to be, and mark then.
+        if uid not in self._marked and not self.agent.dead:
             self._marked.add(uid)
             self.agent.world.after(seconds, self._decide_now, uid)
 
@@ -152,6 +153,14 @@ class Saying:
 
 
 @dataclass(slots=True)
+class Base:
+    """`agent_v1.DesiredBase`, as quick to make as it gets."""
+
+    revision: int
+    digest: str
+
+
+@dataclass(slots=True)
 class Request:
     """`agent_v1.SyncRequest`, as quick to make as it gets."""
 
@@ -160,7 +169,7 @@ class Request:
     cluster_uid: str
     incarnation_seen: str
     marks: list[Mark]
-    desired: DesiredBase
+    desired: Base
     observed: Saying
     wait_s: float = 0.0
     capacity: None = None
@@ -178,10 +187,12 @@ class Talk(Exchange):
             observed.resend()
         entries = observed.page(self._page_size)
         self._seq += 1
+        held = self.desired
+        base = Base(held._revision, held._digest.hex())
         said = Saying(self._full, observed.digest, list(entries))
         request = Request(
             self._session, self._seq, self._cluster_uid, self.incarnation,
-            self._reconciler.marks.tell(everything=self._full), self.desired.base, said,
+            self._reconciler.marks.tell(everything=self._full), base, said,
         )  # fmt: skip
         return _Sent(request, now, entries, None)
 
@@ -312,6 +323,7 @@ class Agent:
                 self._send_in(min(10.0, 0.2 * 2**self.failures))
             return
         self.failures = 0
+        held = None if newest else self.talk.desired.base
         sent.task = _Given(answer)  # type: ignore[assignment]
         try:
             self.talk._finish(sent).send(None)
@@ -322,6 +334,8 @@ class Agent:
             self.die()
             self.world.after(0.0, self.ended)
             return
+        if held is not None and self.talk.desired.base != held:
+            raise Violation("R-06", f"{self.session} takes the reply to an older request")
         if newest:
             self._send_in(0.0 if not self.talk.is_quiet else 0.3)
 

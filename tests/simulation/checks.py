@@ -1,13 +1,16 @@
 """The invariants, looked at in every step: what the members' truth and the hub's books must agree on."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent.status import job_status
 from hub.domain.workload import CHARGED, ON_CLUSTER, TERMINAL
 from shared import labels
+from shared.wire.agent_v1 import Order
 from tests.simulation.world import Violation
 
 Object = dict[str, Any]
+OLDER = "inc-0"  # an incarnation of the hub that is over
 _HELD = frozenset(map(str, ON_CLUSTER))
 _FINAL = frozenset({"Succeeded", "Failed", "Cancelled"})
 
@@ -18,10 +21,20 @@ class Checks:
     def __init__(self) -> None:
         self.running: dict[str, dict[str, str]] = {}  # job uid: pod uid → cluster
         self.begun: dict[tuple[str, int], str] = {}  # job uid, epoch: the object that was started
+        self.placed: set[tuple[str, int]] = set()
         self.released: dict[tuple[str, int], str] = {}  # by which transition
         self.completed: dict[str, str] = {}  # job uid: where
+        self.by_hand: set[tuple[str, int]] = set()  # job uid, epoch: deleted by somebody
+        self.torn: set[tuple[str, int]] = set()  # job uid, epoch: taken away before it was told of
+        self.unproven: set[str] = set()  # job uid: people took the proof of how it ended away
+        self.sessions: dict[str, list[str]] = {}  # of a cluster, as they were first answered
         self.given_up: dict[str, str] = {}  # job uid: what its user wants instead of running
         self.store: Any = None
+        self.restored = (
+            False  # the store is an older copy of itself: what was so may be unknown to it
+        )
+        self.members: dict[str, Any] = {}
+        self.offers: set[tuple[str, int]] = set()
         self.limit = 99
         self.hub_id = "hub-1"
 
@@ -31,6 +44,9 @@ class Checks:
         """R-11: what does not carry our labels is never written."""
         if (obj["metadata"].get("labels") or {}).get(labels.MANAGED_BY) != self.hub_id:
             raise Violation("R-11", f"a foreign object of {cluster} was written")
+        incarnation = (obj["metadata"].get("annotations") or {}).get(labels.INCARNATION)
+        if incarnation == OLDER:
+            raise Violation("R-15", f"an object of another incarnation was written in {cluster}")
 
     def deleted(self, cluster: str, job: Object) -> None:
         """R-08: no agent ends what the hub wants to run."""
@@ -42,6 +58,19 @@ class Checks:
             return
         raise Violation("R-08", f"{uid} is deleted in {cluster} while it is desired there")
 
+    def deleted_by_hand(self, job: Object) -> None:
+        self.by_hand.add(_of(job))
+
+    def torn_out(self, cluster: str, job: Object) -> None:
+        """Of what was told of before, nothing may begin again; how it ended is lost."""
+        uid, epoch = _of(job)
+        self.by_hand.add((uid, epoch))
+        self.unproven.add(uid)
+        self.completed.pop(uid, None)
+        row = self.store.works.get((cluster, uid))
+        if row is None or row["epoch"] != epoch or not row["seen"]:
+            self.torn.add((uid, epoch))
+
     def started(self, cluster: str, job: Object) -> None:
         """R-04: one Job object of an epoch is started, and never another."""
         uid, epoch = _of(job)
@@ -49,18 +78,22 @@ class Checks:
             return
         me = job["metadata"]["uid"]
         other = self.begun.setdefault((uid, epoch), me)
-        if other != me:
+        if other != me and (uid, epoch) not in self.torn:
             raise Violation("R-04", f"epoch {epoch} of {uid} begins again: {other}, then {me}")
 
     def status(self, cluster: str, job: Object) -> None:
         uid, _ = _of(job)
-        if uid and any(c["type"] == "Complete" for c in job["status"].get("conditions") or ()):
+        if uid not in self.unproven and any(
+            c["type"] == "Complete" for c in job["status"].get("conditions") or ()
+        ):
             self.completed.setdefault(uid, cluster)
 
     def dropped(self, cluster: str, job: Object) -> None:
         """R-07: a Job that has ended is let go when the hub has its end."""
+        if self.restored:
+            return
         uid, epoch = _of(job)
-        state = self.store.workloads.get(uid) if uid else None
+        state = self.store.workloads.get(uid) if uid not in self.unproven else None
         if state is None or job_status(job, None, should_run=False).result is None:
             return
         if state["epoch"] == epoch and state["state"] in _HELD and state["cluster"] == cluster:
@@ -94,18 +127,58 @@ class Checks:
         elif wish == "release":
             self.given_up.pop(uid, None)
 
+    def offered(self, uid: str, epoch: int) -> None:
+        """R-15: what a member still holds is not given out again, whatever the store has forgotten."""
+        jobs = [job for member in self.members.values() for job in member.jobs.values()]
+        if (uid, epoch) in self.offers and (uid, epoch) in map(_of, jobs):
+            raise Violation("R-15", f"epoch {epoch} of {uid} is there, and offered again")
+        self.offers.add((uid, epoch))
+
+    def store_went_back(self) -> None:
+        """The hub's store is an older copy: what nobody can tell it any more is not held against it."""
+        self.restored = True
+        for known in (self.sessions, self.released, self.begun, self.completed):
+            known.clear()
+
+    # --- told by the network ---------------------------------------------------------------------
+
+    def answered(self, cluster: str, session: str) -> None:
+        """R-06: who was superseded is answered no more."""
+        known = self.sessions.setdefault(cluster, [])
+        if session not in known:
+            known.append(session)
+        elif known[-1] != session:
+            raise Violation("R-06", f"{session} is answered after {known[-1]}")
+
+    def ordered(self, orders: Sequence[Order], jobs: Iterable[Object]) -> None:
+        """R-15: what the store may have forgotten is not ordered away."""
+        asked = {order.object_uid for order in orders if order.action == "Remove"}
+        for job in jobs if self.restored else ():
+            uid, epoch = _of(job)
+            if job["metadata"]["uid"] not in asked or (uid, epoch) not in self.offers:
+                continue
+            known = self.store.workloads.get(uid)
+            if known is None or known["epoch"] < epoch:
+                raise Violation("R-15", f"epoch {epoch} of {uid}, which was forgotten, is to go")
+
     # --- told by the hub's store -----------------------------------------------------------------
 
     def moved(self, row: Object, name: str, before: str) -> None:
         """R-04, R-07, R-09: what a transition means for what is really so."""
+        if self.restored:
+            return
         uid, epoch = row["uid"], row["epoch"]
         if before in _FINAL:
             raise Violation("R-07", f"{uid} was {before} and is moved by {name}")
         if name == "place":
-            self._placed(uid)
+            self._placed(row)
         if before not in _HELD or before == "Placed" or row["state"] in _HELD:
             return
         self.released[uid, epoch] = name
+        if row["reason"] == "DeletedInMember" and (uid, epoch) not in self.by_hand:
+            raise Violation(
+                "R-06", f"epoch {epoch} of {uid} failed as deleted, and nobody did that"
+            )
         if name in {"requeue", "hold", "cancel", "deactivate"}:
             if self.running.get(uid):
                 where = ", ".join(sorted(set(self.running[uid].values())))
@@ -115,14 +188,32 @@ class Checks:
         elif name == "fail" and uid in self.completed:
             raise Violation("R-07", f"{uid} completed, and has failed ({row['reason']})")
 
-    def _placed(self, uid: str) -> None:
+    def looked_over(self) -> None:
+        """R-02, R-03: names are given once, and what is offered was placed."""
+        live = [
+            (row["namespace"], row["name"]) for row in self.store.workloads.values() if row["live"]
+        ]
+        if len(set(live)) < len(live):
+            raise Violation("R-02", f"a name is given twice: {sorted(live)}")
+        for row in self.store.works.values():
+            if row["offered"] and (row["uid"], row["epoch"]) not in self.placed:
+                raise Violation(
+                    "R-03", f"epoch {row['epoch']} of {row['uid']} is offered, not placed"
+                )
+
+    def _placed(self, row: Object) -> None:
+        uid = row["uid"]
+        self.placed.add((uid, row["epoch"]))
+        asked, granted = row["parallelism"], _pods(row)
+        if "admission" in row and asked > granted:
+            raise Violation("R-09", f"{uid} is placed with {asked} pods and charged for {granted}")
         if uid in self.completed:
             raise Violation("R-07", f"{uid} completed, and is placed again")
         if uid in self.given_up:
             raise Violation(
                 "R-12", f"{uid} is placed again, though it was to be {self.given_up[uid]}"
             )
-        charged = sum(1 for w in self.store.workloads.values() if w["state"] in _CHARGED)
+        charged = sum(_pods(w) for w in self.store.workloads.values() if w["state"] in _CHARGED)
         if charged > self.limit:
             raise Violation("R-09", f"{charged} are charged, {self.limit} are allowed")
 
@@ -145,12 +236,22 @@ class Checks:
             (name, job) for name, m in members.items() for job in m.jobs.values() if _of(job)[0]
         ]
         for name, job in ours:
+            if job["metadata"]["annotations"].get(labels.INCARNATION) == OLDER:
+                continue
             what = f"{job['metadata']['uid']} of {_of(job)[0]}"
             if job["metadata"].get("finalizers"):
                 return "R-12", f"{what} is kept in {name} by finalizers"
             if (name, _of(job)[0]) not in self.store.works:
                 return "R-12", f"{what} is a stray in {name}"
         return None
+
+
+def _pods(row: Object) -> int:
+    """How many pods a job is charged for. In the model a job is charged as one, whatever its size."""
+    admission = row.get("admission")
+    if admission is None:
+        return 1
+    return sum(each["count"] for each in admission["podSets"])
 
 
 _CHARGED = frozenset(map(str, CHARGED))

@@ -1,5 +1,6 @@
 """What an agent of the simulation sees by and speaks through: its clock, its client, its caches."""
 
+import datetime as dt
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ class OwnClock:
 
     def __init__(self, world: World, rate: float) -> None:
         self.world, self.rate, self.began = world, rate, world.now
+        self._off = dt.timedelta(hours=world.random.uniform(-1.0, 1.0))
 
     def monotonic(self) -> float:
         return 1000.0 + (self.world.now - self.began) * self.rate
@@ -44,7 +46,7 @@ class OwnClock:
         return self.began + (monotonic - 1000.0) / self.rate
 
     def now(self) -> Any:
-        return self.world.wall()
+        return self.world.wall() + self._off
 
     async def sleep(self, seconds: float) -> None:
         await Call("sleep", seconds / self.rate)
@@ -115,7 +117,7 @@ class Eyes(Observer):
             return
         self.due.add(kind)
         agent = self.agent
-        lag = agent.world.random.random() * 0.1
+        lag = agent.world.random.random() * agent.member.lag_s
         agent.world.at(max(agent.world.now + lag, agent.network.deaf[kind]), self._take_in, kind)
 
     def _take_in(self, kind: str) -> None:
@@ -130,6 +132,8 @@ class Eyes(Observer):
         log = agent.member.logs[kind]
         informer, position = self.informers[kind], self.positions[kind]
         if position < 0:
+            if kind == "Job":
+                agent.world.happens("listed", agent.network.name)
             held = agent.member.jobs if kind == "Job" else agent.member.pods
             informer._replace([obj for obj in held.values() if kind == "Pod" or _ours(obj)])
             if not informer.synced.is_set():

@@ -12,7 +12,6 @@ from typing import Any
 import orjson
 
 from shared.wire.agent_v1 import (
-    DesiredBase,
     Mark,
     Pools,
     SyncRequest,
@@ -89,23 +88,23 @@ class Reply:
     next_s: float = 10.0
 
 
-_DEFAULTS: dict[str, Any] = {
-    name: field.default for name, field in Wire.model_fields.items() if not field.is_required()
-}
-
-
 def _work(told: Any) -> Wire:
     """A work as the reply holds it: written already, or as it was composed."""
     plain = orjson.loads(orjson.dumps(told)) if isinstance(told, orjson.Fragment) else told
-    return Wire.model_construct(**{**_DEFAULTS, **plain})
+    return Wire(**plain)
 
 
 class SimHub:
     """One hub over one store; `up` is False between a kill and the next start."""
 
-    def __init__(self, world: World, checks: Checks, names: list[str]) -> None:
-        self.world, self.checks = world, checks
+    def __init__(
+        self, world: World, checks: Checks, names: list[str], *, dated: bool = False
+    ) -> None:
+        """`dated`: it gives marks out, and calls the roll after a start with an older store."""
+        self.world, self.checks, self.dated = world, checks, dated
         self.store = Store(world, self._moved)
+        self.store.settings["incarnation"] = "inc-1"
+        self.store.on_offer = checks.offered
         checks.store = self.store
         self.clock = HubClock(world)
         self.networks: dict[str, Any] = {}
@@ -116,17 +115,25 @@ class SimHub:
         self._looking = False
         for name in names:
             self.store.clusters[name] = {
-                "name": name, "cluster_uid": f"uid-{name}", "session": "", "session_at": None,
-                "retired_sessions": None,
+                "name": name, "object": name, "cluster_uid": f"uid-{name}", "session": "",
+                "session_at": None,
+                "retired_sessions": None, "heartbeat_at": world.wall(),
             }  # fmt: skip
         self.start()
 
     def start(self) -> None:
         """Come up with what the store holds."""
         self.up = True
+        timeline = None
+        if self.dated:
+            timeline = memory.timeline.begin(Unit(self.store), "inc-1", b"key")
         self.sync = Answers(
-            self.store, self.clock, hub_id=HUB_ID, incarnation="inc-1", term=lambda: 1
-        )
+            self.store, self.clock, hub_id=HUB_ID, incarnation="inc-1", term=lambda: 1,
+            timeline=timeline,
+        )  # fmt: skip
+        if self.dated:
+            beats = {name: row["heartbeat_at"] for name, row in self.store.clusters.items()}
+            self.sync._roll_call.begin(beats, self.world.wall(), self.world.now)
         self.sync._sets.load(memory.all_desired(Unit(self.store)))
         self.sync._ready.set()
         self.store.changed = self._changed
@@ -144,6 +151,7 @@ class SimHub:
         """One request; None if the hub died over it. Raises Rejected."""
         self.heard[cluster] = self.world.now
         reply: Reply = finish(self.sync.sync(cluster, request, []))
+        self.store.clusters[cluster]["heartbeat_at"] = self.world.wall()
         if self.dies_in_request:
             self.dies_in_request = False
             self.world.note("the hub dies before its answer is out")
@@ -154,6 +162,8 @@ class SimHub:
 
     def held_out(self, cluster: str, request: SyncRequest) -> "Reply | None":
         """The answer to a request that has waited in vain: nothing; None if it is not as simple."""
+        if self.dated:
+            return None
         session = self.sync._sessions.get(cluster)
         if not self.up or self.dies_in_request or session is None or session.id != request.session:
             return None
@@ -169,8 +179,9 @@ class SimHub:
         return Reply(session.id, request.seq, told, [], [], None, False, self.sync.incarnation)
 
     def has_news(self, cluster: str, request: SyncRequest) -> bool:
-        base: DesiredBase = request.desired
-        found = self.sync._sets.of(cluster).delta(request.session, base)
+        if self.checks.restored:
+            return True  # marks are looked at before a request waits
+        found = self.sync._sets.of(cluster).delta(request.session, request.desired)
         return found is not None
 
     def _changed(self, keys: set[str]) -> None:
@@ -187,6 +198,7 @@ class SimHub:
     def _moved(self, row: dict[str, Any], name: str, before: str) -> None:
         self.world.note(f"hub: {row['uid']} epoch {row['epoch']} {name} (was {before})")
         self.checks.moved(row, name, before)
+        self.world.happens(name, row["cluster"] or "north")
         if name in {"requeue", "release", "unplace", "unreserve"}:
             self.look_soon()
 
@@ -261,6 +273,7 @@ class SimHub:
         if not self.up or row is None or row["deleted_at"] is not None:
             return
         self.world.note(f"user: {wish} {uid} ({row['state']})")
+        self.world.happens(wish, row["cluster"] or "north")
         if wish != "release" or row["state"] == "Deactivated":
             self.checks.wished(uid, wish)
         self.store.commit(lambda unit: self._carry_out(unit, row, wish))

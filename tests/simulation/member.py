@@ -10,6 +10,7 @@ from typing import Any
 from shared import labels
 from shared.kube import errors
 from tests.simulation.checks import Checks
+from tests.simulation.words import words
 from tests.simulation.world import World
 
 Object = dict[str, Any]
@@ -27,6 +28,7 @@ class Member:
         self.run_s = run_s
         self.failing = 0.0  # share of pods that fail
         self.grace_s = 1.0  # of pods that are asked to end
+        self.lag_s = 0.1  # of watches and controllers, at most
         self.version = 0
         self.jobs: dict[str, Object] = {}
         self.pods: dict[str, Object] = {}
@@ -69,7 +71,8 @@ class Member:
             raise errors.AlreadyExists(409, "AlreadyExists", name)
         metadata = {**given["metadata"], "uid": self.new_uid("job"), "generation": 1}
         job = self._stored("Job", "ADDED", {**given, "metadata": metadata, "status": {}})
-        self.world.note(f"{self.name}: {name} is made {_words(job)}")
+        self.world.note(f"{self.name}: {name} is made {words(job)}")
+        self.world.happens("made", self.name)
         self._noted_start(None, job)
         self._look_soon(name)
         return job
@@ -110,7 +113,7 @@ class Member:
             self._drop(job)
             return job
         self._stored("Job", "MODIFIED", job)
-        self.world.note(f"{self.name}: {name} is patched {_words(job)}")
+        self.world.note(f"{self.name}: {name} is patched {words(job)}")
         self._noted_start(held, job)
         self._look_soon(name)
         return job
@@ -131,6 +134,9 @@ class Member:
         if not by_hand:
             self.checks.touched(self.name, held)
             self.checks.deleted(self.name, held)
+            self.world.happens("deleted", self.name)
+        else:
+            self.checks.deleted_by_hand(held)
         kept = [f for f in had.get("finalizers") or () if f not in {FOREGROUND, ORPHAN}]
         if policy in _POLICY:
             kept.append(_POLICY[policy])
@@ -146,15 +152,23 @@ class Member:
         if metadata != had:
             job = self._stored("Job", "MODIFIED", job)
             who = "by hand" if by_hand else "by the agent"
-            self.world.note(f"{self.name}: {name} is deleted {who} ({policy}) {_words(job)}")
+            self.world.note(f"{self.name}: {name} is deleted {who} ({policy}) {words(job)}")
         self._look_soon(name)
         return job
+
+    def tear_out(self, name: str) -> None:
+        """Somebody takes its finalizers off and deletes it; its pods are collected."""
+        job = self.jobs[name]
+        self.checks.torn_out(self.name, job)
+        self.world.note(f"{self.name}: {name} is torn out")
+        self._drop({**job, "metadata": {**job["metadata"], "finalizers": []}})
 
     def _drop(self, job: Object) -> None:
         name = job["metadata"]["name"]
         del self.jobs[name]
         self._removed("Job", job)
-        self.world.note(f"{self.name}: {name} is gone {_words(job)}")
+        self.world.note(f"{self.name}: {name} is gone {words(job)}")
+        self.world.happens("gone", self.name)
         self.checks.dropped(self.name, job)
         self._look_soon(name)
 
@@ -168,7 +182,7 @@ class Member:
         if name in self._due:
             return
         self._due.add(name)
-        lag = self.world.random.random() * 0.2
+        lag = self.world.random.random() * self.lag_s
         self.world.at(max(self.world.now + lag, self.controllers_from), self._look, name)
 
     def _look(self, name: str) -> None:
@@ -217,7 +231,7 @@ class Member:
             job = self._stored("Job", "MODIFIED", {**job, "status": status})
             if over or "conditions" in status:
                 name = job["metadata"]["name"]
-                self.world.note(f"{self.name}: {name} counts {_words(job)}")
+                self.world.note(f"{self.name}: {name} counts {words(job)}")
             self.checks.status(self.name, job)
         for pod in over:
             counted = self._pod(pod, tracked=False)
@@ -274,9 +288,15 @@ class Member:
             self._without(job, FOREGROUND)
         elif ORPHAN in finalizers:
             for pod in pods:
-                if pod["metadata"]["uid"] in self.pods:
-                    self._pod(self.pods[pod["metadata"]["uid"]], owner="", tracked=False)
+                self._orphan(pod["metadata"]["uid"])
             self._without(job, ORPHAN)
+
+    def _orphan(self, uid: str) -> None:
+        """A pod loses its owner, and goes on."""
+        pod = self.pods.get(uid)
+        if pod is not None:
+            metadata = {**pod["metadata"], "ownerReferences": []}
+            self._pod({**pod, "metadata": metadata}, owner="", tracked=False)
 
     def _without(self, job: Object, finalizer: str) -> None:
         left = [f for f in job["metadata"]["finalizers"] if f != finalizer]
@@ -319,6 +339,7 @@ class Member:
         if pod is None or pod["metadata"].get("deletionTimestamp"):
             return
         self.world.note(f"{self.name}: {uid} of {pod['job']} runs")
+        self.world.happens("runs", self.name)
         self.checks.pod_runs(self.name, pod)
         self._pod(pod, "Running")
         self._look_soon(pod["job"])
@@ -335,6 +356,7 @@ class Member:
         if pod is None or pod["status"]["phase"] in _OVER:
             return
         self.world.note(f"{self.name}: {uid} of {pod['job']} {phase}")
+        self.world.happens("over", self.name)
         self.checks.pod_over(self.name, pod)
         pod = self._pod(pod, phase)
         if pod["metadata"].get("deletionTimestamp") and not pod["tracked"]:
@@ -372,15 +394,3 @@ class Member:
 
 
 _OVER = frozenset({"Succeeded", "Failed"})
-
-
-def _words(job: Object) -> str:
-    metadata = job["metadata"]
-    epoch = (metadata.get("labels") or {}).get(labels.EPOCH, "-")
-    said = [metadata["uid"], f"epoch {epoch}"]
-    said.append("suspended" if job["spec"].get("suspend") else "unsuspended")
-    said += [c["type"] for c in job["status"].get("conditions") or ()]
-    if metadata.get("deletionTimestamp"):
-        said.append("deleting")
-    said += metadata.get("finalizers") or ()
-    return f"[{' '.join(said)}]"

@@ -4,6 +4,7 @@ The services themselves are the product's: a second instance of each of their mo
 functions (`services`). What the functions mean is the docstrings of `hub.store`.
 """
 
+import copy
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType, SimpleNamespace
@@ -14,7 +15,7 @@ import orjson
 from hub.domain.workload import QUEUED, TERMINAL, State, sources, target
 from hub.services import compose
 from hub.store.works import Composable, Desired, Standing
-from shared import labels
+from tests.simulation.manifests import compose_job, manifest
 from tests.simulation.world import Violation, World
 
 Row = dict[str, Any]
@@ -35,6 +36,7 @@ class Store:
         self.settings: dict[str, Any] = {}
         self.revision = 0
         self.changed: Callable[[set[str]], None] = _nothing
+        self.on_offer: Callable[[str, int], None] = _nothing
 
     # What `hub.store.engine.Database` offers.
     async def read(self, fn: Callable[["Unit"], Any]) -> Any:
@@ -55,8 +57,18 @@ class Store:
             self.changed(keys)
         return answer
 
+    def copy(self) -> dict[str, Any]:
+        """What a backup holds."""
+        kept = ("workloads", "works", "clusters", "settings", "revision")
+        return copy.deepcopy({name: getattr(self, name) for name in kept})
 
-def _nothing(_keys: set[str]) -> None:
+    def restore(self, backup: dict[str, Any]) -> None:
+        """Be as it was."""
+        for name, value in backup.items():
+            setattr(self, name, value)
+
+
+def _nothing(*_told: Any) -> None:
     return None
 
 
@@ -217,15 +229,6 @@ def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable
     return found
 
 
-def manifest(job: Row) -> Row:
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": job["name"], "namespace": job["namespace"]},
-        "spec": {"parallelism": job["parallelism"], "completions": job["completions"]},
-    }
-
-
 def standing(unit: Unit, cluster: str, uids: Sequence[str]) -> dict[str, Standing]:
     found = {}
     for uid in uids:
@@ -254,6 +257,7 @@ def offer(unit: Unit, rows: Sequence[Row]) -> None:
             placed = job["state"] == State.PLACED and job["epoch"] == held["epoch"]
             if not placed:
                 raise Violation("R-03", f"{row['uid']} offered while {job['state']}")
+            unit.store.on_offer(row["uid"], held["epoch"])
         held.update(offered=True, options=row["options"], hash=row["hash"])
         unit.touch("works", key(row["cluster"], row["uid"]))
 
@@ -303,22 +307,6 @@ def _put_setting(unit: Unit, name: str, value: Any) -> None:
     unit.store.settings[name] = value
 
 
-def _compose_job(_manifest: Row, options: Row, stamp: Any) -> Row:
-    """The Job as the hub sends it: `hub.services.compose` without what pods and queues need."""
-    job = {**_manifest, "metadata": dict(_manifest["metadata"])}
-    job["metadata"]["labels"] = {
-        labels.MANAGED_BY: stamp.hub_id,
-        labels.JOB_UID: stamp.uid,
-        labels.EPOCH: str(stamp.epoch),
-    }
-    job["metadata"]["annotations"] = {
-        labels.GENERATION: str(stamp.generation),
-        labels.SPEC_HASH: stamp.hash,
-        labels.INCARNATION: stamp.incarnation,
-    }
-    return job
-
-
 def _nobody(*_args: Any, **_named: Any) -> Any:
     return {}
 
@@ -342,9 +330,10 @@ SETTINGS = SimpleNamespace(
 )
 COMPOSE = SimpleNamespace(
     digest=lambda job, options, epoch: f"{job}:{epoch}",
-    compose_job=_compose_job,
+    compose_job=compose_job,
     Stamp=compose.Stamp,
 )
+CHANGES = SimpleNamespace(last_revision=lambda unit: unit.store.revision)
 SILENT = SimpleNamespace(note_runs=_nobody, evicted=_nobody)
 
 
@@ -369,15 +358,19 @@ _STORE = {
     "settings": SETTINGS,
     "compose": COMPOSE,
     "lifetime": SILENT,
+    "note_fault": _nobody,
     "queue_counters": SILENT,
 }
 withdraw = bound("hub.services.withdraw", **_STORE)
-observe_service = bound("hub.services.observe", **_STORE, purge_deleted=withdraw.purge_deleted)
+forgotten = bound("hub.services.forgotten", **_STORE)
+observe_service = bound(
+    "hub.services.observe", **_STORE, purge_deleted=withdraw.purge_deleted, forgotten=forgotten
+)
 offers = bound("hub.services.offers", **_STORE)
 evict = bound("hub.services.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
 holding = bound("hub.services.holding", **_STORE, evict=evict.evict)
 sessions = bound("hub.services.sessions", **_STORE)
-timeline = bound("hub.services.timeline", **_STORE)
+timeline = bound("hub.services.timeline", **_STORE, changes=CHANGES)
 sync = bound(
     "hub.services.sync",
     **_STORE,

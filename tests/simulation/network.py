@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.simulation.agent import Agent
     from tests.simulation.hub import SimHub
 
+_TROUBLES = ("lost", "cut", "cut after", "late", "doubled", "slow", "paced")
 UNREACHABLE = HubError(0, "", "no answer", None)
 
 
@@ -26,24 +27,30 @@ class Network:
         self.hangs_until = 0.0  # the API server answers nobody
         self.cut_until = 0.0  # no way to the hub
         self.replies_lost_until = 0.0
+        self.next_reply_late = False
+        self.doubled_until = 0.0  # each request arrives twice
+        self.refused_until = 0.0  # a webhook admits no Job
+        self.under_way = 0  # requests that the API server may still carry out
         self.deaf = {"Job": 0.0, "Pod": 0.0}  # watches bring nothing until then
         self.trouble = 0.0  # share of requests that go wrong
         self.bounded = True  # waits for 429 and pacing count within a request's time
-        self.parked: dict[str, Any] = {}  # by session: the request that waits for news
+        self.parked: dict[tuple[str, int], Any] = {}  # by session and number: what waits for news
 
     # --- to the member ---------------------------------------------------------------------------
 
     def send(self, agent: "Agent", call: Call, coroutine: Coroutine[Call, Any, Any]) -> None:
         """Carry a call to the API server, and what it says back."""
         world, draw = self.world, self.world.random
+        world.happens(call.verb, self.name)
         timeout = call.args[0] / agent.clock.rate
         state = {"open": True}
         fate = draw.random()
         # An agent's own way to the API server may be slow.
         late = 0.005 + draw.random() * max(0.02, agent.slow_until - world.now)
         answer_late = 0.005 + draw.random() * 0.02
-        if fate < self.trouble:
-            kind = draw.choice(("lost", "cut", "cut after", "late", "doubled", "slow", "paced"))
+        doubled = self.doubled_until > world.now
+        if fate < self.trouble or doubled:
+            kind = "doubled" if doubled else draw.choice(_TROUBLES)
             world.note(f"{self.name}: {call.verb} of {agent.session} goes wrong: {kind}")
             if kind in {"lost", "cut"}:
                 wait = timeout if kind == "lost" else late
@@ -56,9 +63,7 @@ class Network:
             elif kind == "cut after":
                 world.after(late + 0.001, self._silence, agent, call, coroutine, state)
             elif kind == "doubled":
-                world.after(
-                    late + draw.random() * 60.0, self._carry_out, agent, call, None, state, 0.0
-                )
+                self._carry_out_in(late + draw.random() * 60.0, agent, call, None, state, 0.0)
             elif not self.bounded:  # it is sent late, and its time counts from then
                 pause = draw.random() * 60.0
                 world.after(pause, self._sent_late, agent, call, coroutine, timeout)
@@ -70,14 +75,18 @@ class Network:
                     return
                 late += pause
         world.after(timeout, self._silence, agent, call, coroutine, state)
-        world.after(late, self._carry_out, agent, call, coroutine, state, answer_late)
+        self._carry_out_in(late, agent, call, coroutine, state, answer_late)
+
+    def _carry_out_in(self, seconds: float, *request: Any) -> None:
+        self.under_way += 1
+        self.world.after(seconds, self._carry_out, *request)
 
     def _sent_late(self, agent: "Agent", call: Call, coroutine: Any, timeout: float) -> None:
         if agent.dead:
             return
         state = {"open": True}
         self.world.after(timeout, self._silence, agent, call, coroutine, state)
-        self.world.after(0.01, self._carry_out, agent, call, coroutine, state, 0.01)
+        self._carry_out_in(0.01, agent, call, coroutine, state, 0.01)
 
     def _silence(self, agent: "Agent", call: Call, coroutine: Any, state: dict[str, bool]) -> None:
         if state["open"]:
@@ -94,6 +103,7 @@ class Network:
             at = self.hangs_until + world.random.random()
             world.at(at, self._carry_out, agent, call, coroutine, state, back)
             return
+        self.under_way -= 1
         answer: Any
         try:
             answer = self._does(call)
@@ -114,6 +124,8 @@ class Network:
         member, args = self.member, call.args[1:]
         match call.verb:
             case "create":
+                if self.refused_until > self.world.now:
+                    raise errors.Invalid(400, "BadRequest", "a webhook does not answer")
                 return member.create(*args)
             case "patch":
                 return member.merge_patch(*args)
@@ -146,20 +158,29 @@ class Network:
         """A copy of a request, long after it was answered."""
         if self.hub.up:
             with suppress(Rejected):
-                self.hub.answer(self.name, sent.request)
+                self._ask(sent)
+
+    def _ask(self, sent: Any) -> Any:
+        """What the hub says to a request. Raises Rejected."""
+        answer = self.hub.answer(self.name, sent.request)
+        self.hub.checks.answered(self.name, sent.request.session)
+        if answer is not None and answer.orders:
+            self.hub.checks.ordered(answer.orders, self.member.jobs.values())
+            self.world.happens("ordered", self.name)
+        return answer
 
     def _park(self, agent: "Agent", sent: Any) -> None:
         if not self.hub.up or self.hub.has_news(self.name, sent.request):
             self._arrives(agent, sent)
             return
-        self.parked[agent.session] = (agent, sent)
+        self.parked[agent.session, sent.request.seq] = (agent, sent)
         self.world.after(20.0 * (0.9 + self.world.random.random() * 0.1), self.unpark, sent)
 
     def unpark(self, only: Any = None) -> None:
         """There is news for this cluster, or the time of a waiting request is over."""
-        for session, (agent, sent) in list(self.parked.items()):
+        for at, (agent, sent) in list(self.parked.items()):
             if only is None or sent is only:
-                self.parked.pop(session, None)
+                self.parked.pop(at, None)
                 self._arrives(agent, sent, in_vain=only is not None)
 
     def _arrives(self, agent: "Agent", sent: Any, *, in_vain: bool = False) -> None:
@@ -170,7 +191,7 @@ class Network:
         answer: Any
         try:
             answer = self.hub.held_out(self.name, sent.request) if in_vain else None
-            answer = answer or self.hub.answer(self.name, sent.request)
+            answer = answer or self._ask(sent)
         except Rejected as refusal:
             answer = HubError(409, refusal.code, refusal.detail, None)
         if (
@@ -180,6 +201,7 @@ class Network:
         ):
             answer = UNREACHABLE
         back = 0.005 + draw.random() * 0.02
-        if draw.random() < self.trouble / 2:
-            back += draw.random() * 20.0
+        if draw.random() < self.trouble / 2 or self.next_reply_late:
+            self.next_reply_late = False
+            back += draw.random() * 30.0
         world.after(back, agent.replied, sent, answer)

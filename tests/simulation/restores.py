@@ -17,11 +17,12 @@ from hub.store.unit import Unit
 from shared import labels
 from shared.wire.agent_v1 import Mark
 from tests.simulation.checks import Checks, Object
-from tests.simulation.scenario import Scenario
+from tests.simulation.faults import Scenario
 from tests.simulation.services import Whole, WholeRun
 from tests.simulation.world import Violation
 
 _LONGEST_LOST_S = 40.0
+_FAULTS_S = 60.0
 _LAST_S = 300.0
 _WAITING = frozenset({"Held", "Deactivated"})
 
@@ -39,7 +40,11 @@ class LostTime(Checks):
             super().moved(row, name, before)
         elif self.accepted and name == "place" and row["state"] not in _WAITING:
             # Of what waits, only the epoch has leapt.
-            self._placed(row["uid"])
+            self._placed(row)
+
+    def looked_over(self) -> None:
+        if not self.went_back:
+            super().looked_over()
 
     def dropped(self, cluster: str, job: Object) -> None:
         if not self.went_back:
@@ -86,6 +91,7 @@ class Restorable(Whole):
         shutil.copy(self._file("copy.db"), self._file("hub.db"))
         self.books.workloads, self.books.works = {}, {}
         self.checks.went_back = True  # type: ignore[attr-defined]
+        self.checks.sessions.clear()
         self.start()
         self.run(self.hub.write(self._stop))
         self._look_at_the_books()
@@ -145,9 +151,8 @@ class RestoredRun(WholeRun):
     def play(self) -> None:
         """Raises Violation. At the end a person goes through what is held, again and again."""
         world = self.world
-        last = max((fault.until for fault in self.scenario.faults), default=0.0)
-        world.run(max(last, self.accepted) + 1.0)
-        self._heal()
+        world.run(max(_FAULTS_S, self.accepted) + 1.0)
+        self.mend()
         until = world.now + _LAST_S
         while world.now < until:
             world.run(world.now + 20.0)

@@ -11,7 +11,8 @@ from functools import partial
 
 import structlog
 
-from tests.simulation.scenario import Fault, Run, Scenario, draw
+from tests.simulation.faults import Fault, Scenario, draw
+from tests.simulation.scenario import Run
 from tests.simulation.world import Violation
 
 
@@ -60,6 +61,7 @@ def shrink(scenario: Scenario, kind: type[Run] = Run) -> Scenario:
     simpler: list[dict[str, object]] = [
         {"trouble": 0.0}, {"jobs": 1}, {"failing": 0.0}, {"ttl_s": None}, {"foreign": False},
         {"rates": (1.0, 1.0)}, {"retries": 1}, {"grace_s": 0.5},
+        {"lag_s": 0.1}, {"copied_at": 0.0},
     ]  # fmt: skip
     changed = True
     while changed:
@@ -107,10 +109,16 @@ def _chunk(seeds: range, kind: type[Run] = Run) -> Tally:
 
 
 def campaign(
-    first: int, count: int, workers: int, most_s: float = 0.0, kind: type[Run] = Run
+    first: int,
+    count: int,
+    workers: int,
+    most_s: float = 0.0,
+    kind: type[Run] = Run,
+    *,
+    first_only: bool = False,
 ) -> Tally:
-    """Play `count` seeds from `first`; stop asking for more after `most_s` (0: never)."""
-    size = 5 if kind is not Run else 250
+    """Play `count` seeds from `first`; no more after `most_s` (0: never), or after a violation."""
+    size = 5 if kind is not Run else 100
     chunks = [range(at, min(at + size, first + count)) for at in range(first, first + count, size)]
     total = Tally(failed=[])
     began = time.monotonic()
@@ -120,7 +128,8 @@ def campaign(
         total.cpu_s += part.cpu_s
         total.crc = zlib.crc32(part.crc.to_bytes(4, "big"), total.crc)
         total.failed = (total.failed or []) + (part.failed or [])
-        if most_s and time.monotonic() - began > most_s:
+        late = most_s and time.monotonic() - began > most_s
+        if late or (first_only and total.failed):
             break
     return total
 

@@ -7,8 +7,10 @@ by call: each runs to its end, on an event loop that only runs meanwhile, before
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -16,7 +18,7 @@ from typing import Any, TypeVar
 import orjson
 from sqlalchemy import select
 
-from hub.services import cancel, evict, holding, leadership, liveness
+from hub.services import cancel, evict, holding, leadership, liveness, schedule
 from hub.services.apply import apply_documents
 from hub.services.drafts import draft
 from hub.services.hub import Hub
@@ -25,18 +27,27 @@ from hub.services.scheduler import Scheduler
 from hub.services.sync import AgentSync
 from hub.store import clusters, tables
 from hub.store.engine import Database
+from hub.store.errors import StaleTerm
 from hub.store.unit import Unit
 from shared.errors import Rejected
 from shared.kinds.registry import parse
-from shared.wire.agent_v1 import ObservedSet, SyncReply, SyncRequest
+from shared.wire.agent_v1 import DesiredBase, ObservedSet, SyncReply, SyncRequest
 from tests.scheduling.hubs import a_job, a_pool, a_queue
 from tests.simulation.checks import Checks
 from tests.simulation.hub import HUB_ID, HubClock
 from tests.simulation.scenario import Run
-from tests.simulation.world import World
+from tests.simulation.world import Violation, World
 
 T = TypeVar("T")
+_ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
 _HELD = frozenset({"Placed", "Offered", "Applied", "Running", "Withdrawing", "Unknown"})
+# What a job has come to → the moment that is.
+_MOMENTS = {
+    "Offered": "offer",
+    "Withdrawing": "withdraw",
+    "Pending": "requeue",
+    "Succeeded": "succeed",
+}
 _RELEASES = {
     "Pending": "requeue", "Held": "hold", "Cancelled": "cancel", "Deactivated": "deactivate",
     "Failed": "fail", "Succeeded": "succeed",
@@ -59,6 +70,7 @@ class Whole:
         self.heard: dict[str, float] = {}
         self.up = False
         self._looking = False
+        self._meanwhile: list[Callable[[Unit], None]] = []  # written while a plan is being made
         self.start()
         self.run(self.hub.write(self._equip))
 
@@ -83,6 +95,19 @@ class Whole:
         self._news = self.hub.subscribe(*FOLLOWED)
         await self.sync._load()
         self.scheduler = Scheduler(self.hub, lambda: self.term)
+        self._write, self.hub.write = self.hub.write, self._write_between  # type: ignore[method-assign,assignment]
+
+    async def _write_between(self, fn: Any, *args: Any) -> Any:
+        """Between a plan and its commit there is room for what people do."""
+        if fn is schedule.commit_plan:
+            await self._carry_out_wishes()
+        return await self._write(fn, *args)
+
+    async def _carry_out_wishes(self) -> None:
+        waiting, self._meanwhile = self._meanwhile, []
+        for wish in waiting:
+            with suppress(Rejected):
+                await self._write(wish)
 
     async def _agent_sync(self, **more: Any) -> AgentSync:
         return AgentSync(
@@ -132,10 +157,15 @@ class Whole:
             if was is None or (was["state"], was["epoch"]) == (row["state"], row["epoch"]):
                 continue
             self.world.note(f"hub: {uid} epoch {row['epoch']} {was['state']} → {row['state']}")
+            if row["state"] in _MOMENTS:
+                self.world.happens(
+                    _MOMENTS[row["state"]], row["cluster"] or was["cluster"] or "north"
+                )
             if row["epoch"] > was["epoch"]:
                 self.checks.moved(row, "place", was["state"])
             elif was["state"] in _HELD and row["state"] in _RELEASES:
                 self.checks.moved(row, _RELEASES[row["state"]], was["state"])
+        self.checks.looked_over()
         change = self._works.take()
         if change is not None:
             self.run(self.sync._follow(change))
@@ -154,10 +184,11 @@ class Whole:
             entries=request.observed.entries,
             more=False,
         )
+        held = DesiredBase(revision=request.desired.revision, digest=request.desired.digest)
         wire = SyncRequest.model_construct(
             proto=1, session=request.session, seq=request.seq, cluster_uid=request.cluster_uid,
             incarnation_seen=request.incarnation_seen, marks=request.marks, wait_s=0.0,
-            desired=request.desired, observed=said, capacity=None,
+            desired=held, observed=said, capacity=None,
         )  # fmt: skip
         read = SyncRequest.model_validate_json(wire.model_dump_json())
         told = SyncReply.model_validate_json(self.run(self.sync.sync(cluster, read, [])))
@@ -188,6 +219,8 @@ class Whole:
         self._looking = False
         if not self.up:
             return
+        if self.world.random.random() < 0.1:
+            self._old_leader()
         more = self.run(self._turn())
         self._look_at_the_books()
         waits = any(
@@ -196,13 +229,30 @@ class Whole:
         if more or waits:
             self.look_soon(0.2 if more else 3.0)
 
+    def _old_leader(self) -> None:
+        """One that was paused wakes up, and decides as if it still led."""
+
+        async def decide() -> None:
+            old = Scheduler(self.hub, lambda: self.term - 1)
+            await old.load()
+            await old.turn()
+
+        kept, self._meanwhile = self._meanwhile, []
+        with suppress(StaleTerm):
+            self.run(decide())
+        self._meanwhile = kept
+        if self.run(self.hub.read(_books))[0] != self.books.workloads:
+            raise Violation("R-13", "an earlier leader has written")
+
     async def _turn(self) -> bool:
         change = self._news.take()
         if not self.scheduler.loaded:
             await self.scheduler.load()
         else:
             await self.scheduler.follow(change.keys if change else {})
-        return await self.scheduler.turn()
+        more = await self.scheduler.turn()
+        await self._carry_out_wishes()  # where no plan was written
+        return more
 
     def watch_silence(self) -> None:
         if not self.up:
@@ -214,30 +264,48 @@ class Whole:
             self._look_at_the_books()
 
     def submit(self, uid: str, name: str, notes: dict[str, str]) -> None:
-        """Submit a job of one pod, as a user applies it."""
+        """Submit a job, as a user applies it: now and then twice, as one who heard no answer."""
         if not self.up:
             return
-
-        def run(unit: Unit) -> None:
-            given = draft(parse(a_job(name, "n", queue="q", annotations=notes)), unit.now)
-            apply_documents(unit, [replace(given, uid=uid)], self.hub.limits.intake)
-
-        self.run(self.hub.write(run))
+        for _ in range(2 if self.world.random.random() < 0.2 else 1):
+            self.run(self.hub.write(self._apply, uid, name, notes, 1))
         self._look_at_the_books()
         self.look_soon(0.05)
+        self.world.happens("submit", "north")
+
+    def _apply(self, unit: Unit, uid: str, name: str, notes: dict[str, str], pods: int) -> None:
+        """The manifest of two pods, so many of them at a time."""
+        job = a_job(name, "n", queue="q", annotations=notes, count=pods)
+        job["spec"]["completions"] = 2
+        given = replace(draft(parse(job), unit.now), uid=uid)
+        apply_documents(unit, [given], self.hub.limits.intake)
 
     def wish(self, uid: str, wish: str) -> None:
         row = self.books.workloads.get(uid)
-        if not self.up or row is None or row["deleted_at"] is not None or wish == "resize":
+        if not self.up or row is None or row["deleted_at"] is not None:
             return
         self.world.note(f"user: {wish} {uid} ({row['state']})")
+        self.world.happens(wish, row["cluster"] or "north")
         if wish != "release" or row["state"] == "Deactivated":
             self.checks.wished(uid, wish)
+        carry_out = partial(self._carry_out, uid=uid, row=row, wish=wish)
+        if row["state"] == "Pending" and wish in {"resize", "hold"}:
+            self._meanwhile.append(carry_out)
+            self.look_soon(0.05)
+            return
         try:
-            self.run(self.hub.write(_carry_out, uid, row, wish))
+            self.run(self.hub.write(carry_out))
         except Rejected:
             self.world.note("refused")
         self._look_at_the_books()
+
+    def _carry_out(self, unit: Unit, uid: str, row: dict[str, Any], wish: str) -> None:
+        if wish == "resize":
+            if row["state"] not in _ENDED:
+                notes = {k: v for k, v in row["annotations"].items() if k.endswith("retry")}
+                self._apply(unit, uid, row["name"], notes, row["parallelism"] % 2 + 1)
+        else:
+            _carry_out(unit, uid, row, wish)
 
 
 def _carry_out(unit: Unit, uid: str, row: dict[str, Any], wish: str) -> None:
@@ -250,7 +318,7 @@ def _carry_out(unit: Unit, uid: str, row: dict[str, Any], wish: str) -> None:
             cancel.cancel_job(unit, uid, "somebody")
         case "delete":
             cancel.delete_job(unit, uid, "somebody")
-        case "deactivate" if row["state"] not in {"Succeeded", "Failed", "Cancelled"}:
+        case "deactivate" if row["state"] not in _ENDED:
             evict.evict(unit, [uid], "Deactivated", "", to="Deactivated")
         case "preempt" if row["state"] in _HELD:
             evict.evict(unit, [uid], "Preempted", "")
@@ -278,6 +346,13 @@ class WholeRun(Run):
         self.submitted += 1
         notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else {}
         self.hub.submit(uid, name, notes)  # type: ignore[attr-defined]
+
+    def mend(self) -> None:
+        """What would not fit for good is made small again by its users."""
+        super().mend()
+        for row in list(self.checks.store.workloads.values()):
+            if row["parallelism"] > self.scenario.limit and row["state"] not in _ENDED:
+                self.hub.wish(row["uid"], "resize")
 
     def finish(self) -> None:
         self.hub.close()  # type: ignore[attr-defined]

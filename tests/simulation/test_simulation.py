@@ -9,8 +9,9 @@ import orjson
 import pytest
 
 from tests.simulation import runner
+from tests.simulation.faults import Fault, draw
 from tests.simulation.restores import RestoredRun
-from tests.simulation.scenario import Fault, Run, draw
+from tests.simulation.scenario import Run
 from tests.simulation.services import WholeRun
 
 
@@ -61,6 +62,24 @@ def test_a_seed_tells_the_same_story_in_another_process():
     assert told[0]["steps"] == told[1]["steps"]
 
 
+def test_a_fault_follows_its_moment():
+    """What is to follow a moment comes where that is, each time when it is: in the middle of a request."""
+    cut = Fault(at=0.0, kind="hang", where="", seconds=5.0, draw=0.5, moment="create")
+    scenario = replace(draw(7), jobs=1, limit=1, trouble=0.0, faults=[cut], copied_at=0.0)
+    lines = runner.play(scenario, tell=True).lines
+    at = next(index for index, line in enumerate(lines) if "hang at" in line)
+    made = next(line for line in lines[at:] if "is made" in line)
+    assert float(made.split()[0]) >= float(lines[at].split()[0]) + 5.0
+
+
+def test_a_quiet_fleet_ends_when_nothing_can_happen_any_more():
+    """All has ended and no request is on its way: what is left of the scenario is not played."""
+    scenario = replace(draw(7), jobs=1, limit=1, trouble=0.0, run_s=0.5, ttl_s=None, failing=0.0)
+    run = Run(replace(scenario, faults=[], copied_at=0.0))
+    run.play()
+    assert run.world.now < 20.0
+
+
 def test_a_scenario_is_what_its_seed_says():
     """Leaving out a fault leaves the rest of the scenario as it is."""
     scenario = draw(5)
@@ -72,7 +91,14 @@ def test_a_scenario_is_what_its_seed_says():
 def test_a_job_that_was_only_held_does_not_end_failed():
     """What its pods did because they were told to end is no failure of the job: it runs again."""
     held = Fault(at=5.0, kind="hold", where="w0", seconds=3.0, draw=0.5)
-    quiet = {"trouble": 0.0, "failing": 0.0, "foreign": False, "retries": 1, "ttl_s": None}
+    quiet = {
+        "trouble": 0.0,
+        "failing": 0.0,
+        "foreign": False,
+        "retries": 1,
+        "ttl_s": None,
+        "copied_at": 0.0,
+    }
     scenario = replace(draw(7), jobs=1, limit=1, run_s=60.0, faults=[held], **quiet)
     run = Run(scenario)
     run.play()

@@ -47,6 +47,8 @@ class World:
         self.lines: list[str] | None = [] if tell else None
         self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
+        self._wall_at, self._wall = 0.0, START
+        self._moments: dict[str, list[tuple[int, Callable[[str], None]]]] = {}
 
     def at(self, instant: float, what: Callable[..., None], *args: Any) -> None:
         """Have `what` happen at an instant, in the order of asking where instants are equal."""
@@ -56,6 +58,22 @@ class World:
     def after(self, seconds: float, what: Callable[..., None], *args: Any) -> None:
         self._count += 1
         heapq.heappush(self._queue, (self.now + seconds, self._count, what, args))
+
+    def on(self, moment: str, nth: int, what: Callable[[str], None]) -> None:
+        """Have `what` told of the nth time that a moment happens, and where."""
+        self._moments.setdefault(moment, []).append((nth, what))
+
+    def happens(self, moment: str, where: str) -> None:
+        """A moment that faults may follow."""
+        waiting = self._moments.pop(moment, None)
+        if waiting is None:
+            return
+        left = [(nth - 1, what) for nth, what in waiting if nth > 1]
+        if left:
+            self._moments[moment] = left
+        for nth, what in waiting:
+            if nth == 1:
+                what(where)
 
     def run(self, until: float) -> None:
         """Let happen what is due up to an instant."""
@@ -74,7 +92,9 @@ class World:
             self.lines.append(line)
 
     def wall(self) -> dt.datetime:
-        return START + dt.timedelta(seconds=self.now)
+        if self._wall_at != self.now:
+            self._wall_at, self._wall = self.now, START + dt.timedelta(seconds=self.now)
+        return self._wall
 
 
 def finish(coroutine: Coroutine[Call, Any, Any]) -> Any:
