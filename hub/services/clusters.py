@@ -111,7 +111,9 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
     }
 
 
-def state_of(row: Row, now: dt.datetime, suspect_after_s: float, down: str = "") -> str:
+def state_of(
+    row: Mapping[str, Any], now: dt.datetime, suspect_after_s: float, down: str = ""
+) -> str:
     """Declared, Ready, Cordoned, Suspect (silent for too long), or Unhealthy (its API server is `down`)."""
     if row["joined_at"] is None or row["heartbeat_at"] is None:
         return "Declared"

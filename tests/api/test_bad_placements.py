@@ -2,6 +2,7 @@
 
 import pytest
 
+from hub.store import clusters
 from tests.api.serving import a_job, served
 
 pytestmark = pytest.mark.anyio
@@ -118,6 +119,21 @@ async def test_a_job_that_no_member_suits_now_is_taken(tmp_path, annotations):
     async with served(tmp_path) as hub:
         reply = await hub.admin.post("/v1/jobs", json=annotated(**annotations))
         assert (reply.status_code, reply.json()["state"]) == (201, "Pending")
+
+
+async def test_a_member_that_still_syncs_is_not_written_off(tmp_path):
+    """Row 67: 409 ClusterAlive, name typed or not, unless it is said besides that this is known."""
+    async with served(tmp_path) as hub:
+        await hub.admin.post("/v1/clusters", json={"name": "prod"})
+        await hub.db.write(
+            lambda unit: clusters.change(unit, "prod", joined_at=unit.now, heartbeat_at=unit.now)
+        )
+        path = "/v1/clusters/prod/fence"
+        for body in ({}, {"confirm": "prod"}):
+            reply = await hub.admin.post(path, json=body)
+            assert (reply.status_code, reply.json()["code"]) == (409, "ClusterAlive")
+        both = {"confirm": "prod", "thoughItAnswers": True}
+        assert (await hub.admin.post(path, json=both)).status_code == 200
 
 
 @pytest.mark.parametrize(
