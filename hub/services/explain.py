@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from hub.domain.demand import REFUSED
 from hub.domain.plan import Reason
-from hub.domain.workload import State
-from hub.services import preemptable
+from hub.domain.workload import TERMINAL, State
+from hub.services import preemptable, timeline
 from hub.services.checks import checks_of
 from hub.services.schedule import refusal_view
 from hub.services.schedule_index import ScheduleIndex
@@ -86,8 +86,13 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "checks": checks_of(unit, uid)["items"] if row["checks"] else [],
         "timeline": _timeline(unit, row),
     }
-    if row["state"] == State.PENDING:
+    stopped = bool(timeline.stopped(unit)) and row["state"] not in TERMINAL
+    if stopped and row["state"] == State.PENDING:
+        told |= {"reason": timeline.CODE, "message": timeline.BRIEFLY}
+    elif row["state"] == State.PENDING:
         told |= _quota(unit, row, index) | explain_waiting(unit, row, index)
+    elif stopped:
+        told["message"] += f"; {timeline.CODE}: {timeline.BRIEFLY}"
     return told
 
 

@@ -13,7 +13,7 @@ from hub.domain.forecast import Forecast, Runtimes
 from hub.domain.fungibility import Mode
 from hub.domain.nomination import Nominee
 from hub.domain.workload import State
-from hub.services import cases
+from hub.services import cases, timeline
 from hub.services.cases import Case, Findings
 from hub.services.charges import instant as counted
 from hub.services.explain import explain_job
@@ -31,6 +31,7 @@ _LOOKS: Final = 5
 _SECOND: Final = 1_000_000  # microseconds
 
 _WAYS: Final = {
+    timeline.CODE: "see what the members still run, then: roadstead restored --accept",
     "QueueNotFound": "create the LocalQueue that it names, or its ClusterQueue",
     "QueueStopped": "set stopPolicy to None",
     "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
@@ -46,6 +47,8 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
     told = await _explained(hub, uid, find_index)
     index = find_index()
     told |= {"remedies": [], "flavors": [], "fleet": [], "forecast": None, "complete": True}
+    if told["reason"] == timeline.CODE:
+        return told | {"remedies": _by_rule(timeline.CODE)}
     if index is None or told["state"] != State.PENDING or told["nomination"]:
         return told
     case = cases.case_of(index, uid, hub.limits, hub.clock.now())

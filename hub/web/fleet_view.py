@@ -169,6 +169,9 @@ def _quota_rank(row: Row) -> tuple[tuple[int, str], str]:
 
 def _quota(row: Row) -> QuotaLine:
     used = quantity.parse(row["resource"], row["used"])
+    if row["nominal"] is None:  # of it there is no end
+        name, flavor = text(row["resource"]), text(row["flavor"])
+        return QuotaLine(name, flavor, row["used"], "unlimited", 0, borrows=False)
     nominal = quantity.parse(row["resource"], row["nominal"])
     return QuotaLine(
         resource=text(row["resource"]),

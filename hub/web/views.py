@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import structlog
 
+from hub.services import timeline
 from hub.services.front_page import GROUPS, JOBS_PER_PAGE, MAX_PAGES, Asked
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
@@ -156,6 +157,8 @@ def _attention(
     drift: Sequence[DriftLine],
 ) -> Iterable[str]:
     """What somebody should look at."""
+    if fleet["stopped"]:
+        yield f"{timeline.CODE}: {fleet['stopped']}."
     for each in clusters:
         if each.state == "Suspect" and each.heartbeat is not None:
             yield f"Cluster {each.name} has been silent for {each.heartbeat.age}: it gets no new work."

@@ -27,7 +27,12 @@ def _active(queue: Json) -> str:
 
 
 def _used(queue: Json) -> str:
-    return ", ".join(f"{q['resource']} {q['used']}/{q['nominal']}" for q in queue["quotas"])
+    return ", ".join(f"{q['resource']} {q['used']}/{_nominal(q)}" for q in queue["quotas"])
+
+
+def _nominal(quota: Json) -> str:
+    """The hub says null of what has no limit."""
+    return quota["nominal"] or "unlimited"
 
 
 COLUMNS = [
@@ -128,7 +133,7 @@ _QUOTA = [
     Column("FLAVOR", lambda q: q["flavor"], shrinks=True),
     Column("USED", lambda q: q["used"]),
     Column("BORROWED", lambda q: q["borrowed"]),
-    Column("NOMINAL", lambda q: q["nominal"]),
+    Column("NOMINAL", _nominal),
 ]
 _ENTRANCES = [
     Column("LOCALQUEUE", lambda d: f"{d['namespace']}/{d['name']}", shrinks=True),

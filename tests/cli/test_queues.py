@@ -68,3 +68,20 @@ def test_a_queue_says_what_it_borrows_and_what_waits_for_checks():
     assert "1 more, whose admission checks are open" in done.out
     assert "400 thousandths beyond its own quota" in done.out
     assert done.out.split()[-5:] == ["cpu", "spot", "3", "2", "1"]
+
+
+def test_what_has_no_limit_is_said_to_be_unlimited():
+    """The queue `default` has a nominal quota of null."""
+    quota = {"flavor": "any", "resource": "cpu", "nominal": None, "used": "2"}
+    queue = {
+        "name": "default",
+        "strategy": "BestEffortFIFO",
+        "cohort": "",
+        "conditions": [],
+        "quotas": [quota],
+        "pending": 0,
+        "admitted": 1,
+        "localQueues": [],
+    }
+    done, _ = queues(items(queue), "ls")
+    assert "cpu 2/unlimited" in done.lines[1]

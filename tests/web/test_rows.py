@@ -4,7 +4,9 @@ import orjson
 import pytest
 from sqlalchemy import insert
 
+from hub.services import timeline
 from hub.store.tables import events, works
+from shared.wire.agent_v1 import Mark
 from tests.web.looking import looking
 
 pytestmark = pytest.mark.anyio
@@ -67,6 +69,25 @@ def _add_rows(unit):
     row |= {"cluster": "c1", "uid": "w1", "kind": "ConfigMap", "namespace": "team-a"}
     row |= {"name": "settings", "drift": drift, "created_at": unit.now}
     unit.conn.execute(insert(works).values(**row))
+
+
+async def test_a_store_that_went_back_needs_attention(tmp_path):
+    """Until somebody accepts it nothing starts: the page says so first, with the way on."""
+    async with looking(tmp_path) as hub:
+        mark = Mark(run="lost", revision=900, proof="")
+        await hub.hub.write(timeline.stop, "north", mark)
+        words = (await hub.see()).words
+        assert "Needs attention HubRolledBack: this hub's store is older" in words
+        assert "roadstead restored --accept" in words
+
+
+async def test_an_unlimited_quota_is_shown_as_such(tmp_path):
+    """The queue `default` has no limit: it is as readable as any other."""
+    async with looking(tmp_path) as hub:
+        await hub.submit("good")
+        page = await hub.see()
+        assert "Unreadable" not in page.words
+        assert "of unlimited" in page.words
 
 
 async def test_hostile_texts_stay_texts_in_every_cell(tmp_path):
