@@ -4,7 +4,7 @@ A holding joins the work (what is desired), what was seen in the member, the dri
 the outcome of the last step.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from agent import drift, status
@@ -15,6 +15,7 @@ from agent.plan import (
     Decision,
     Object,
     Seen,
+    Trouble,
     epoch_of,
     finalizers_of,
     generation_of,
@@ -26,7 +27,7 @@ from agent.plan_job import FOREGROUND
 from agent.pods import JobPods
 from shared import labels
 from shared.clock import Clock
-from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
+from shared.wire.agent_v1 import Drift, JobStatus, Observed, Order, Work
 
 _FIRST_RETRY_S = 0.5
 _LONGEST_RETRY_S = 300.0
@@ -99,6 +100,26 @@ class Holding:
             self.forget_trouble()
         if work.manifest is None and old is not None and old.epoch == work.epoch:
             work.manifest = old.manifest  # Keep and Withdraw come without one
+
+    def take_order(self, order: Order) -> None:
+        """What the hub says of an orphan: exactly this object is to go, or to be left alone."""
+        if order.action == "Remove":
+            self.seen.ordered = order.object_uid
+        else:
+            self.seen.quarantined = order.object_uid
+
+    def in_the_way(self, outcome: Outcome) -> Outcome:
+        """A work that found its name taken by this one: where it stays, that is no passing trouble."""
+        live = self.seen.live
+        if self.work is not None or live is None:
+            return outcome
+        if live["metadata"].get("uid") != self.seen.quarantined:
+            return outcome
+        text = (
+            f"a Job of this name is left over from another incarnation of the hub ({self.uid}): it is "
+            "left alone until somebody deletes it there"
+        )
+        return replace(outcome, trouble=Trouble("NameConflict", text), taken_by="")
 
     def forget_trouble(self) -> None:
         self.seen.trouble = None

@@ -58,6 +58,7 @@ class Seen:
     told: str = ""  # uid of the object whose result the hub has stored
     closed: Literal["", "Gone", "Missing"] = ""  # said of this epoch; nothing of it is begun again
     ordered: str = ""  # uid of the object that the hub wants removed though nothing desires it
+    quarantined: str = ""  # uid of the object that another incarnation of the hub made
     pods: int = 0  # pods of this job that still exist
     trouble: Trouble | None = None
     not_before: float = 0.0  # monotonic instant of the next try

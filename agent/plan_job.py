@@ -60,15 +60,20 @@ def decide_job(work: Work, seen: Seen, picture: Picture) -> Decision:
 
 
 def decide_orphan(seen: Seen, picture: Picture) -> Decision:
-    """Nothing desires it: told to the hub, and removed when the hub says so."""
+    """Nothing desires it: told to the hub, and removed when the hub says so.
+
+    What another incarnation of the hub made is not touched. It is not ours to keep either: when a
+    person has deleted it and its pods are gone, nobody waits for its end.
+    """
     live = seen.live
     assert live is not None
     uid = live["metadata"].get("uid")
     if uid == seen.acknowledged and is_deleting(live):
         return _release_or(Decision("Applied", reason="Orphan"), live, seen, picture)
-    if uid == seen.ordered:
+    if uid == seen.ordered or (uid == seen.quarantined and is_deleting(live)):
         return _clear_the_way(live, seen, picture, "Orphan")
-    return Decision("Applied", reason="Orphan", message="the hub does not ask for it")
+    where = f"{live['metadata'].get('namespace') or ''}/{live['metadata'].get('name')}"
+    return Decision("Applied", reason="Orphan", message=f"{where}: the hub does not ask for it")
 
 
 # --- the way up ----------------------------------------------------------------------------------

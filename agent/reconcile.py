@@ -128,10 +128,9 @@ class Reconciler:
         """What the hub says of things that it does not want."""
         for order in orders:
             holding = self.holdings.get(order.uid)
-            if holding is None or holding.work is not None or order.action != "Remove":
-                continue
-            holding.seen.ordered = order.object_uid
-            self.mark(order.uid)
+            if holding is not None and holding.work is None:
+                holding.take_order(order)
+                self.mark(order.uid)
 
     def unfinished(self, uid: str) -> bool:
         """Whether this uid's job has not ended, as far as is known."""
@@ -317,6 +316,8 @@ class Reconciler:
 
     async def _carry_out(self, holding: Holding, decision: Decision) -> None:
         outcome = await self._hands.carry_out(holding, decision)
+        if (other := self.holdings.get(outcome.taken_by)) is not None:
+            outcome = other.in_the_way(outcome)
         holding.settle(decision, outcome, self._clock.monotonic())
         self._after(holding, decision, outcome)
 

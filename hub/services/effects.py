@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hub.services import multikueue, queue_status, tokens
+from hub.services import leftovers, multikueue, queue_status, tokens
 from hub.store import clusters, objects, works
 from hub.store.unit import Unit
 from shared.kinds.cluster_v1 import GROUP as FLEET
@@ -34,6 +34,7 @@ def deleted(unit: Unit, row: Row) -> None:
     """After an object was removed."""
     if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
         tokens.forget_agent(unit, row["name"])
+        leftovers.forget(unit, row["name"])
         clusters.remove(unit, row["name"])
         works.remove(unit, [(row["name"], uid) for uid in works.uids_of(unit, row["name"])])
     elif row["api_group"] == KUEUE and concerns_queues(row["kind"]):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hub.services import api_servers, lifetime
+from hub.services import api_servers, leftovers, lifetime
 from hub.services.judge import REASON_CHARS, Verdict, judge, plain
 from hub.store import clusters, on_members, workloads, works
 from hub.store.unit import Unit
@@ -30,6 +30,7 @@ class Report:
     capacity: bytes | None = None  # agent_v1.Capacity as JSON
     api_server: ApiServer | None = None  # given with a capacity: it does not answer
     incarnation: str = ""  # what is not desired and of this one is removed; "": nothing is
+    full: bool = False  # the entries begin the whole set of what is in the member
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,11 @@ def take_reports(unit: Unit, reports: Sequence[Report], *, heard: bool = True) -
 def _take(unit: Unit, report: Report, writes: _Writes) -> Taken:
     newest, refused = _last_words(report.entries)
     standing = works.standing(unit, report.cluster, list(newest))
-    orders = [_order(newest[uid], report) for uid in newest if _is_stray(newest[uid], standing)]
+    strays = [newest[uid] for uid in newest if _is_stray(newest[uid], standing)]
+    orders = [_order(entry, report) for entry in strays]
+    if report.incarnation and (strays or report.full):
+        left = [each for each in strays if each.incarnation != report.incarnation]
+        leftovers.note(unit, report.cluster, left, whole=report.full)
     refused += _strangers(unit, report, newest, standing)
     for uid, work in standing.items():
         entry = newest[uid]

@@ -236,6 +236,13 @@ def _as_text(cluster: dict[str, Any]) -> str:
     for rows, columns in tables:
         if rows:
             lines += ["", *(f"  {line}" for line in table(rows, columns, width=width).split("\n"))]
+    if left := cluster.get("leftoverJobs"):
+        lines += [
+            "",
+            "Of another incarnation of the hub, left alone until somebody deletes them there",
+        ]
+        for each in left:
+            lines += wrapped(f"{each['message']} (uid {each['uid']})", "  ")
     return "\n".join(lines)
 
 

@@ -151,6 +151,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.page = 1000
         self.session: str | None = None
         self.removes_strays = True
+        self.quarantines_strays = False
         self.gone_sessions: set[str] = set()
         self._revision = itertools.count(1)
         self.revision = 0
@@ -280,11 +281,14 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         return httpx.Response(200, content=reply.model_dump_json(), request=http)
 
     def _orders(self, request: SyncRequest) -> list[Order]:
-        """What nobody desires is to go, where the test says so."""
+        """What nobody desires is to go, or to be left alone, as the test says."""
+        if not self.removes_strays and not self.quarantines_strays:
+            return []
+        action = "Quarantine" if self.quarantines_strays else "Remove"
         return [
-            Order(uid=entry.uid, object_uid=entry.object_uid, action="Remove")
+            Order(uid=entry.uid, object_uid=entry.object_uid, action=action)
             for entry in request.observed.entries
-            if self.removes_strays and entry.uid not in self.works and entry.object_uid
+            if entry.uid not in self.works and entry.object_uid
         ]
 
     def _take_in(self, request: SyncRequest) -> None:
