@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hub.domain import resize
-from hub.domain.demand import FOR_GOOD, REFUSED
+from hub.domain.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
 from hub.domain.workload import ON_CLUSTER, TERMINAL, State
 from hub.store.works import Standing
 from shared import labels as keys
@@ -26,7 +26,7 @@ SET_ASIDE: Final = dt.timedelta(minutes=5)
 RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
 
 # The member can not take this Job, or its own rules forbid it; another may.
-_ELSEWHERE: Final = frozenset({"NameConflict", "KindNotServed", REFUSED})
+_ELSEWHERE: Final = frozenset({NAME_CONFLICT, "KindNotServed", REFUSED})
 # The member's API server refused the manifest itself; no other would take it.
 _HOPELESS: Final = frozenset({"Invalid"})
 # Steps of an agent's work that are no reason to show anybody.

@@ -159,6 +159,9 @@ def _attention(
     """What somebody should look at."""
     if fleet["stopped"]:
         yield f"{timeline.CODE}: {fleet['stopped']}."
+    bridge = fleet["bridge"] or {}
+    if bridge.get("reason") and not bridge["running"]:
+        yield f"The bridge to the hub cluster stands still ({bridge['reason']}): {bridge['message']}"
     for each in clusters:
         yield from _about(each)
     for row in fleet["clusters"] or ():
@@ -191,7 +194,8 @@ def _on_silent(fleet: Row) -> int:
     """Jobs that a silent cluster may run, those on their way to it or back included."""
     unknown: int = (fleet["states"] or {}).get("Unknown", 0)
     rows = fleet["clusters"] or ()
-    return max(unknown, sum(r.get("jobs", 0) for r in rows if r.get("state") == "Suspect"))
+    held = [int(row.get("jobs", 0)) for row in rows if row.get("state") == "Suspect"]
+    return max(unknown, sum(held))
 
 
 def _each(

@@ -345,7 +345,7 @@ COMPOSE = SimpleNamespace(
     compose_job=_compose_job,
     Stamp=compose.Stamp,
 )
-SILENT = SimpleNamespace(note_runs=_nobody, evicted=_nobody)
+SILENT = SimpleNamespace(note_runs=_nobody, evicted=_nobody, note=_nobody)
 
 
 def bound(name: str, **names: Any) -> ModuleType:
@@ -369,6 +369,7 @@ _STORE = {
     "settings": SETTINGS,
     "compose": COMPOSE,
     "lifetime": SILENT,
+    "leftovers": SILENT,
     "queue_counters": SILENT,
 }
 withdraw = bound("hub.services.withdraw", **_STORE)
