@@ -58,6 +58,11 @@ class Holding:
     overwritten: dict[str, Drift] = field(default_factory=dict)  # mended, not yet reported
     leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
+    failed: tuple[int, str, str] = (
+        0,
+        "",
+        "",
+    )  # how a pod failed last: outlasts pods and their view
     hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
     last_look: tuple[Any, ...] = ()
     fights: int = 0
@@ -110,10 +115,8 @@ class Holding:
 
     def in_the_way(self, outcome: Outcome) -> Outcome:
         """A work that found its name taken by this one: where it stays, that is no passing trouble."""
-        live = self.seen.live
-        if self.work is not None or live is None:
-            return outcome
-        if live["metadata"].get("uid") != self.seen.quarantined:
+        live = self.seen.live or {"metadata": {}}
+        if self.work is not None or live["metadata"].get("uid") != self.seen.quarantined:
             return outcome
         text = (
             f"a Job of this name is left over from another incarnation of the hub ({self.uid}): it is "
@@ -355,7 +358,11 @@ class Holding:
         manifest = self.work.manifest if self.work is not None else None
         wanted = manifest is not None and not (manifest.get("spec") or {}).get("suspend")
         wanted = wanted and not is_unstarted(live)
-        told = status.job_status(live, pods, should_run=wanted, over=over)
+        if pods is not None:
+            self.failed = max(self.failed, pods.failed)
+        epoch, _, failure = self.failed
+        failure = failure if epoch == epoch_of(live) else ""
+        told = status.job_status(live, pods, should_run=wanted, over=over, failure=failure)
         if told.result is None and not told.reason and not told.active:
             told.reason, told.message = self.hint
         if told.result is not None and (self.work is None or epoch_of(live) == self.work.epoch):

@@ -177,7 +177,7 @@ def _ended(
             transition="succeed", columns=columns, action="Withdraw" if going else "Keep"
         )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
-    columns["message"] = plain(job.message)
+    columns["message"] = plain(f"{cluster}: {job.message}" if job.message else "")
     return Verdict(transition="fail", columns=columns, action="Withdraw" if going else "Keep")
 
 
