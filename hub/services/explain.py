@@ -70,8 +70,12 @@ def explain_job(
 ) -> Row:
     """The whole story of one job. Raises Rejected(NotFound)."""
     row = workloads.get(unit, uid)
-    if row is None or (row["deleted_at"] is not None and row["live"] is None):
-        raise Rejected("NotFound", f"no job {uid}")
+    if row is None:
+        raise Rejected("NotFound", f"there is no job {uid}")
+    if row["deleted_at"] is not None and row["live"] is None:
+        raise Rejected(
+            "NotFound", f"there is no job {row['namespace']}/{row['name']}: it was deleted"
+        )
     history = events.list_events(unit, uid=uid, limit=TIMELINE, newest_first=True)
     told: Row = {
         "uid": row["uid"],

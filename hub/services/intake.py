@@ -65,7 +65,7 @@ def submit_jobs(
     """Take Jobs; per draft its workload row, or why it was refused.
 
     `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise such a
-    job waits and says so. Codes: AlreadyExists, OwnedElsewhere, QueueNotFound,
+    job waits and says so. Codes: AlreadyExists, BeingDeleted, OwnedElsewhere, QueueNotFound,
     PriorityClassNotFound, and those of `pod_security`.
     """
     taken = _taken(unit, drafts)
@@ -221,6 +221,10 @@ def occupied(given: Draft, holder: Row) -> Rejected:
             f"and can not be changed from {given.origin}",
             "metadata.name",
         )
+    if holder["withdraw_to"] == "Deleted":
+        what = f"{noun(given)} {holder['namespace']}/{holder['name']}"
+        words = f"{what} is being deleted: submit it again once it is gone"
+        return Rejected("BeingDeleted", words, "metadata.name")
     return NameTaken(given, holder["uid"])
 
 
