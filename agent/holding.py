@@ -27,7 +27,7 @@ from agent.plan_job import FOREGROUND
 from agent.pods import JobPods
 from shared import labels
 from shared.clock import Clock
-from shared.wire.agent_v1 import Drift, JobStatus, Observed, Order, Work
+from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
 
 _FIRST_RETRY_S = 0.5
 _LONGEST_RETRY_S = 300.0
@@ -58,11 +58,7 @@ class Holding:
     overwritten: dict[str, Drift] = field(default_factory=dict)  # mended, not yet reported
     leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
-    failed: tuple[int, str, str] = (
-        0,
-        "",
-        "",
-    )  # how a pod failed last: outlasts pods and their view
+    failed: tuple[int, str, str] = (0, "", "")  # epoch, instant, how: outlasts the pods
     hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
     last_look: tuple[Any, ...] = ()
     fights: int = 0
@@ -106,17 +102,10 @@ class Holding:
         if work.manifest is None and old is not None and old.epoch == work.epoch:
             work.manifest = old.manifest  # Keep and Withdraw come without one
 
-    def take_order(self, order: Order) -> None:
-        """What the hub says of an orphan: exactly this object is to go, or to be left alone."""
-        if order.action == "Remove":
-            self.seen.ordered = order.object_uid
-        else:
-            self.seen.quarantined = order.object_uid
-
     def in_the_way(self, outcome: Outcome) -> Outcome:
         """A work that found its name taken by this one: where it stays, that is no passing trouble."""
         live = self.seen.live or {"metadata": {}}
-        if self.work is not None or live["metadata"].get("uid") != self.seen.quarantined:
+        if self.work is not None or live["metadata"].get("uid") != self.seen.left:
             return outcome
         text = (
             f"a Job of this name is left over from another incarnation of the hub ({self.uid}): it is "

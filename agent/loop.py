@@ -49,6 +49,10 @@ class SupersededError(Exception):
     """Another agent runs with this credential and has taken over."""
 
 
+class AcceptedError(Exception):
+    """The hub goes on from a store that went back: what this session was told may be of the lost time."""
+
+
 class RevokedError(Exception):
     """The hub does not know this credential any more."""
 
@@ -93,7 +97,8 @@ class Exchange:
         self._meters = meters
         self._poll_s = min(_POLL_S, lease_s * 2 / 3)
         self.desired = DesiredSet()
-        self._incarnation = incarnation
+        self.incarnation = incarnation  # of the hub, as last heard
+        self._answered = False
         self._seq = 0
         self._news = asyncio.Event()
         self._pools = Pools(revision=0, keys=[])
@@ -114,7 +119,7 @@ class Exchange:
         self._news.set()
 
     async def run(self) -> None:
-        """Exchange until cancelled. Raises `SupersededError`, `RevokedError`."""
+        """Exchange until cancelled. Raises `SupersededError`, `RevokedError`, `AcceptedError`."""
         ticker = asyncio.create_task(self._watch_capacity())
         try:
             while True:
@@ -157,7 +162,7 @@ class Exchange:
             session=self._session,
             seq=self._seq,
             cluster_uid=self._cluster_uid,
-            incarnation_seen=self._incarnation,
+            incarnation_seen=self.incarnation,
             marks=self._reconciler.marks.tell(everything=self._full),
             wait_s=self._poll_s if quiet else 0,
             desired=self.desired.base,
@@ -257,6 +262,11 @@ class Exchange:
     def _take(self, sent: _Sent, reply: SyncReply) -> None:
         """Take in a reply to the newest request of this session."""
         failpoint("A01")
+        before, self.incarnation = self.incarnation, reply.incarnation
+        if self._answered and before != reply.incarnation:
+            self._lease.revoked = True
+            raise AcceptedError(reply.incarnation)
+        self._answered = True
         self._lease.answered(sent.at, self._clock.monotonic())
         if sent.request.observed.full:
             self._full = False
@@ -267,7 +277,6 @@ class Exchange:
                 self._kinds_sent = sent.request.capacity.kinds
         for refused in reply.refused:
             log.warning("entry.refused", uid=refused.uid, code=refused.code, detail=refused.detail)
-        self._incarnation = reply.incarnation
         self._reconciler.marks.answered(reply.mark)
         self._more = reply.desired.more
         self._pools = reply.pool_keys

@@ -5,7 +5,7 @@
 
 import asyncio
 import importlib.metadata
-import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -17,7 +17,7 @@ from agent.credential import Credential
 from agent.health import Health
 from agent.hub import HubClient, HubError
 from agent.lease import Lease
-from agent.loop import Exchange, RevokedError, SupersededError
+from agent.loop import AcceptedError, Exchange, RevokedError, SupersededError
 from agent.reconcile import Reconciler
 from agent.telemetry import Meters, serve
 from shared.clock import Clock, SystemClock
@@ -25,6 +25,7 @@ from shared.failpoints import failpoint
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.retry import backoff
+from shared.session_ids import new_session
 from shared.wire.agent_v1 import Register
 
 log = structlog.get_logger(__name__)
@@ -69,13 +70,23 @@ class Agent:
             except (HubError, OSError, ValueError) as refusal:
                 self._log.error("agent.refused", error=str(refusal))
                 return EXIT_REFUSED
-            return await self._session(hub, client, credential, cluster_uid)
+            while True:
+                try:
+                    return await self._session(hub, client, credential, cluster_uid)
+                except AcceptedError as accepted:
+                    self._log.warning(
+                        "agent.begins_anew",
+                        incarnation=str(accepted),
+                        meaning="the hub's store was restored: what it said before is forgotten",
+                    )
+                    credential = replace(credential, incarnation=str(accepted))
 
     async def _session(
         self, hub: HubClient, client: KubeClient, credential: Credential, cluster_uid: str
     ) -> int:
+        """One session, to its end. Raises AcceptedError: the next one begins knowing nothing."""
         started = self._clock.monotonic()
-        session = uuid.uuid4().hex
+        session = new_session(self._clock.now())
         self._log = log.bind(cluster=credential.cluster, session=session)
         lease = Lease(self.settings.lease_s)
         reconciler = Reconciler(

@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 
 from agent.capacity import Ledger, NodeView, node_view
-from agent.plan import JOB, Object, owner_of
+from agent.plan import JOB, Object, epoch_of, fence_of, owner_of
 from agent.pods import JobPods, PodView, view
 from shared import labels
 from shared.clock import Clock
@@ -157,8 +157,7 @@ class Observer:
         if event == "DELETED":
             self._job_of_object.pop(member_uid, None)
         elif uid is not None and member_uid not in self._job_of_object:
-            text = (job["metadata"].get("labels") or {}).get(labels.EPOCH) or ""
-            self._job_of_object[member_uid] = (uid, int(text) if text.isdecimal() else 0)
+            self._job_of_object[member_uid] = (uid, epoch_of(job))
 
     def _pod_view(self, pod: Object, previous: PodView | None) -> PodView:
         seen = view(pod, previous)
@@ -262,9 +261,15 @@ def _whole(obj: Object, _previous: Object | None) -> Object:
 
 
 def _slim_job(job: Object, _previous: Object | None) -> Object:
-    """A Job without its pod template, and without managed fields unless they say who suspends it."""
+    """A Job without its pod template, and without managed fields unless they say who suspends it.
+
+    Of the template only stays what says whose Job it is.
+    """
     spec = job.get("spec") or {}
+    fence = fence_of(job)
     spec.pop("template", None)
+    if fence:
+        spec["template"] = {"spec": {"containers": [{"env": fence}]}}
     if not spec.get("suspend"):
         job["metadata"].pop("managedFields", None)
     return job

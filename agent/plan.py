@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from shared import labels
-from shared.wire.agent_v1 import Phase, Work
+from shared.wire.agent_v1 import Order, Phase, Work
 
 Object = dict[str, Any]
 
@@ -58,12 +58,19 @@ class Seen:
     told: str = ""  # uid of the object whose result the hub has stored
     closed: Literal["", "Gone", "Missing"] = ""  # said of this epoch; nothing of it is begun again
     ordered: str = ""  # uid of the object that the hub wants removed though nothing desires it
-    quarantined: str = ""  # uid of the object that another incarnation of the hub made
+    left: str = ""  # uid of the object that the hub does not know and leaves to people
     pods: int = 0  # pods of this job that still exist
     trouble: Trouble | None = None
     not_before: float = 0.0  # monotonic instant of the next try
     drifted: bool = False  # a desired path does not hold (see agent.drift)
     make_room: bool = False  # a newer job of the same name needs the place of this ended one
+
+    def order(self, order: Order) -> None:
+        """What the hub says of an object that nothing desires."""
+        if order.action == "Remove":
+            self.ordered = order.object_uid
+        else:
+            self.left = order.object_uid
 
     def new_epoch(self, epoch: int) -> None:
         """What was known of an earlier epoch says nothing of this one."""
@@ -183,17 +190,41 @@ def _hold_object(work: Work, live: Object, seen: Seen, picture: Picture) -> Deci
 
 
 def owner_of(obj: Object, hub_id: str) -> str | None:
-    """The uid of the work that an object carries our labels of; None: not ours."""
+    """The uid of the work that an object was made for; None: it does not carry our labels."""
     marks = obj["metadata"].get("labels") or {}
     if marks.get(labels.MANAGED_BY) != hub_id:
         return None
-    return marks.get(labels.JOB_UID) or None
+    return _fenced(obj, labels.JOB_UID_VARIABLE) or marks.get(labels.JOB_UID) or None
 
 
 def epoch_of(obj: Object) -> int:
-    """The epoch in an object's label; 0 without one, as of objects that are no Jobs."""
-    text = (obj["metadata"].get("labels") or {}).get(labels.EPOCH) or ""
-    return int(text) if text.isdecimal() else 0
+    """The epoch that an object was made for; 0 without one, as of objects that are no Jobs."""
+    marks = obj["metadata"].get("labels") or {}
+    text = _fenced(obj, labels.EPOCH_VARIABLE) or marks.get(labels.EPOCH) or ""
+    return int(text) if text.isdecimal() and len(text) < _LONGEST_EPOCH else 0
+
+
+_LONGEST_EPOCH = 19  # digits
+
+
+def fence_of(obj: Object) -> list[Object]:
+    """The environment variables that say which work and epoch a Job's pods are of; [] if none do.
+
+    Labels of a Job are anybody's to edit. Its containers' environment is not: no API server takes a
+    change of it, of a Job that is suspended neither.
+    """
+    if obj.get("kind") != "Job":
+        return []
+    template = (obj.get("spec") or {}).get("template") or {}
+    for container in (template.get("spec") or {}).get("containers") or ():
+        found = [one for one in container.get("env") or () if one.get("name") in labels.FENCE]
+        if found:
+            return found
+    return []
+
+
+def _fenced(obj: Object, variable: str) -> str:
+    return next((one.get("value") or "" for one in fence_of(obj) if one["name"] == variable), "")
 
 
 def generation_of(obj: Object, otherwise: int) -> int:

@@ -46,8 +46,7 @@ def decide_job(work: Work, seen: Seen, picture: Picture) -> Decision:
     if not picture.synced:
         return OBSERVING
     if live is not None and epoch_of(live) > work.epoch:
-        text = f"epoch {epoch_of(live)} is here, {work.epoch} was asked for"
-        return Decision("Applied", reason="NewerEpoch", message=text)
+        return _newer(work, live, seen, picture)
     if live is not None and epoch_of(live) < work.epoch:
         return _clear_the_way(live, seen, picture)
     if work.action == "Withdraw":
@@ -57,6 +56,17 @@ def decide_job(work: Work, seen: Seen, picture: Picture) -> Decision:
     if live is None or is_deleting(live):
         return _absent_or_deleted(work, seen, picture)
     return _hold(work, live, seen, picture)
+
+
+def _newer(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
+    """The hub's store went back: what it does not know is left alone, until a person deletes it.
+
+    Under a lease: else it may be this agent that is behind.
+    """
+    if is_deleting(live) and picture.may_start:
+        return _clear_the_way(live, seen, picture, "NewerEpoch")
+    text = f"epoch {epoch_of(live)} is here, {work.epoch} was asked for"
+    return Decision("Applied", reason="NewerEpoch", message=text)
 
 
 def decide_orphan(seen: Seen, picture: Picture) -> Decision:
@@ -70,7 +80,7 @@ def decide_orphan(seen: Seen, picture: Picture) -> Decision:
     uid = live["metadata"].get("uid")
     if uid == seen.acknowledged and is_deleting(live):
         return _release_or(Decision("Applied", reason="Orphan"), live, seen, picture)
-    if uid == seen.ordered or (uid == seen.quarantined and is_deleting(live)):
+    if uid == seen.ordered or (uid == seen.left and is_deleting(live)):
         return _clear_the_way(live, seen, picture, "Orphan")
     where = f"{live['metadata'].get('namespace') or ''}/{live['metadata'].get('name')}"
     return Decision("Applied", reason="Orphan", message=f"{where}: the hub does not ask for it")
@@ -141,8 +151,11 @@ def _never_started(work: Work, seen: Seen) -> bool:
     """Whether nothing of this epoch can ever have been started, and nothing will.
 
     Only a session that was offered an epoch may start it, and only this one was. Whatever POST of it
-    is under way or lands later makes a Job that nobody starts.
+    is under way or lands later makes a Job that nobody starts. A newer epoch says that this one is of
+    a store that went back.
     """
+    if seen.live is not None and epoch_of(seen.live) > work.epoch:
+        return False
     return work.fresh and not seen.started and not seen.ever and not work.seen
 
 
@@ -173,6 +186,8 @@ def _end(work: Work, seen: Seen, picture: Picture, phase: _End) -> Decision:
 
 def _absent(seen: Seen, picture: Picture, phase: _End) -> Decision:
     """No object is cached: read past the caches, after every earlier session has lost its lease."""
+    if seen.vanished:  # perhaps only our labels were taken off
+        return _read_back(seen, picture)
     if seen.pods:
         return Decision("Waiting", reason="PodsRemain", message=f"{seen.pods} pods still exist")
     settled_at = picture.settled_at
@@ -235,7 +250,7 @@ def _clear_the_way(
     live: Object, seen: Seen, picture: Picture, reason: str = "EarlierEpochGoing"
 ) -> Decision:
     """Remove what the hub has closed already: nothing of it is waited for but its pods."""
-    phase: Phase = "Applied" if reason == "Orphan" else "Waiting"
+    phase: Phase = "Waiting" if reason == "EarlierEpochGoing" else "Applied"
     what = (
         "the hub does not want it" if reason == "Orphan" else f"epoch {epoch_of(live)} goes first"
     )

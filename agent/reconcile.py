@@ -129,7 +129,7 @@ class Reconciler:
         for order in orders:
             holding = self.holdings.get(order.uid)
             if holding is not None and holding.work is None:
-                holding.take_order(order)
+                holding.seen.order(order)
                 self.mark(order.uid)
 
     def unfinished(self, uid: str) -> bool:

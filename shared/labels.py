@@ -7,6 +7,10 @@ MANAGED_BY = "roadstead.dev/managed-by"
 JOB_UID = "roadstead.dev/job-uid"
 EPOCH = "roadstead.dev/epoch"
 RESERVED_LABELS = frozenset({MANAGED_BY, JOB_UID, EPOCH})
+# The same in the environment of each container, first, where nobody can edit it.
+JOB_UID_VARIABLE = "ROADSTEAD_JOB_UID"
+EPOCH_VARIABLE = "ROADSTEAD_EPOCH"
+FENCE = frozenset({JOB_UID_VARIABLE, EPOCH_VARIABLE})
 
 # Annotations on what Roadstead applies.
 GENERATION = "roadstead.dev/generation"

@@ -4,7 +4,9 @@ Each transition has a name; the store refuses a change that the table does not h
 report or a second verdict on a finished epoch can not move a job backwards (agents R-06, R-07).
 """
 
+import datetime as dt
 from enum import StrEnum
+from typing import Final
 
 
 class State(StrEnum):
@@ -78,6 +80,26 @@ TRANSITIONS: dict[str, tuple[frozenset[State], State]] = {
         _S.DEACTIVATED,
     ),
 }
+
+
+# Epochs that follow each other count attempts; when a store that went back is accepted, the next one
+# leaves behind whatever was given in the time that is lost.
+_ATTEMPTS: Final = 100_000
+_FIRST_DAY: Final = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def beyond(epoch: int, now: dt.datetime) -> int:
+    """An epoch that follows any that can have been given until now, of the same attempt at the job.
+
+    It grows by 100 000 a second: no job is placed that often.
+    """
+    at = int((now - _FIRST_DAY).total_seconds()) * _ATTEMPTS
+    return max(at, epoch // _ATTEMPTS * _ATTEMPTS + _ATTEMPTS) + attempt(epoch)
+
+
+def attempt(epoch: int) -> int:
+    """Which attempt at its job an epoch is."""
+    return epoch % _ATTEMPTS
 
 
 def may(transition: str, state: State) -> bool:

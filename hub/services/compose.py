@@ -165,13 +165,11 @@ def _template(
         have = list(pod.get("tolerations") or [])
         pod["tolerations"] = have + [one for one in options["tolerations"] if one not in have]
     fence = [
-        {"name": "ROADSTEAD_JOB_UID", "value": stamp.uid},
-        {"name": "ROADSTEAD_EPOCH", "value": str(stamp.epoch)},
+        {"name": keys.JOB_UID_VARIABLE, "value": stamp.uid},
+        {"name": keys.EPOCH_VARIABLE, "value": str(stamp.epoch)},
     ]
     for part in ("initContainers", "containers"):
         for container in pod.get(part) or ():
             container["env"] = fence + [  # first: the user's own may refer to them
-                one
-                for one in container.get("env") or ()
-                if one.get("name") not in ("ROADSTEAD_JOB_UID", "ROADSTEAD_EPOCH")
+                one for one in container.get("env") or () if one.get("name") not in keys.FENCE
             ]

@@ -10,8 +10,8 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hub.domain.workload import State
-from hub.services import leftovers, tokens
+from hub.domain.workload import State, beyond
+from hub.services import leftovers, restored, tokens
 from hub.services.clusters import state_of
 from hub.services.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
@@ -101,10 +101,16 @@ def _release(unit: Unit, name: str, principal: str) -> list[str]:
     left = [
         row for row in workloads.get_many(unit, uids).values() if row["state"] == State.WITHDRAWING
     ]
+    doubtful = restored.doubtful(unit, name, uids)
     by_transition: dict[str, list[dict[str, Any]]] = {}
     for row in left:
         move = {"uid": row["uid"], "epoch": row["epoch"], "reason": FENCED, "message": why}
-        by_transition.setdefault(_AFTER.get(row["withdraw_to"], "requeue"), []).append(move)
+        after = _AFTER.get(row["withdraw_to"], "requeue")
+        if row["uid"] in doubtful:
+            move["new_epoch"] = beyond(row["epoch"], unit.now)
+            if after in {"requeue", "hold"}:
+                after, move = "hold", move | restored.HELD
+        by_transition.setdefault(after, []).append(move)
     for transition, moves in by_transition.items():
         workloads.transition(unit, transition, moves)
     return uids

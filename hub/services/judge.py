@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from hub.domain import resize
 from hub.domain.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
-from hub.domain.workload import ON_CLUSTER, TERMINAL, State
+from hub.domain.workload import ON_CLUSTER, TERMINAL, State, attempt, beyond
+from hub.services import restored
 from hub.store.works import Standing
 from shared import labels as keys
 from shared.wire.agent_v1 import JobStatus, Observed
@@ -74,7 +75,7 @@ def judge(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -> Ve
     if state is State.WITHDRAWING:
         return RECORD
     if entry.phase == "Missing":
-        return _deleted(cluster, record=True, action="Withdraw")
+        return _missing(work, cluster)
     if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
         return _unwanted(entry, work, cluster, now)
     return _alive(entry, work, state, cluster, now)
@@ -98,6 +99,21 @@ def _refuse(entry: Observed, work: Standing) -> Verdict | None:
         text = f"it had ended as {had}"
         return Verdict(record=False, code="IllegalTransition", detail=text)
     return None
+
+
+def _is_doubtful(work: Standing) -> bool:
+    """Whether its job may be elsewhere by now: the store went back since this work was given."""
+    return restored.DOUBTFUL.encode() in work.options_json and bool(
+        work.options().get(restored.DOUBTFUL)
+    )
+
+
+def _missing(work: Standing, cluster: str) -> Verdict:
+    """The Job was there and is not: somebody deleted it, or a store that went back does not know why."""
+    if not _is_doubtful(work):
+        return _deleted(cluster, record=True, action="Withdraw")
+    columns = {"withdraw_to": "Held", **restored.HELD}
+    return Verdict(transition="withdraw", columns=columns, action="Withdraw")
 
 
 def _deleted(cluster: str, *, record: bool, action: str) -> Verdict:
@@ -141,13 +157,19 @@ def _gone(
             return replace(_retry(job, work, cluster, now), action="Withdraw")
         return _deleted(cluster, record=False, action="Remove")
     why = {"reason": work.workload_reason or "", "message": work.workload_message or ""}
+    leap = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
+    columns: dict[str, Any]
     match work.withdraw_to:
         case "Cancelled" | "Deleted":
             return Verdict(record=False, transition="cancel", columns=why, action="Remove")
         case "Failed":
             return Verdict(record=False, transition="fail", columns=why, action="Remove")
         case "Deactivated":
-            return Verdict(record=False, transition="deactivate", columns=why, action="Remove")
+            columns = why | leap
+            return Verdict(record=False, transition="deactivate", columns=columns, action="Remove")
+        case _ if _is_doubtful(work):
+            columns = {**restored.HELD, **leap, "succeeded": 0}
+            return Verdict(record=False, transition="hold", columns=columns, action="Remove")
         case after:
             name = "hold" if after == "Held" else "requeue"
             again: dict[str, Any] = {**why, "succeeded": 0}
@@ -199,7 +221,7 @@ def _first(work: Standing, cluster: str) -> str:
 
 def _retries(job: JobStatus, work: Standing) -> bool:
     """Whether a result is a failure after which another epoch is allowed and still wanted."""
-    if job.result != "Failed" or work.epoch >= max_epochs(work.annotations()):
+    if job.result != "Failed" or attempt(work.epoch) >= max_epochs(work.annotations()):
         return False
     return (work.withdraw_to or "Pending") in {"Pending", "Held"}
 

@@ -12,6 +12,7 @@ import orjson
 
 from hub.domain.workload import State
 from hub.services import compose
+from hub.services.restored import DOUBTFUL
 from hub.store import objects, workloads, works
 from hub.store.unit import Unit
 from hub.store.works import Composable, Desired
@@ -99,7 +100,7 @@ def work_of(one: Prepared, hub_id: str, incarnation: str, session: str) -> dict[
         "name": row.name,
         "hash": "" if row.action == "Withdraw" else one.hash,
         "seen": row.seen,
-        "fresh": bool(session) and options.get(SESSION) == session,
+        "fresh": bool(session) and options.get(SESSION) == session and DOUBTFUL not in options,
     }
     if options.get("ttl_s") is not None:
         work["ttl_s"] = options["ttl_s"]

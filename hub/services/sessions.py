@@ -1,19 +1,23 @@
 """Sessions of agents: who may speak for a cluster now, in which order, and how often.
 
 Kept in memory per cluster and backed by its row: a new session supersedes the old one for good (an
-id that was superseded never comes back), requests of one session are ordered by `seq`, and what the
-agent said it sees is summed up in a digest, so that a lost report is noticed.
+id that was superseded never comes back, nor one that began before), requests of one session are
+ordered by `seq`, and what the agent said it sees is summed up in a digest, so that a lost report is
+noticed.
 """
 
 import asyncio
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from hub.store import clusters
+from hub.store.engine import Database
 from hub.store.unit import Unit
+from shared.clock import Clock
 from shared.errors import Rejected
+from shared.session_ids import began_at
 from shared.wire.agent_v1 import (
     ObservedSet,
     SetDigest,
@@ -76,6 +80,7 @@ class Session:
 
     cluster_uid: str
     id: str = ""
+    began: dt.datetime | None = None  # None: it does not say
     seq: int = 0
     stored: int = 0  # the newest request whose report is in the store
     retired: list[str] = field(default_factory=list)
@@ -109,14 +114,27 @@ class Session:
         self._turn = asyncio.Event()
         return replay
 
-    def supersede(self, session: str) -> None:
-        """Begin a new session; raises Rejected SessionSuperseded for an id that had its time."""
+    def retired_by(self, session: str) -> list[str]:
+        """The ids that are over once `session` speaks.
+
+        Raises Rejected SessionSuperseded for one that had its time, and for one that began before the
+        live one: what it sent then has only just come.
+        """
         if session in self.retired:
             raise Rejected("SessionSuperseded", "this session was superseded and is over")
-        if self.id:
-            self.retired = [*self.retired, self.id][-MAX_RETIRED:]
-        self.id, self.seq, self.stored = session, 0, 0
+        began = began_at(session)
+        if began is not None and self.began is not None and began < self.began:
+            text = "a session that began after this one speaks for this cluster"
+            raise Rejected("SessionSuperseded", text)
+        return [*self.retired, self.id][-MAX_RETIRED:] if self.id else self.retired
+
+    def supersede(self, session: str, now: dt.datetime) -> None:
+        """Go on as a new session, which has been written down."""
+        self.retired = self.retired_by(session)
+        self.id, self.began = session, _began(session, now)
+        self.seq, self.stored = 0, 0
         self.observed = ObservedDigest()
+        self.end_turn()
 
     def stored_up_to(self, request: SyncRequest) -> None:
         """A request's report is in the store; one of a session that has ended meanwhile counts not."""
@@ -146,6 +164,7 @@ def load(unit: Unit, cluster: str) -> Session:
     return Session(
         cluster_uid=row["cluster_uid"],
         id=row["session"],
+        began=_began(row["session"], row["session_at"]),
         retired=list(row["retired_sessions"] or ()),
     )
 
@@ -160,6 +179,62 @@ def open_session(unit: Unit, cluster: str, session: str, retired: Sequence[str])
         retired_sessions=list(retired),
         heartbeat_at=unit.now,
     )
+
+
+def _began(session: str, heard_at: dt.datetime | None) -> dt.datetime | None:
+    """When a session began: no later than it was heard, however far ahead its agent's clock is."""
+    began = began_at(session)
+    return began if began is None or heard_at is None else min(began, heard_at)
+
+
+class LiveSessions:
+    """The live session of every cluster, as this process knows it."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+        self._live: dict[str, Session] = {}
+        self._begins: dict[str, asyncio.Lock] = {}
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._live.values()))
+
+    def get(self, cluster: str) -> Session | None:
+        """What is known without looking."""
+        return self._live.get(cluster)
+
+    async def of(self, cluster: str, cluster_uid: str) -> Session:
+        """The live session of a cluster. Raises Rejected: NotFound, ClusterIdentityChanged, Slow."""
+        session = self._live.get(cluster) or await self._load(cluster)
+        session.spend(self._clock.monotonic())
+        if cluster_uid != session.cluster_uid:  # perhaps forgotten and joined anew
+            session = await self._load(cluster, anew=True)
+        if cluster_uid != session.cluster_uid:
+            text = f"{cluster} joined as another cluster than this one (kube-system uid differs)"
+            raise Rejected("ClusterIdentityChanged", text, "cluster_uid")
+        return session
+
+    async def begin(self, cluster: str, session: Session, given: str) -> None:
+        """A session id that is new supersedes the live one, in the store before anything else.
+
+        Whoever speaks in it meanwhile waits; the earlier one is answered until it is written down. If
+        that fails, the next try begins it. Raises Rejected SessionSuperseded.
+        """
+        if session.id == given:
+            return
+        async with self._begins.setdefault(cluster, asyncio.Lock()):
+            if session.id == given:
+                return
+            retired = session.retired_by(given)
+            await self._db.write(lambda unit: open_session(unit, cluster, given, retired))
+            session.supersede(given, self._clock.now())
+
+    async def _load(self, cluster: str, *, anew: bool = False) -> Session:
+        """The session of the cluster's row; `anew`: in place of what is known."""
+        loaded = await self._db.read(lambda unit: load(unit, cluster))
+        if anew:
+            self._live[cluster] = loaded
+        return self._live.setdefault(cluster, loaded)
 
 
 class Heartbeats:

@@ -82,7 +82,7 @@ class AgentSync:
         self.incarnation = incarnation
         self._term = term
         self._sets = DesiredSets()
-        self._sessions: dict[str, Session] = {}
+        self._sessions = sessions.LiveSessions(db, clock)
         self._pool_keys: dict[str, Any] = {"revision": 0, "keys": []}
         self._ready = asyncio.Event()
         self._closing = closing or asyncio.Event()
@@ -122,13 +122,15 @@ class AgentSync:
             self._sets.refresh(part, rows)
         if "pool_keys" in change.keys.get("settings", ()):
             self._pool_keys = await self._db.read(_pool_keys)
-            for session in self._sessions.values():
+            for session in self._sessions:
                 session.end_turn()
         if self._timeline is not None and timeline.is_about(
             change.keys.get("settings", frozenset())
         ):
-            await self._db.read(self._timeline.refresh)
-            self.incarnation = self._timeline.incarnation
+            known, (incarnation, stopped) = self._timeline, await self._db.read(timeline.standing)
+            # At once: under its earlier incarnation nothing is given out or ordered away any more.
+            self.incarnation = known.incarnation = incarnation
+            known.stopped = stopped
             self._announce()
 
     def _announce(self) -> None:
@@ -148,17 +150,11 @@ class AgentSync:
         if request.proto != PROTO:
             raise Rejected("UpgradeRequired", f"the hub speaks protocol {PROTO}", "proto")
         await self._ready.wait()
-        session = await self._session(cluster)
-        session.spend(self._clock.monotonic())
-        if request.cluster_uid != session.cluster_uid:  # perhaps forgotten and joined anew
-            session = await self._session(cluster, anew=True)
-        if request.cluster_uid != session.cluster_uid:
-            text = f"{cluster} joined as another cluster than this one (kube-system uid differs)"
-            raise Rejected("ClusterIdentityChanged", text, "cluster_uid")
+        session = await self._sessions.of(cluster, request.cluster_uid)
         await self._check_marks(cluster, request)
         if self._roll_call.heard(cluster):
             self._announce()
-        await self._begin(cluster, session, request.session)
+        await self._sessions.begin(cluster, session, request.session)
         replay = session.admit(request)
         turn = session.newer
         self.heartbeats.hear(cluster, self._clock.now())
@@ -187,29 +183,11 @@ class AgentSync:
         mark = known.first_contradiction(request.marks, self._db.revision)
         if mark is None:
             return
-        known.stopped = await self._db.write(lambda unit: timeline.stop(unit, cluster, mark))
-        raise Rejected(timeline.CODE, known.stopped, "marks")
-
-    async def _session(self, cluster: str, *, anew: bool = False) -> Session:
-        """The live session of a cluster; `anew` reads its row again."""
-        session = self._sessions.pop(cluster, None) if anew else self._sessions.get(cluster)
-        if session is None or anew:
-            loaded = await self._db.read(lambda unit: sessions.load(unit, cluster))
-            session = self._sessions.setdefault(cluster, loaded)
-        return session
-
-    async def _begin(self, cluster: str, session: Session, given: str) -> None:
-        """A session id that is new supersedes the live one, in the store before anything else."""
-        if session.id == given:
-            return
-        session.supersede(given)
-        session.end_turn()
-        retired = list(session.retired)
-        try:
-            await self._db.write(lambda unit: sessions.open_session(unit, cluster, given, retired))
-        except BaseException:
-            self._sessions.pop(cluster, None)  # what the row says counts: the next try begins it
-            raise
+        of = known.incarnation
+        why = await self._db.write(lambda unit: timeline.stop(unit, cluster, mark, of))
+        if why:
+            known.stopped = why
+            raise Rejected(timeline.CODE, why, "marks")
 
     async def _store(self, cluster: str, session: Session, request: SyncRequest) -> Taken:
         """Write what the request says; what of it was refused, and what is to be removed."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from hub.services import restored
 from hub.store import audit, changes, settings
 from hub.store.unit import Unit
 from shared.errors import Rejected
@@ -66,11 +67,6 @@ class Timeline:
         """The first of the marks that this store can not have given out."""
         return next((mark for mark in marks if self.contradicts(mark, revision)), None)
 
-    def refresh(self, unit: Unit) -> None:
-        """Take over what the store says now: stopped, or accepted under a new incarnation."""
-        self.stopped = stopped(unit)
-        self.incarnation = str(settings.get(unit, "incarnation"))
-
     def _proof(self, run: str, revision: int) -> str:
         told = f"{self.incarnation}:{run}:{revision}".encode()
         return hmac.new(self.key, told, hashlib.sha256).hexdigest()[:32]
@@ -87,6 +83,11 @@ def begin(unit: Unit, incarnation: str, key: bytes) -> Timeline:
     return Timeline(incarnation, key, runs[-MAX_RUNS:], truncated, stopped=stopped(unit))
 
 
+def standing(unit: Unit) -> tuple[str, str]:
+    """What the store says now: its incarnation, and why it is stopped."""
+    return str(settings.get(unit, "incarnation")), stopped(unit)
+
+
 def stopped(unit: Unit) -> str:
     """Why nothing is dispatched; "" while all is well."""
     return str((settings.get(unit, _STOPPED) or {}).get("message", ""))
@@ -97,10 +98,13 @@ def is_about(keys: frozenset[str]) -> bool:
     return _STOPPED in keys
 
 
-def stop(unit: Unit, cluster: str, mark: Mark) -> str:
-    """Stop dispatch because of a mark that an agent holds; why, in words."""
+def stop(unit: Unit, cluster: str, mark: Mark, incarnation: str) -> str:
+    """Stop dispatch because of a mark that an agent holds; why, in words.
+
+    `incarnation`: in which the mark contradicts; "" if that has been accepted meanwhile.
+    """
     known = stopped(unit)
-    if known:
+    if known or settings.get(unit, "incarnation") != incarnation:
         return known
     text = (
         f"this hub's store is older than what it once told {cluster} (run {mark.run}, revision "
@@ -109,29 +113,35 @@ def stop(unit: Unit, cluster: str, mark: Mark) -> str:
         "restored state (roadstead restored --accept)"
     )
     settings.put(unit, _STOPPED, {"at": unit.now.isoformat(), "cluster": cluster, "message": text})
+    _say(unit, CODE, text)
+    return text
+
+
+def _say(unit: Unit, reason: str, message: str) -> None:
     unit.event(
         uid="hub",
         kind="Hub",
         namespace="",
         name="hub",
         type="Warning",
-        reason=CODE,
-        message=text,
+        reason=reason,
+        message=message,
     )
-    return text
 
 
 def accept(unit: Unit, principal: str) -> str:
     """Go on from the restored state under a new incarnation; the incarnation.
 
     What members hold from before and this store does not know is left alone and shown, never removed.
-    Raises Rejected: NotRolledBack.
+    What may run there unknown to it is held. Raises Rejected: NotRolledBack.
     """
     if not stopped(unit):
         raise Rejected("NotRolledBack", "the hub is not stopped: there is nothing to accept")
     incarnation = uuid.uuid4().hex[:16]
     settings.put(unit, "incarnation", incarnation)
     settings.remove(unit, _STOPPED)
+    held = restored.hold_everything(unit)
+    _say(unit, "HubRestored", f"{principal} accepted the restored state: {held} jobs are held")
     audit.add(
         unit,
         principal=principal,

@@ -11,13 +11,15 @@ from roadstead.cli.output import client
 def restored(ctx: click.Context, accept: bool) -> None:
     """Tell whether the hub has found its store to be an older copy, and go on from it.
 
-    Until that is accepted nothing is dispatched. Afterwards Jobs that members hold from before, and
-    that the hub has forgotten, are left alone: look at them with kubectl in the members.
+    Until that is accepted nothing is dispatched. Afterwards jobs that waited are held, for they may have
+    been started since: look for them with kubectl in the members, then release them. Jobs that members
+    hold and that the hub has forgotten are left alone.
     """
     with client(ctx) as hub:
         if accept:
             answer = hub.accept_restored()
             click.echo(f"going on under incarnation {answer['incarnation']}")
+            click.echo("Jobs that waited are held (Restored): release those that run nowhere.")
             return
         stopped = [c for c in hub.overview()["conditions"] if c["type"] == "HubRolledBack"]
         for condition in stopped:

@@ -30,7 +30,7 @@ WAIT_S = 20.0
 
 
 def a_job_manifest(name="job", namespace="team", *, uid, epoch=1, generation=1, **spec):
-    """A Job as the hub composes it: final, with our labels on it and on its pods."""
+    """A Job as the hub composes it: final, with our labels on it and on its pods and in their variables."""
     run_seconds = spec.pop("run_seconds", "0.2")
     annotations = {
         "sim.roadstead.dev/run-seconds": str(run_seconds),
@@ -61,6 +61,10 @@ def a_job_manifest(name="job", namespace="team", *, uid, epoch=1, generation=1, 
                         {
                             "name": "main",
                             "image": image,
+                            "env": [
+                                {"name": labels.JOB_UID_VARIABLE, "value": uid},
+                                {"name": labels.EPOCH_VARIABLE, "value": str(epoch)},
+                            ],
                             "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
                         }
                     ],
@@ -151,8 +155,9 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.page = 1000
         self.session: str | None = None
         self.removes_strays = True
-        self.quarantines_strays = False
         self.gone_sessions: set[str] = set()
+        self.incarnation = "i-1"
+        self.stray_action = "Remove"
         self._revision = itertools.count(1)
         self.revision = 0
         self._changed = asyncio.Event()
@@ -270,7 +275,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             desired = self._desired(request)
         reply = SyncReply(
             hub_id=HUB_ID,
-            incarnation="i-1",
+            incarnation=self.incarnation,
             term=1,
             session=request.session,
             seq=request.seq,
@@ -282,13 +287,10 @@ class ScriptedHub(httpx.AsyncBaseTransport):
 
     def _orders(self, request: SyncRequest) -> list[Order]:
         """What nobody desires is to go, or to be left alone, as the test says."""
-        if not self.removes_strays and not self.quarantines_strays:
-            return []
-        action = "Quarantine" if self.quarantines_strays else "Remove"
         return [
-            Order(uid=entry.uid, object_uid=entry.object_uid, action=action)
+            Order(uid=entry.uid, object_uid=entry.object_uid, action=self.stray_action)
             for entry in request.observed.entries
-            if entry.uid not in self.works and entry.object_uid
+            if self.removes_strays and entry.uid not in self.works and entry.object_uid
         ]
 
     def _take_in(self, request: SyncRequest) -> None:

@@ -10,7 +10,7 @@ from tests.agent.scripted_hub import a_job
 
 pytestmark = pytest.mark.anyio
 BOTH = [FOREGROUND, labels.MEMBER_FINALIZER]
-OURS = {"quarantined": "m-1"}
+OURS = {"left": "m-1"}
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ OURS = {"quarantined": "m-1"}
         (Seen(live=a_live_job(), **OURS), "Nothing"),
         (Seen(live=a_live_job(ended_ago=1), **OURS), "Nothing"),
         (Seen(live=a_live_job(deleting=True)), "Nothing"),
-        (Seen(live=a_live_job(deleting=True), quarantined="m-2"), "Nothing"),
+        (Seen(live=a_live_job(deleting=True), left="m-2"), "Nothing"),
         (Seen(live=a_live_job(deleting=True), **OURS), "Delete"),
         (Seen(live=a_live_job(deleting=True, finalizers=BOTH), **OURS), "Nothing"),
         (Seen(live=a_live_job(deleting=True), foreground="m-1", **OURS), "CountPods"),
@@ -47,7 +47,7 @@ async def leftover(member):
     member.hub.put(a_job("old", run_seconds="600"))
     member.start()
     await member.hub.seen("old", "Applied")
-    member.hub.quarantines_strays = True
+    member.hub.stray_action = "Quarantine"
     member.hub.drop("old")
     await member.hub.seen("old", "Applied", "Orphan")
     return member

@@ -60,3 +60,16 @@ def test_deletion_of_a_withdrawn_job_waits_for_its_pods():
     withdrawn = decide(WITHDRAW, Seen(live=a_live_job()), a_picture())
     over = decide(KEEP, Seen(live=a_live_job(ended_ago=61, finalizers=[])), a_picture())
     assert (withdrawn.propagation, over.propagation) == ("Foreground", "Background")
+
+
+def test_what_is_of_a_newer_epoch_is_never_said_to_be_gone():
+    """The work is fresh and was never started, and yet a newer epoch is here: the hub's store went back."""
+    withdrawn = a_job(action="Withdraw", fresh=True)
+    seen = Seen(live=a_live_job(epoch=2))
+    assert settled(withdrawn, seen) == ("Nothing", "Applied", "NewerEpoch")
+
+
+def test_what_is_out_of_sight_is_looked_for_while_its_pods_are_there():
+    """Perhaps only our labels were taken off."""
+    seen = Seen(ever=True, vanished=True, pods=1)
+    assert settled(a_job(), seen) == ("ReadBack", "Waiting", "Vanished")

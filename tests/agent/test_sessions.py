@@ -195,6 +195,24 @@ async def test_a_restarted_agent_adopts_what_runs(member):
     assert after.object_uid == before.object_uid
 
 
+async def test_an_agent_begins_anew_where_the_hub_goes_on_from_a_restored_store(member):
+    """What it was told may be of the time that is lost: it forgets it, and finds what runs."""
+    member.hub.put(a_job(run_seconds="600"))
+    member.start()
+    before = await member.hub.job_says("u-1", "running_since")
+    lease = member.agent.reconciler._lease
+    earlier = len(member.hub.requests)
+    member.hub.observed.clear()
+    member.hub.incarnation = "i-2"
+    member.hub.put(a_job("u-2", "other"))
+    after = await member.hub.seen("u-1", "Applied")
+    assert lease.revoked
+    assert after.object_uid == before.object_uid
+    await member.hub.finished("u-2")
+    anew = [r for r in member.hub.requests[earlier:] if r.seq == 1]
+    assert [(r.desired.revision, r.incarnation_seen) for r in anew] == [(0, "i-2")]
+
+
 async def test_an_orphan_is_told_and_left(member):
     """An object with our labels that the hub does not ask for is reported, and withdrawn when told."""
     await member.kube.create(a_job("u-9", run_seconds="600").manifest, field_manager="roadstead")

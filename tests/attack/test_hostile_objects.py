@@ -15,19 +15,24 @@ pytestmark = pytest.mark.anyio
     [
         {"labels": {labels.EPOCH: "9" * 60}},
         {"labels": {labels.JOB_UID: "A_b.c"}},
+        {"env": {labels.EPOCH_VARIABLE: "9" * 5000}},
+        {"env": {labels.JOB_UID_VARIABLE: "x" * 5000}},
         {"annotations": {labels.GENERATION: "9" * 5000}},
         {"annotations": {labels.GENERATION: "9" * 30}},
         {"annotations": {labels.INCARNATION: "x" * 5000}},
         {"annotations": {labels.MARK: "a:" + "1" * 18 + ":" + "x" * 100}},
     ],
-    ids=["epoch", "uid", "digits", "generation", "incarnation", "mark"],
+    ids=["epoch", "uid", "variable", "long uid", "digits", "generation", "incarnation", "mark"],
 )
 async def test_a_crafted_job_does_not_stop_the_agent(member, change):
     """It comes and goes; other jobs are dispatched as ever, and other deletions noticed."""
     member.hub.removes_strays = False
     crafted = a_job("u-9", "crafted", run_seconds="600").manifest
-    for part, values in change.items():
-        crafted["metadata"][part] |= values
+    container = crafted["spec"]["template"]["spec"]["containers"][0]
+    env = [{"name": name, "value": value} for name, value in change.get("env", {}).items()]
+    container["env"] = env
+    for part in ("labels", "annotations"):
+        crafted["metadata"][part] |= change.get(part, {})
     member.start()
     member.hub.put(a_job("u-2", "other", run_seconds="600"))
     await member.hub.job_says("u-2", "running_since")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import timeline
 from shared.clock import ManualClock
 from tests.sync.hubs import ran, running_hub
 
@@ -76,27 +75,3 @@ async def test_a_hub_that_was_just_restarted_waits_for_nobody(tmp_path: Path):
         await hub.settled()
         await south.sync()
         assert uid in south.works
-
-
-@pytest.mark.xfail(
-    strict=True, reason="an accepted store does not raise epochs nor adopts what runs"
-)
-async def test_what_runs_in_a_member_is_not_started_elsewhere_once_the_store_is_accepted(
-    tmp_path: Path,
-):
-    """The hub has been shown the running Job, by uid and epoch: it is not given to another cluster."""
-    backup, north, south, uid = await restored(tmp_path)
-    async with running_hub(backup) as hub:
-        marks = list(north.marks)
-        told = list(north.entries.values())
-        north.running = south.running = hub
-        north.restart("session-north-9")
-        north.marks = marks
-        assert (await north.post(north.request())).status_code == 409
-        await hub.write(timeline.accept, "someone")
-        north.marks = []
-        await north.sync(*told)
-        await hub.place(uid, "south")
-        await hub.settled()
-        await south.sync()
-        assert uid not in south.works

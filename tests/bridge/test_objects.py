@@ -137,7 +137,7 @@ async def waiting(it: World, count: int):
 
 async def held(it: World, agent):
     await agent.sync()
-    it.hub.sync._sessions["north"].tokens = 20.0  # polled faster than agents do
+    it.hub.sync._sessions.get("north").tokens = 20.0  # polled faster than agents do
     return next((uid for uid, w in agent.works.items() if w["name"] == "settings"), None)
 
 

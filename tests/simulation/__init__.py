@@ -1,9 +1,10 @@
 """A deterministic simulation of hub, agents and members: `make simulate SEEDS=first,count`.
 
-Two levels, one world. `model`: the product's own state machines (reconciler, applier, exchange,
+Three levels, one world. `model`: the product's own state machines (reconciler, applier, exchange,
 sessions, judge, offers, withdrawal) over rows and members in memory. `services`: the same agents and
-members before the whole hub: its services, store, scheduler and quota. What is modelled and what is
-not: docs/explain/simulation.md.
+members before the whole hub: its services, store, scheduler and quota. `restores`: that hub's store
+goes back to an older copy once, which is then accepted. What is modelled and what is not:
+docs/explain/simulation.md.
 
 | invariant | check | level |
 | --- | --- | --- |
@@ -20,7 +21,7 @@ not: docs/explain/simulation.md.
 | R-11 hands off | `Checks.touched`, with a foreign Job of the same name | both |
 | R-12 nothing stays behind, no wish is lost | `Checks.unsettled`, `Checks.moved` | both |
 | R-13 one leader, R-14 durable answers | one process, no failing disk: not held here | - |
-| R-15 a store that went back is noticed | restores are not played: not held here | - |
+| R-15 a store that went back | it is told so: nothing that it gives out afterwards breaks R-04 | restores |
 | R-16 gaps in watches | streams lag, break and are listed anew, each on its own | both |
 | R-17 one hung cluster, R-18 poison | load and input: not held here | - |
 | R-19 clocks | agents' clocks run at 0.95 to 1.05 of the world's | both |

@@ -12,9 +12,11 @@ import time
 import orjson
 
 from tests.simulation import runner
+from tests.simulation.restores import RestoredRun
 from tests.simulation.scenario import Run, draw
 from tests.simulation.services import WholeRun
 
+_LEVELS: dict[str, type[Run]] = {"model": Run, "services": WholeRun, "restores": RestoredRun}
 _SHOWN = 2  # violations that are made smaller and printed
 
 
@@ -22,7 +24,7 @@ def main() -> int:
     """Play what the arguments say; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", default="1,20000", metavar="FIRST,COUNT")
-    parser.add_argument("--level", choices=("model", "services"), default="model")
+    parser.add_argument("--level", choices=tuple(_LEVELS), default="model")
     parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--most-s", type=float, default=0.0, help="begin no more after so long")
     parser.add_argument("--trace", type=int, metavar="SEED", help="play one seed and print it")
@@ -32,7 +34,7 @@ def main() -> int:
     given = parser.parse_args()
     _order_sets()
     runner.quiet()
-    kind = WholeRun if given.level == "services" else Run
+    kind = _LEVELS[given.level]
     if given.trace is not None:
         return _trace(given.trace, kind, whole=given.whole)
     first, _, count = given.seeds.partition(",")

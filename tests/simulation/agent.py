@@ -5,7 +5,6 @@ that wait for the member, a reply is taken in by the product's own exchange.
 """
 
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,7 @@ from agent.holding import Holding
 from agent.holdings import ObservedSet
 from agent.hub import HubError
 from agent.lease import Lease
-from agent.loop import Exchange, _Sent
+from agent.loop import AcceptedError, Exchange, _Sent
 from agent.marks import Marks
 from agent.plan import Decision, Do, Trouble
 from agent.reconcile import Reconciler
@@ -181,7 +180,7 @@ class Talk(Exchange):
         self._seq += 1
         said = Saying(self._full, observed.digest, list(entries))
         request = Request(
-            self._session, self._seq, self._cluster_uid, self._incarnation,
+            self._session, self._seq, self._cluster_uid, self.incarnation,
             self._reconciler.marks.tell(everything=self._full), self.desired.base, said,
         )  # fmt: skip
         return _Sent(request, now, entries, None)
@@ -314,8 +313,15 @@ class Agent:
             return
         self.failures = 0
         sent.task = _Given(answer)  # type: ignore[assignment]
-        with suppress(StopIteration):
+        try:
             self.talk._finish(sent).send(None)
+        except StopIteration:
+            pass
+        except AcceptedError:
+            self.world.note(f"{self.session} hears that the hub's store was restored: begins anew")
+            self.die()
+            self.world.after(0.0, self.ended)
+            return
         if newest:
             self._send_in(0.0 if not self.talk.is_quiet else 0.3)
 

@@ -116,7 +116,8 @@ class SimHub:
         self._looking = False
         for name in names:
             self.store.clusters[name] = {
-                "name": name, "cluster_uid": f"uid-{name}", "session": "", "retired_sessions": None,
+                "name": name, "cluster_uid": f"uid-{name}", "session": "", "session_at": None,
+                "retired_sessions": None,
             }  # fmt: skip
         self.start()
 

@@ -133,7 +133,7 @@ class Run:
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         self.scenario = scenario
         world = self.world = World(scenario.seed ^ 0x5EED, tell=tell)
-        self.checks = Checks()
+        self.checks = self.new_checks()
         self.checks.limit = scenario.limit
         self.members = {
             name: Member(world, name, self.checks, scenario.run_s) for name in CLUSTERS
@@ -160,6 +160,9 @@ class Run:
         hub = SimHub(self.world, self.checks, names)
         hub.limit = self.scenario.limit
         return hub
+
+    def new_checks(self) -> Checks:
+        return Checks()
 
     def finish(self) -> None:
         """Let go what the run holds."""

@@ -78,17 +78,20 @@ class Whole:
         self.db = Database.open(f"sqlite:///{self.folder}/hub.db", self.clock)  # type: ignore[arg-type]
         self.hub = Hub(self.db, self.clock)  # type: ignore[arg-type]
         self.term = await self.hub.write(leadership.seize, "simulation")
-        self.sync = AgentSync(
-            self.db,
-            self.clock,
-            hub_id=HUB_ID,
-            incarnation="inc-1",
-            term=lambda: self.term,  # type: ignore[arg-type]
-        )
+        self.sync = await self._agent_sync()
         self._works = self.db.subscribe("works", "settings")
         self._news = self.hub.subscribe(*FOLLOWED)
         await self.sync._load()
         self.scheduler = Scheduler(self.hub, lambda: self.term)
+
+    async def _agent_sync(self, **more: Any) -> AgentSync:
+        return AgentSync(
+            self.db,
+            self.clock,  # type: ignore[arg-type]
+            hub_id=HUB_ID,
+            term=lambda: self.term,
+            **{"incarnation": "inc-1", **more},
+        )
 
     def die(self) -> None:
         self.up = False

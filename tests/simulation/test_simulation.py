@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from tests.simulation import runner
+from tests.simulation.restores import RestoredRun
 from tests.simulation.scenario import Fault, Run, draw
 from tests.simulation.services import WholeRun
 
@@ -31,6 +32,12 @@ def test_no_seed_breaks_an_invariant_of_the_whole_hub():
     assert [(each.seed, each.invariant, each.text) for each in played if each.invariant] == []
     again = runner.play(draw(1), kind=WholeRun)
     assert again == played[0]
+
+
+def test_no_seed_breaks_an_invariant_where_the_store_goes_back():
+    """What runs, or has ended, unknown to the restored store is not begun again."""
+    played = [runner.play(draw(seed), kind=RestoredRun) for seed in range(1, 9)]
+    assert [(each.seed, each.invariant, each.text) for each in played if each.invariant] == []
 
 
 def test_a_seed_tells_the_same_story_again():

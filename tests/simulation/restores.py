@@ -1,0 +1,156 @@
+"""Restores: the hub's store goes back to an older copy of itself, which an administrator then accepts.
+
+The whole hub (level 2), whatever else befalls it. How the hub finds out is not played: it is told when
+it starts. A person releases a held job only after having looked into every member, and sees to all
+that the hub has forgotten; everybody else's wishes come as ever.
+"""
+
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from hub.services import identity, restored, timeline
+from hub.services.sync import AgentSync
+from hub.store.unit import Unit
+from shared import labels
+from shared.wire.agent_v1 import Mark
+from tests.simulation.checks import Checks, Object
+from tests.simulation.scenario import Scenario
+from tests.simulation.services import Whole, WholeRun
+from tests.simulation.world import Violation
+
+_LONGEST_LOST_S = 40.0
+_LAST_S = 300.0
+_WAITING = frozenset({"Held", "Deactivated"})
+
+
+class LostTime(Checks):
+    """What the store can not know after a restore is not held against it; what really runs is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.went_back = False
+        self.accepted = False  # before that a job may be placed, but nobody is told of it
+
+    def moved(self, row: Object, name: str, before: str) -> None:
+        if not self.went_back:
+            super().moved(row, name, before)
+        elif self.accepted and name == "place" and row["state"] not in _WAITING:
+            # Of what waits, only the epoch has leapt.
+            self._placed(row["uid"])
+
+    def dropped(self, cluster: str, job: Object) -> None:
+        if not self.went_back:
+            super().dropped(cluster, job)
+
+    def deleted(self, cluster: str, job: Object) -> None:
+        if not self.went_back:
+            super().deleted(cluster, job)
+
+    def pod_runs(self, cluster: str, pod: Object) -> None:
+        uid = pod["metadata"]["labels"].get(labels.JOB_UID, "")
+        if self.went_back and uid in self.completed:
+            raise Violation("R-04", f"{uid} completed in {self.completed[uid]} and begins again")
+        super().pod_runs(cluster, pod)
+
+
+class Restorable(Whole):
+    """A hub of which a copy is kept, and put in its place later."""
+
+    members: dict[str, Any]
+
+    async def _agent_sync(self, **more: Any) -> AgentSync:
+        known = await self.hub.write(identity.load)
+        self.hub.timeline = await self.hub.write(timeline.begin, known.incarnation, known.page_key)
+        told = {"incarnation": known.incarnation, "timeline": self.hub.timeline}
+        return await super()._agent_sync(**told, **more)
+
+    def back_up(self) -> None:
+        """Copy the store as it is."""
+        self.world.note("* the hub's store is copied")
+        with (
+            sqlite3.connect(self._file("hub.db")) as live,
+            sqlite3.connect(self._file("copy.db")) as copy,
+        ):
+            live.backup(copy)
+
+    def restore(self) -> None:
+        """Begin from the copy; the hub knows that it is one, and stops."""
+        self.world.note("* the copy takes the store's place")
+        if self.up:
+            self.die()
+        for old in self.folder.glob("hub.db*"):
+            old.unlink()
+        shutil.copy(self._file("copy.db"), self._file("hub.db"))
+        self.books.workloads, self.books.works = {}, {}
+        self.checks.went_back = True  # type: ignore[attr-defined]
+        self.start()
+        self.run(self.hub.write(self._stop))
+        self._look_at_the_books()
+
+    def accept(self) -> None:
+        if self.up:
+            self.world.note("* the restored store is accepted")
+            self.run(self.hub.write(timeline.accept, "ada"))
+            self._look_at_the_books()
+            self.checks.accepted = True  # type: ignore[attr-defined]
+        else:
+            self.world.after(1.0, self.accept)
+
+    def wish(self, uid: str, wish: str) -> None:
+        row = self.books.workloads.get(uid)
+        known = row is not None and row["reason"] != restored.REASON
+        if wish != "release" or known or self._runs_nowhere(uid):
+            super().wish(uid, wish)
+
+    def _runs_nowhere(self, uid: str) -> bool:
+        """Whether a person finds that it runs in no member, nor has ended, nor was given up."""
+        jobs = [job for member in self.members.values() for job in member.jobs.values()]
+        there = any(job["metadata"]["labels"].get(labels.JOB_UID) == uid for job in jobs)
+        known = self.checks
+        ended = uid in known.completed or uid in known.given_up
+        return not (there or ended or known.running.get(uid))
+
+    def _stop(self, unit: Unit) -> None:
+        mark = Mark(run="lost", revision=1, proof="")
+        timeline.stop(unit, "north", mark, self.sync.incarnation)
+
+    def _file(self, name: str) -> Path:
+        return self.folder / name
+
+
+class RestoredRun(WholeRun):
+    """A scenario in which the store goes back once."""
+
+    def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
+        super().__init__(scenario, tell=tell)
+        die = random.Random(scenario.seed ^ 0xBAC)
+        copied = 0.3 + die.random() * 25.0
+        back = copied + 0.5 + die.random() ** 2 * _LONGEST_LOST_S
+        self.accepted = back + die.random() * 30.0
+        self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
+        self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
+        self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
+
+    def new_checks(self) -> Checks:
+        return LostTime()
+
+    def new_hub(self, names: list[str]) -> Any:
+        hub = Restorable(self.world, self.checks, names, self.scenario.limit)
+        hub.members = self.members
+        return hub
+
+    def play(self) -> None:
+        """Raises Violation. At the end a person goes through what is held, again and again."""
+        world = self.world
+        last = max((fault.until for fault in self.scenario.faults), default=0.0)
+        world.run(max(last, self.accepted) + 1.0)
+        self._heal()
+        until = world.now + _LAST_S
+        while world.now < until:
+            world.run(world.now + 20.0)
+            for uid, row in list(self.hub.books.workloads.items()):  # type: ignore[attr-defined]
+                if row["state"] == "Held":
+                    self.hub.wish(uid, "release")
