@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hub.services import outlook, timeline
+from hub.store import settings
 from hub.store.unit import Unit
 from shared.wire.agent_v1 import Mark
 from tests.scheduling.hubs import Running, a_job, a_pool, running
@@ -16,7 +17,8 @@ async def stop(hub: Running) -> None:
     """An agent shows a mark that the store can not have given out."""
 
     def run(unit: Unit) -> None:
-        timeline.stop(unit, "north", Mark(run="lost", revision=900, proof=""))
+        settings.put(unit, "incarnation", "one")
+        timeline.stop(unit, "north", Mark(run="lost", revision=900, proof=""), "one")
 
     await hub.hub.write(run)
 

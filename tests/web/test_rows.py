@@ -5,6 +5,7 @@ import pytest
 from sqlalchemy import insert
 
 from hub.services import mirrored, timeline
+from hub.store import settings
 from hub.store.tables import events, works
 from shared.wire.agent_v1 import Mark
 from tests.web.looking import looking
@@ -75,7 +76,8 @@ async def test_a_store_that_went_back_needs_attention(tmp_path):
     """Until somebody accepts it nothing starts: the page says so first, with the way on."""
     async with looking(tmp_path) as hub:
         mark = Mark(run="lost", revision=900, proof="")
-        await hub.hub.write(timeline.stop, "north", mark)
+        await hub.hub.write(settings.put, "incarnation", "one")
+        await hub.hub.write(timeline.stop, "north", mark, "one")
         words = (await hub.see()).words
         assert "Needs attention HubRolledBack: this hub's store is older" in words
         assert "roadstead restored --accept" in words
