@@ -33,7 +33,6 @@ _FIRST_RETRY_S = 0.5
 _LONGEST_RETRY_S = 300.0
 _CALM_S = 120.0  # this long without drift ends a fight over a field
 _LONGEST_FIGHT_S = 60.0
-_MAX_TRIES = 5  # before a refusal of a Job is final
 _QUICK = frozenset({"NameTaken", "Retrying", PODS_LEFT})
 _RECHECK_S = 10.0  # of a name that a stranger holds, a missing namespace
 _RECHECKED = frozenset({"NameConflict", "NamespaceMissing", "KindNotServed"})

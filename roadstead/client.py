@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from roadstead.context import resolve
 from roadstead.errors import TimedOut, Unreachable
+from roadstead.media_types import type_of
 from roadstead.transport import Transport
 
 Json = dict[str, Any]
@@ -159,7 +160,7 @@ class Client:
             "/v1/apply",
             query={"namespace": namespace},
             body=manifests,
-            content_type=content_type or _type_of(manifests),
+            content_type=content_type or type_of(manifests),
             repeatable=True,
         )
 
@@ -269,6 +270,10 @@ class Client:
         told = {"confirm": confirm} | ({"thoughItAnswers": True} if though_it_answers else {})
         body, _ = _body(told)
         return self._object("POST", path, body=body)
+
+    def restored(self) -> Json:
+        """Why nothing is dispatched since the hub's store went back, and what is left from before."""
+        return self._object("GET", "/v1/restored")
 
     def accept_restored(self) -> Json:
         """Go on from a restored store that the hub has found to be older than what it once said."""
@@ -384,9 +389,5 @@ def _part(name: str) -> str:
 
 def _body(manifest: bytes | Json) -> tuple[bytes, str]:
     if isinstance(manifest, bytes):
-        return manifest, _type_of(manifest)
+        return manifest, type_of(manifest)
     return json.dumps(manifest).encode(), "application/json"
-
-
-def _type_of(manifests: bytes) -> str:
-    return f"application/{'json' if manifests.lstrip()[:1] in (b'{', b'[') else 'yaml'}"

@@ -4,6 +4,8 @@ A sync carries thousands of entries; one that is malformed is refused by itself 
 taken. Identity comes from the credential alone.
 """
 
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import orjson
@@ -16,9 +18,13 @@ from starlette.responses import Response
 from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of, new_router
 from hub.api.reply import Json
 from hub.services.enrol import enrol
+from hub.services.hub import Hub
+from hub.services.member_faults import is_noted, note_fault
+from hub.services.readings import check_capacity
 from hub.services.sync import AgentSync
 from hub.services.tokens import check_join
 from shared.errors import FieldError, Rejected
+from shared.quantity import shown
 from shared.wire.agent_v1 import (
     MAX_OBSERVED_PER_REQUEST,
     PROTO,
@@ -32,6 +38,8 @@ from shared.wire.agent_v1 import (
 
 # An inventory larger than this in one request was not paged.
 MAX_ENTRIES: Final = 4 * MAX_OBSERVED_PER_REQUEST
+CAPACITY_INVALID: Final = "CapacityInvalid"
+_NOTED: Final = frozenset({"IdentityMismatch", "ClusterIdentityChanged"})
 _SHOWN = 20
 _AT_ONCE: Final = 256 << 10  # bytes of a report; a larger one is read beside the event loop
 
@@ -44,12 +52,14 @@ async def register(request: Request) -> Response:
     """Trade a join token for the agent's credential."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else ""
-    await hub_of(request).read(check_join, bearer)  # before a byte of the body is
-    try:
-        given = Register.model_validate_json(await request.body())
-    except ValidationError as fault:
-        raise _invalid(fault) from fault
-    enrolled = await hub_of(request).write(enrol, bearer, given.cluster_uid)
+    hub = hub_of(request)
+    cluster = (await hub.read(check_join, bearer))["cluster"]  # before a byte of the body is
+    async with _noting(hub, cluster):
+        try:
+            given = Register.model_validate_json(await request.body())
+        except ValidationError as fault:
+            raise _invalid(fault, cluster) from fault
+        enrolled = await hub.write(enrol, bearer, given.cluster_uid)
     sync = _sync_of(request)
     answer = Registered(
         cluster=enrolled.cluster,
@@ -64,19 +74,47 @@ async def register(request: Request) -> Response:
 @allow(AGENT)
 async def sync(request: Request) -> Response:
     """One exchange of observed and desired sets; held up to `wait_s` while there is no news."""
+    hub, cluster = hub_of(request), caller(request).cluster
     body = await request.body()
-    large = len(body) > _AT_ONCE
-    message, refused = await hub_of(request).beside(read_sync, body) if large else read_sync(body)
-    return Json(await _sync_of(request).sync(caller(request).cluster, message, refused))
+    async with _noting(hub, cluster):
+        if len(body) > _AT_ONCE:
+            message, refused = await hub.beside(read_sync, body, cluster)
+        else:
+            message, refused = read_sync(body, cluster)
+        answer = await _sync_of(request).sync(cluster, message, refused)
+    for fault in refused:
+        if fault.code == CAPACITY_INVALID:
+            await _note(hub, cluster, fault.code, fault.detail)
+    return Json(answer)
 
 
-def read_sync(body: bytes) -> tuple[SyncRequest, list[Refused]]:
-    """The request, and the entries of it that are malformed. Raises Rejected for anything else."""
+@contextlib.asynccontextmanager
+async def _noting(hub: Hub, cluster: str) -> AsyncIterator[None]:
+    """Write down what is refused because somebody may pass for somebody else."""
+    try:
+        yield
+    except Rejected as refusal:
+        if refusal.code in _NOTED:
+            await _note(hub, cluster, refusal.code, refusal.detail)
+        raise
+
+
+async def _note(hub: Hub, cluster: str, code: str, detail: str) -> None:
+    if not await hub.read(is_noted, cluster, code):  # whoever repeats it waits for no writer
+        await hub.write(note_fault, cluster, code, detail)
+
+
+def read_sync(body: bytes, cluster: str) -> tuple[SyncRequest, list[Refused]]:
+    """The request of `cluster`'s agent, and what of it is refused by itself. Raises Rejected."""
     try:
         message = SyncRequest.model_validate_json(body)
         refused: list[Refused] = []
     except ValidationError as fault:
-        message, refused = _without_malformed(body, fault)
+        message, refused = _without_malformed(body, fault, cluster)
+    wrong = check_capacity(message.capacity) if message.capacity is not None else None
+    if wrong is not None:
+        refused.append(Refused(uid="", code=CAPACITY_INVALID, detail=wrong))
+        message.capacity = None
     if len(message.observed.entries) > MAX_ENTRIES:
         raise Rejected(
             "BodyTooLarge", f"send at most {MAX_OBSERVED_PER_REQUEST} entries a request"
@@ -84,11 +122,13 @@ def read_sync(body: bytes) -> tuple[SyncRequest, list[Refused]]:
     return message, refused
 
 
-def _without_malformed(body: bytes, fault: ValidationError) -> tuple[SyncRequest, list[Refused]]:
+def _without_malformed(
+    body: bytes, fault: ValidationError, cluster: str
+) -> tuple[SyncRequest, list[Refused]]:
     """Read it again without the entries, and the capacity, that are at fault."""
     errors = fault.errors(include_url=False, include_context=False, include_input=False)
     if any(not _is_partial(error) for error in errors):
-        raise _invalid(fault) from fault
+        raise _invalid(fault, cluster) from fault
     given: dict[str, Any] = orjson.loads(body)
     wrong: dict[int, str] = {}
     refused: list[Refused] = []
@@ -96,7 +136,7 @@ def _without_malformed(body: bytes, fault: ValidationError) -> tuple[SyncRequest
         place = error["loc"]
         if place[0] == "capacity":
             if given.pop("capacity", None) is not None:
-                refused.append(Refused(uid="", code="CapacityInvalid", detail=_said(error)))
+                refused.append(Refused(uid="", code=CAPACITY_INVALID, detail=_said(error)))
         else:
             wrong.setdefault(int(place[2]), _said(error))
     entries = given.get("observed", {}).get("entries", [])
@@ -110,7 +150,7 @@ def _without_malformed(body: bytes, fault: ValidationError) -> tuple[SyncRequest
     try:
         return SyncRequest.model_validate(given), refused
     except ValidationError as again:
-        raise _invalid(again) from again
+        raise _invalid(again, cluster) from again
 
 
 def _is_partial(error: ErrorDetails) -> bool:
@@ -121,17 +161,22 @@ def _is_partial(error: ErrorDetails) -> bool:
     return place[0] == "capacity" or (len(place) > 2 and place[:2] == ("observed", "entries"))
 
 
-def _invalid(fault: ValidationError) -> Rejected:
-    errors = fault.errors(include_url=False, include_context=False, include_input=False)
+def _invalid(fault: ValidationError, cluster: str) -> Rejected:
+    errors = fault.errors(include_url=False, include_context=False)
     if errors and errors[0]["type"] == "json_invalid":
         return Rejected("InvalidJSON", errors[0]["msg"])
-    shown = tuple(
+    named = next((each["input"] for each in errors if each["loc"] == ("cluster",)), cluster)
+    if named != cluster:
+        other = shown(named) if isinstance(named, str) else "anything else"
+        text = f"this credential is of {cluster}: it can not speak for {other}"
+        return Rejected("IdentityMismatch", text, "cluster")
+    listed = tuple(
         FieldError(".".join(str(part) for part in error["loc"]), "InvalidValue", error["msg"])
         for error in errors[:_SHOWN]
     )
-    if any(each.field == "proto" for each in shown):
-        return Rejected("UpgradeRequired", f"the hub speaks protocol {PROTO}", errors=shown)
-    return Rejected("InvalidMessage", shown[0].message if shown else "invalid", errors=shown)
+    if any(each.field == "proto" for each in listed):
+        return Rejected("UpgradeRequired", f"the hub speaks protocol {PROTO}", errors=listed)
+    return Rejected("InvalidMessage", listed[0].message if listed else "invalid", errors=listed)
 
 
 def _said(error: ErrorDetails) -> str:

@@ -25,6 +25,7 @@ from hub.services.drafts import Draft, draft
 from shared.errors import FieldError, Rejected
 from shared.kinds import unheeded
 from shared.kinds.names import LABEL_RULE, is_dns_label
+from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
 
 router = new_router()
@@ -137,10 +138,17 @@ def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> dic
         "result": applied.result,
     }
     if not applied.error:
-        said = unheeded.notices(given.parsed) if given else ()
-        return {**item, "warnings": list(said)} if said else item
+        said = _warnings(given.parsed) if given else []
+        return {**item, "warnings": said} if said else item
     told = views.refusal(applied.error)
     return {**item, **told} if with_errors else {**item, **told, "errors": []}
+
+
+def _warnings(parsed: Parsed) -> list[str]:
+    """What of a document is kept and not acted on."""
+    why = parsed.hindrance
+    waits = [] if why is None else [f"{why.field}: {why.message}: as it is, it is never admitted"]
+    return [*unheeded.notices(parsed), *waits]
 
 
 def _text(value: Any) -> str:

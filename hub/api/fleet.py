@@ -19,6 +19,13 @@ async def get_overview(request: Request) -> Response:
     return Json(await hub.read(overview.overview, hub.limits))
 
 
+@router.get("/v1/restored")
+@allow(ADMINISTRATOR, VIEWER)
+async def get_restored(request: Request) -> Response:
+    """Why nothing is dispatched since the store went back, and Jobs from before: {"stopped", "items"}."""
+    return Json(await hub_of(request).read(overview.restored))
+
+
 @router.post("/v1/restored:accept")
 @allow(ADMINISTRATOR)
 async def accept_restored(request: Request) -> Response:

@@ -17,7 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services.hub import Hub
-from hub.services.tokens import ADMINISTRATOR, AGENT, UNAUTHENTICATED, VIEWER, Principal
+from hub.services.tokens import (
+    ADMINISTRATOR,
+    AGENT,
+    REVOKED,
+    UNAUTHENTICATED,
+    VIEWER,
+    Principal,
+)
 from shared.errors import Rejected
 
 __all__ = [
@@ -111,13 +118,17 @@ async def authorize(request: Request, policy: frozenset[str]) -> Principal:
     """The caller, if the policy allows it. Raises Rejected: Unauthenticated or Forbidden.
 
     An agent's credential is none on people's routes, and the reverse: the same 401 as for no
-    credential at all, so that nothing is learnt from the answer.
+    credential at all, so that nothing is learnt from the answer. An agent whose own was taken back is
+    told so: it ends instead of asking for ever.
     """
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    known = hub_of(request).authenticator
     found = None
     if scheme.lower() == "bearer":
-        found = await hub_of(request).authenticator.authenticate(text.strip())
+        found = await known.authenticate(text.strip())
     audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
+    if found is None and AGENT in policy and await known.was_revoked(text.strip()):
+        raise Rejected("Revoked", REVOKED)
     if found is None or found.role not in audience:
         raise Rejected("Unauthenticated", UNAUTHENTICATED)
     if found.role not in policy:

@@ -242,7 +242,7 @@ class _Targets:
         for child in cohort.children:
             if id(child) in self._pruned:
                 continue
-            share, _, borrows = dominance(self._tree, child)
+            share, borrows = dominance(self._tree, child)
             spared = not borrows and id(child) not in self._own_path
             if spared or (child.is_queue and not self.has(child)):
                 self._pruned.add(id(child))

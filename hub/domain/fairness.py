@@ -35,12 +35,11 @@ def dominant_share(tree: QuotaTree, node: Node) -> Share:
 
 
 class Dominance(NamedTuple):
-    """A share, the resource that it comes from (the first by name of equals), and whether the node
-    uses more than its quota: its parent may lend nothing, so that the share is zero all the same.
+    """A share, and whether the node uses more than its quota: its parent may lend nothing, so that the
+    share is zero all the same.
     """
 
     share: Share
-    resource: str
     borrows: bool
 
 
@@ -56,21 +55,18 @@ def dominance(tree: QuotaTree, node: Node) -> Dominance:
             borrowed[of.resource] = borrowed.get(of.resource, 0) + used[place] - quota
     if not borrowed:
         return _NOTHING
-    ratio, resource = Fraction(0), ""
-    for name in sorted(borrowed):
+    ratio = Fraction(0)
+    for name, amount in borrowed.items():
         lendable = node.parent.lendable.get(name, 0)
-        if lendable <= 0:
-            continue
-        part = Fraction(borrowed[name] * 1000, lendable)
-        if part > ratio:
-            ratio, resource = part, name
+        if lendable > 0:
+            ratio = max(ratio, Fraction(amount * 1000, lendable))
     weight = weight_of(node.weight)
     if not weight:
-        return Dominance(Share(infinite=True, value=ratio), resource, borrows=True)
-    return Dominance(Share(infinite=False, value=ratio / weight), resource, borrows=True)
+        return Dominance(Share(infinite=True, value=ratio), borrows=True)
+    return Dominance(Share(infinite=False, value=ratio / weight), borrows=True)
 
 
-_NOTHING: Final = Dominance(NONE, "", borrows=False)
+_NOTHING: Final = Dominance(NONE, borrows=False)
 
 
 @lru_cache(maxsize=1024)

@@ -121,14 +121,12 @@ class Rounds:
         attempt.cluster = self._ground.place(attempt.who, attempt.search.assignment)
         return attempt.cluster is not None
 
-    def nominate_cluster(self, attempt: Attempt, gone: Iterable[Holder]) -> None:
-        """The cluster on which it fits once its victims are gone, and a claim to its room."""
-        if self._ground is None or attempt.who.quota_only:
-            return
-        if attempt.search.assignment is not None:
-            attempt.cluster = self._ground.claim(
-                attempt.who, attempt.search.assignment, list(gone)
-            )
+    def nominate_cluster(self, attempt: Attempt, gone: Iterable[Holder]) -> bool:
+        """The cluster on which it fits once its victims are gone, and a claim to its room; False if none."""
+        if self._ground is None or attempt.who.quota_only or attempt.search.assignment is None:
+            return True
+        attempt.cluster = self._ground.claim(attempt.who, attempt.search.assignment, list(gone))
+        return attempt.cluster is not None
 
     def _settle(self, attempt: Attempt, now: int) -> None:
         who, line = attempt.who, self.lines[attempt.who.queue]
@@ -297,17 +295,14 @@ class _Round:
 
     def _preempt(self, attempt: Attempt) -> None:
         own = {v.holder.uid: v.holder for v in attempt.victims}
-        if attempt.victims[0].cause is Cause.FOR_ROOM:
-            # They stand where it will stand, or nobody goes.
-            self._rounds.nominate_cluster(attempt, own.values())
-            if attempt.cluster is None:
-                message = "no cluster can hold it after another workload"
-                self._skip(attempt, Reason.NO_CLUSTER_FITS, message)
-                return
+        # For room they stand where it will stand.
+        gone = own if attempt.victims[0].cause is Cause.FOR_ROOM else {**self._claimed, **own}
+        if not self._rounds.nominate_cluster(attempt, gone.values()):  # nobody goes in vain
+            message = "no cluster can hold it after another workload"
+            self._skip(attempt, Reason.NO_CLUSTER_FITS, message)
+            return
         self._take(attempt.who.queue, attempt.search.assignment)
         self._claimed.update(own)
-        if attempt.cluster is None:
-            self._rounds.nominate_cluster(attempt, self._claimed.values())
         if self._after is None:
             self._after = self._standing.apart()
         with self._afterwards():

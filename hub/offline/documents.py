@@ -127,6 +127,8 @@ def read_document(file: str, number: int, manifest: Any) -> Document:
         field = first.field if first else refusal.field
         detail = f"{refusal.code}: {first.message if first else refusal.detail}"
         raise Unreadable(file, number, field, detail) from None
+    if why := parsed.hindrance:
+        raise Unreadable(file, number, why.field, f"{why.code}: {why.message}")
     return Document(file, number, group, parsed, manifest)
 
 

@@ -1,7 +1,7 @@
 """How bare Workloads come in: as units of admission where their LocalQueue is there, else as objects.
 
-A Workload whose queue does not resolve is kept as an object that holds nothing and says so; once the
-queue appears it becomes a unit of admission, under the same uid.
+A Workload whose queue does not resolve, or that asks for what can not be admitted, is kept as an object
+that holds nothing and says so; once the queue appears, or it was mended, it becomes a unit of admission.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from hub.store import objects, workloads
 from hub.store.unit import Unit
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
 
 Row = dict[str, Any]
@@ -35,7 +36,7 @@ def is_unit(unit: Unit, given: Draft) -> bool:
     namespace, name = given.parsed.namespace, given.name
     if workloads.live_by_name(unit, [(namespace, name)], KIND):
         return True
-    if given.queue not in local_queues(unit, namespace):
+    if given.queue not in local_queues(unit, namespace) or given.parsed.hindrance:
         return False
     held = objects.find(unit, KUEUE, KIND, namespace, name)
     return held is None or held["origin"] == given.origin
@@ -69,8 +70,10 @@ def revise_bare(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     """Bring the Workload of `row` to the manifest of `given`; False if they are equal already.
 
     `active: false` takes its quota back and holds it; true lets it wait again. Raises Rejected:
-    Immutable, naming every field that may not change while quota is held.
+    Immutable, naming every field that may not change while quota is held; and what it can not be
+    admitted for.
     """
+    refuse_hindered(given.parsed)
     before = standing_before(unit, given, row)
     if before is None:
         return False
@@ -78,6 +81,13 @@ def revise_bare(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     keep_next(unit, given, row, before, intake, spec_columns(given))
     _follow_active(unit, given, row)
     return True
+
+
+def refuse_hindered(parsed: Parsed) -> None:
+    """Raise Rejected for a Workload that can not be admitted as it is."""
+    why = parsed.hindrance
+    if why is not None:
+        raise Rejected(why.code, f"{why.field}: {why.message}", why.field, (why,))
 
 
 def _follow_active(unit: Unit, given: Draft, row: Row) -> None:

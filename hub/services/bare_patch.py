@@ -7,7 +7,7 @@ import orjson
 
 from hub.services import cancel, kueue_view_pages
 from hub.services.bare import KIND
-from hub.services.bare_intake import revise_bare
+from hub.services.bare_intake import refuse_hindered, revise_bare
 from hub.services.drafts import draft
 from hub.services.limits import Intake
 from hub.store import audit, manifests
@@ -35,6 +35,7 @@ def parse_bare(manifest: Any) -> Parsed:
         raise Rejected("UnsupportedKind", f"this is no {KUEUE} {KIND}", "kind")
     if not parsed.spec.get("queueName"):
         raise Rejected("Required", "a Workload without owner names its queue", "spec.queueName")
+    refuse_hindered(parsed)
     return parsed
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.domain.fleet import Cluster
-from hub.services import leftovers, pool_keys, tokens
+from hub.services import forgotten, pool_keys, tokens
 from hub.services.apply import CREATED, REJECTED, apply_documents
 from hub.services.drafts import draft
 from hub.services.limits import Limits
@@ -86,7 +86,7 @@ def get_cluster(unit: Unit, name: str, limits: Limits) -> Row:
     held = jobs.count_by_cluster(unit).get(name, 0)
     reserved = jobs.reserved_by_cluster(unit).get(name, {})
     since = pool_keys.load(unit).since
-    left = leftovers.of(unit, name)
+    left = forgotten.of(unit, name)
     view = _view(row, capacity, held, reserved, unit.now, limits, since)
     return view | {"leftovers": len(left), "leftoverJobs": left}
 
@@ -97,7 +97,7 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
     held = jobs.count_by_cluster(unit)
     reserved = jobs.reserved_by_cluster(unit)
     since = pool_keys.load(unit).since
-    left = leftovers.counts(unit)
+    left = forgotten.counts(unit)
     return {
         "items": [
             _view(

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from hub.services import leftovers, multikueue, queue_status, tokens
+from hub.services import multikueue, queue_status, tokens
 from hub.store import clusters, objects, works
 from hub.store.unit import Unit
+from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.registry import parse
 
 Row = dict[str, Any]
 
@@ -34,7 +36,6 @@ def deleted(unit: Unit, row: Row) -> None:
     """After an object was removed."""
     if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
         tokens.forget_agent(unit, row["name"])
-        leftovers.forget(unit, row["name"])
         clusters.remove(unit, row["name"])
         works.remove(unit, [(row["name"], uid) for uid in works.uids_of(unit, row["name"])])
     elif row["api_group"] == KUEUE and concerns_queues(row["kind"]):
@@ -73,7 +74,19 @@ def _describe_workload(unit: Unit, row: Row) -> None:
     name = spec.get("queueName") or ""
     found = bool(name) and objects.find(unit, KUEUE, "LocalQueue", row["namespace"], name)
     owned = bool((row["manifest"].get("metadata") or {}).get("ownerReferences"))
-    conditions = queue_status.held_workload_conditions(spec, queue_found=bool(found), owned=owned)
+    conditions = queue_status.held_workload_conditions(
+        spec, queue_found=bool(found), owned=owned, hindrance=_hindrance(row)
+    )
     status = queue_status.with_conditions(row["status"], conditions, unit.now, row["generation"])
     if status is not None:
         objects.set_statuses(unit, {row["uid"]: status})
+
+
+def _hindrance(row: Row) -> str:
+    """Why a Workload can not be admitted as it is."""
+    try:
+        parsed = parse(row["manifest"], strict=False, origin="hub-cluster", lenient_versions=True)
+    except Rejected:
+        return ""
+    why = parsed.hindrance
+    return "" if why is None else f"{why.field}: {why.message}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hub.domain.workload import State, beyond
-from hub.services import leftovers, restored, tokens
+from hub.services import restored, tokens
 from hub.services.clusters import state_of
 from hub.services.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
@@ -60,7 +60,6 @@ def fence_cluster(
         text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
         raise Rejected("ConfirmationMismatch", text, "confirm")
     tokens.forget_agent(unit, name)
-    leftovers.forget(unit, name)
     clusters.change(
         unit, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
     )

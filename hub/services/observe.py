@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hub.services import api_servers, leftovers, lifetime
+from hub.services import api_servers, forgotten, lifetime
 from hub.services.judge import REASON_CHARS, Verdict, judge, plain
+from hub.services.member_faults import note_fault
 from hub.store import clusters, on_members, workloads, works
 from hub.store.unit import Unit
 from hub.store.works import Standing
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import ApiServer, Observed, Order, Refused
 
+NOT_YOURS = "NotYours"
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
                "completion_time", "completed_indexes", "failed_indexes", "running_since", "result",
                "reason", "message", "held_by")  # fmt: skip
@@ -30,7 +32,6 @@ class Report:
     capacity: bytes | None = None  # agent_v1.Capacity as JSON
     api_server: ApiServer | None = None  # given with a capacity: it does not answer
     incarnation: str = ""  # what is not desired and of this one is removed; "": nothing is
-    full: bool = False  # the entries begin the whole set of what is in the member
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,11 @@ def take_reports(unit: Unit, reports: Sequence[Report], *, heard: bool = True) -
 def _take(unit: Unit, report: Report, writes: _Writes) -> Taken:
     newest, refused = _last_words(report.entries)
     standing = works.standing(unit, report.cluster, list(newest))
-    strays = [newest[uid] for uid in newest if _is_stray(newest[uid], standing)]
+    strays = [entry for entry in newest.values() if _is_stray(entry, standing)]
     orders = [_order(entry, report) for entry in strays]
-    if report.incarnation and (strays or report.full):
-        left = [each for each in strays if each.incarnation != report.incarnation]
-        leftovers.note(unit, report.cluster, left, whole=report.full)
+    left = [stray for stray in strays if stray.incarnation not in ("", report.incarnation)]
+    if left and report.incarnation:
+        forgotten.note(unit, report.cluster, left)
     refused += _strangers(unit, report, newest, standing)
     for uid, work in standing.items():
         entry = newest[uid]
@@ -108,7 +109,11 @@ def _last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[
     refused: list[Refused] = []
     for entry in entries:
         held = newest.get(entry.uid)
-        if held is not None and held.epoch == entry.epoch and _contradict(held, entry):
+        same = held is not None and held.epoch == entry.epoch
+        if held is not None and same and len({_result(held), _result(entry), None}) > 2:
+            text = "it is said both to have succeeded and to have failed: the first word counts"
+            refused.append(Refused(uid=entry.uid, code="ContradictoryStatus", detail=text))
+        elif held is not None and same and _contradict(held, entry):
             text = "it is said both to be gone and to be there: it counts as there"
             refused.append(Refused(uid=entry.uid, code="Contradiction", detail=text))
             newest[entry.uid] = held if entry.phase == "Gone" else entry
@@ -119,6 +124,10 @@ def _last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[
 
 def _contradict(one: Observed, other: Observed) -> bool:
     return (one.phase == "Gone") is not (other.phase == "Gone")
+
+
+def _result(entry: Observed) -> str | None:
+    return entry.job.result if entry.job is not None else None
 
 
 def _is_stray(entry: Observed, standing: dict[str, Standing]) -> bool:
@@ -157,7 +166,11 @@ def _strangers(
             refused.append(Refused(uid=uid, code="Unknown", detail=text))
         elif workload["cluster"] != report.cluster:
             text = "it is not placed on this cluster"
-            refused.append(Refused(uid=uid, code="NotYours", detail=text))
+            refused.append(Refused(uid=uid, code=NOT_YOURS, detail=text))
+    foreign = [each.uid for each in refused if each.code == NOT_YOURS]
+    if foreign:
+        text = f"its agent spoke of {len(foreign)} jobs of other clusters: {foreign[0]} is one"
+        note_fault(unit, report.cluster, NOT_YOURS, text)
     return refused
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hub.services import clusters, leftovers, timeline, views
+from hub.services import clusters, forgotten, timeline, views
 from hub.services.limits import Limits
 from hub.services.paging import Pager
 from hub.store import audit, changes, drift, objects, tallies
@@ -28,19 +28,21 @@ def overview(unit: Unit, limits: Limits) -> Row:
         "room": [{name: m[name] for name in ("name", "state", "resources")} for m in members],
         "queues": len(objects.list_kind(unit, KUEUE, "ClusterQueue")),
         "revision": changes.last_revision(unit),
-        "conditions": _conditions(unit, members),
+        "conditions": _conditions(unit),
     }
 
 
-def _conditions(unit: Unit, members: Sequence[Row]) -> list[Row]:
-    """What an administrator has to know of the hub itself, and of what it has forgotten."""
-    left = [leftovers.said(m["name"], m["leftovers"]) for m in members if m["leftovers"]]
-    said = {timeline.CODE: timeline.stopped(unit), leftovers.FOUND: "; ".join(left)}
-    return [
-        {"type": name, "status": "True", "reason": name, "message": why}
-        for name, why in said.items()
-        if why
-    ]
+def _conditions(unit: Unit) -> list[Row]:
+    """What an administrator has to know of the hub itself."""
+    why = timeline.stopped(unit)
+    back = {"type": timeline.CODE, "status": "True", "reason": timeline.CODE, "message": why}
+    left = forgotten.condition(unit)
+    return [*([back] if why else []), *([left] if left else [])]
+
+
+def restored(unit: Unit) -> Row:
+    """Whether the store went back, and what is left from before: {"stopped", "items"}."""
+    return {"stopped": timeline.stopped(unit), "items": forgotten.list_forgotten(unit)}
 
 
 def list_placements(unit: Unit) -> Row:

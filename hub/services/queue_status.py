@@ -124,13 +124,16 @@ def local_queue_conditions(spec: Mapping[str, Any], queues: Mapping[str, Row]) -
 
 
 def held_workload_conditions(
-    spec: Mapping[str, Any], *, queue_found: bool, owned: bool = False
+    spec: Mapping[str, Any], *, queue_found: bool, owned: bool = False, hindrance: str = ""
 ) -> list[Row]:
     """A Workload object that is no unit of admission holds nothing, and says why.
 
     Those that Jobs own are not: the hub admits Jobs, through workloads of its own. One without owner
-    becomes one as soon as its LocalQueue is there.
+    becomes one as soon as its LocalQueue is there, unless it asks for what can not be: `hindrance`.
     """
+    if hindrance and not owned:
+        text = f"holds no quota: {hindrance}"
+        return [_condition("QuotaReserved", "False", "Inadmissible", text)]
     name = spec.get("queueName") or ""
     if owned or queue_found:
         why = "its owner is admitted through a workload of the hub's own"

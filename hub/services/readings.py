@@ -4,10 +4,13 @@ A report that fails is refused as a whole (`CapacityInvalid`) and the last good 
 report would let the scheduler promise room that is not there.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from shared import quantity
-from shared.wire.agent_v1 import Capacity, Pool
+from shared.kinds import names
+from shared.quantity import shown
+from shared.wire.agent_v1 import Capacity, GrowingPool, Pool
 
 MAX_NODES: Final = 20_000
 
@@ -21,12 +24,9 @@ def check_capacity(capacity: Capacity) -> str | None:
         if fault is not None:
             return fault
     for growing in capacity.growing:
-        if len(growing.resources) != len(growing.shape):
-            return f"pool {growing.name[:63]}: one amount expected per resource"
-        if growing.max_nodes < 0 or growing.nodes < 0:
-            return f"pool {growing.name[:63]}: nodes can not be fewer than none"
-        if not all(0 <= amount <= quantity.MAX for amount in growing.shape):
-            return f"pool {growing.name[:63]}: an amount is out of bounds"
+        fault = _check_growing(growing)
+        if fault is not None:
+            return fault
     for bound in capacity.bound:
         if bound.bound < 0 or bound.succeeded < 0:
             return f"work {bound.uid}: pods can not be fewer than none"
@@ -35,6 +35,9 @@ def check_capacity(capacity: Capacity) -> str | None:
 
 def _check_pool(pool: Pool) -> str | None:
     width = len(pool.resources)
+    odd = _odd(pool.resources)
+    if odd is not None:
+        return f"a pool has {shown(odd)}: no resource name"
     if len(set(pool.resources)) != width:
         return "a pool names a resource twice"
     for node in pool.nodes:
@@ -46,6 +49,24 @@ def _check_pool(pool: Pool) -> str | None:
             if not quantity.MIN <= free <= has:
                 return f"node {node.name}: {free} of {has} {name} is free"
     return None
+
+
+def _check_growing(growing: GrowingPool) -> str | None:
+    odd = _odd(growing.resources)
+    if odd is not None:
+        return f"pool {growing.name[:63]}: {shown(odd)} is no resource name"
+    if len(growing.resources) != len(growing.shape):
+        return f"pool {growing.name[:63]}: one amount expected per resource"
+    if growing.max_nodes < 0 or growing.nodes < 0:
+        return f"pool {growing.name[:63]}: nodes can not be fewer than none"
+    if not all(0 <= amount <= quantity.MAX for amount in growing.shape):
+        return f"pool {growing.name[:63]}: an amount is out of bounds"
+    return None
+
+
+def _odd(resources: Sequence[str]) -> str | None:
+    """The first that no API server would take for a resource."""
+    return next((name for name in resources if not names.is_quota_resource(name)), None)
 
 
 def _check_properties(capacity: Capacity) -> str | None:

@@ -200,11 +200,11 @@ class AgentSync:
             else:
                 refused.append(Refused(uid="", code="CapacityInvalid", detail=fault))
         said = request.observed
-        if not (said.entries or said.full) and capacity is None:
+        if not said.entries and capacity is None:
             return Taken(refused)
         incarnation = "" if self._is_stopped() else self.incarnation
         down = request.capacity.api_server if request.capacity is not None else None
-        report = Report(cluster, said.entries, capacity, down, incarnation, said.full)
+        report = Report(cluster, said.entries, capacity, down, incarnation)
         taken = await self._db.write_shared(take_reports, report)
         failpoint("H12")
         return Taken(refused + taken.refused, taken.orders)

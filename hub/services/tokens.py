@@ -116,6 +116,8 @@ def forget_agent(unit: Unit, cluster: str) -> None:
 
 UNAUTHENTICATED = "no valid credential for this; send `Authorization: Bearer ID.SECRET`"
 
+REVOKED = "this credential was taken back: the cluster joined anew, or has left"
+
 
 class Authenticator:
     """Checks bearer credentials; remembers them for `cache_s` seconds or until they are touched."""
@@ -146,6 +148,11 @@ class Authenticator:
         if known.expires_at is not None and known.expires_at <= self._clock.now():
             return None
         return known.principal
+
+    async def was_revoked(self, text: str) -> bool:
+        """Whether this is a credential that was good once: whoever has its secret may know."""
+        found = await self._db.read(lambda unit: _matching(unit, text, BEARER))
+        return found is not None and found["revoked_at"] is not None
 
     async def _look_up(self, given: str) -> _Known | None:
         row = await self._db.read(lambda unit: tokens.get(unit, given))

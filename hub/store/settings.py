@@ -14,15 +14,6 @@ def get(unit: Unit, name: str) -> Any | None:
     return unit.conn.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
 
 
-def with_prefix(unit: Unit, prefix: str) -> dict[str, Any]:
-    """Every setting whose name begins so."""
-    c = settings.c
-    rows = unit.conn.execute(
-        select(c.name, c.value).where(c.name.startswith(prefix, autoescape=True))
-    )
-    return {row.name: row.value for row in rows}
-
-
 def put(unit: Unit, name: str, value: Any) -> None:
     """Set `name` to a JSON value."""
     statement = insert(unit.conn, settings).values(name=name, value=value)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import structlog
 
-from hub.services import leftovers, timeline
+from hub.services import timeline
 from hub.services.front_page import GROUPS, JOBS_PER_PAGE, MAX_PAGES, Asked
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
@@ -164,9 +164,8 @@ def _attention(
         yield f"The bridge to the hub cluster stands still ({bridge['reason']}): {bridge['message']}"
     for each in clusters:
         yield from _about(each)
-    for row in fleet["clusters"] or ():
-        if row.get("leftovers"):
-            yield f"{leftovers.said(row['name'], row['leftovers'])}."
+    if fleet["forgotten"]:
+        yield f"{fleet['forgotten']['message']}."
     silent = _on_silent(fleet)
     if silent:
         yield (

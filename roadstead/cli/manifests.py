@@ -36,10 +36,10 @@ def read_sources(names: Sequence[str], *, recursive: bool = False) -> list[Sourc
 
 
 def documents(source: Source) -> Iterator[Source]:
-    """The documents of a YAML stream one by one, labelled with their numbers if there are several."""
-    if source.body.lstrip()[:1] in (b"{", b"["):
-        yield source
-        return
+    """The documents of a YAML stream one by one, labelled with their numbers if there are several.
+
+    JSON is one: a line of it can not begin with a marker.
+    """
     parts = [part for part in _MARKER.split(source.body) if not _NOTHING.fullmatch(part)]
     if len(parts) <= 1:
         yield source

@@ -2,7 +2,16 @@
 
 import click
 
-from roadstead.cli.output import client
+from roadstead.cli.output import Column, age, client, table
+
+COLUMNS = [
+    Column("CLUSTER", lambda row: row["cluster"], shrinks=True),
+    Column("UID", lambda row: row["uid"]),
+    Column("EPOCH", lambda row: row["epoch"]),
+    Column("THERE", lambda row: row["there"]),
+    Column("HERE", lambda row: f"{row['job']} {row['state']}" if row["job"] else "unknown"),
+    Column("SEEN", lambda row: age(row["seenAt"])),
+]
 
 STOPPED = 1  # the exit code that a script waits to see gone
 
@@ -14,9 +23,9 @@ def restored(ctx: click.Context, accept: bool) -> int:
     """Tell whether the hub has found its store to be an older copy, and go on from it.
 
     Until that is accepted nothing is dispatched. Afterwards jobs that waited are held, for they may have
-    been started since: look for them with kubectl in the members, then release them. Jobs that members
-    hold and that the hub has forgotten are left alone. Without --accept the exit code is 1 while the
-    hub stands still for that, else 0.
+    been started since: release those that run nowhere. Jobs that members hold from before are left
+    alone: they are listed with what the hub has of the same uid, for as long as they are there.
+    Without --accept the exit code is 1 while the hub stands still, else 0.
     """
     with client(ctx) as hub:
         if accept:
@@ -24,9 +33,10 @@ def restored(ctx: click.Context, accept: bool) -> int:
             click.echo(f"going on under incarnation {answer['incarnation']}")
             click.echo("Jobs that waited are held (Restored): release those that run nowhere.")
             return 0
-        stopped = [c for c in hub.overview()["conditions"] if c["type"] == "HubRolledBack"]
-        for condition in stopped:
-            click.echo(condition["message"])
-        if not stopped:
-            click.echo("The store is as the hub left it.")
-        return STOPPED if stopped else 0
+        told = hub.restored()
+    click.echo(told["stopped"] or "The store is as the hub left it.")
+    if told["items"]:
+        click.echo("\nJobs in members from before it was restored, which are left alone:")
+        click.echo(table(told["items"], COLUMNS))
+        click.echo("Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID", err=True)
+    return STOPPED if told["stopped"] else 0

@@ -19,7 +19,9 @@ from shared.kinds.parsed import Parsed
 from shared.kinds.problems import Problems, is_mapping, listed
 from shared.labels import MAX_EXEC_TIME, QUEUE_NAME
 from shared.podsecurity import check_job_fields
+from shared.quantity import shown
 from shared.resources import (
+    MIN_PARALLELISM,
     PodSet,
     job_pod_count,
     job_pod_sets,
@@ -87,6 +89,8 @@ def parse_job(
         spec = {}
     else:
         check_job_spec(spec, problems, from_client=from_client)
+        if (least := metadata.annotations.get(MIN_PARALLELISM)) is not None:
+            _check_least(least, spec, problems)
     pod_sets = _pod_sets(manifest, spec, problems)
     problems.raise_if_any()
     return Parsed(
@@ -120,6 +124,22 @@ def check_job_spec(
         _check_seldom(spec, problems)
         for error in check_job_fields(spec, from_client=from_client):
             problems.add(error.field, error.code, error.message)
+
+
+def _check_least(text: str, spec: Mapping[str, Any], problems: Problems) -> None:
+    """How few pods will do: a number below the pods that run at once, as Kueue's webhook has it."""
+    sizes = [spec.get(name) for name in ("parallelism", "completions")]
+    if any(size is not None and (type(size) is not int or size < 0) for size in sizes):
+        return  # refused already
+    count = job_pod_count(spec)
+    least = int(text) if text.isascii() and text.isdecimal() and len(text) < 11 else 0
+    if 0 < least < count:
+        return
+    rule = f"must be a whole number from 1 to {count - 1}: fewer pods than the {count} of the Job"
+    if count < 2:
+        rule = f"the Job runs {count} pod at once: it can not do with fewer"
+    field = f"metadata.annotations[{MIN_PARALLELISM}]"
+    problems.add(field, "InvalidAnnotation", f"{shown(text)}: {rule}")
 
 
 def _pod_sets(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from shared.errors import FieldError, Rejected
 from shared.kinds.metadata import SUBDOMAIN_NAME, NameRule, read_metadata
 from shared.kinds.model import Model, validate
 from shared.kinds.parsed import Parsed
@@ -76,11 +77,23 @@ class Kind:
             self.check(read, problems)
         problems.raise_if_any()
         namespace = (metadata.namespace or default_namespace) if self.namespaced else ""
+        pod_sets, hindrance = self._admissible(read, problems)
         return Parsed(
             self.kind, self.group, self.version, namespace, metadata.name, metadata.labels,
             metadata.annotations, read.get("spec", read), manifest, metadata.generate_name,
-            self.pod_sets(read),
+            pod_sets, hindrance,
         )  # fmt: skip
+
+    def _admissible(
+        self, content: Content, problems: Problems
+    ) -> tuple[tuple[PodSet, ...], FieldError | None]:
+        """What is to be admitted, or why it can not be."""
+        if problems.hindrance is not None:
+            return (), problems.hindrance
+        try:
+            return self.pod_sets(content), None
+        except Rejected as refusal:
+            return (), FieldError(refusal.field, refusal.code, refusal.detail)
 
 
 def content_of(manifest: Mapping[str, Any]) -> Content:

@@ -4,7 +4,7 @@ Rules are those of Kueue's schema and webhooks (queueing.md, 1.1 to 1.5), save t
 limit above its nominal quota and a missing LocalQueue.clusterQueue are refused here, not met later.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -230,6 +230,10 @@ def check_cohort(content: dict[str, Any], problems: Problems) -> None:
     )
 
 
+# Kueue takes such a Workload and lets it wait: who wrote it may mend it, or the limits of its namespace.
+_HINDRANCES: Final = frozenset({"RequestAboveLimit", "QuantityTooLarge"})
+
+
 def check_workload(content: dict[str, Any], problems: Problems) -> None:
     spec = content["spec"]
     seen = set()
@@ -240,7 +244,13 @@ def check_workload(content: dict[str, Any], problems: Problems) -> None:
         seen.add(pod_set["name"])
         if pod_set.get("minCount", 0) > pod_set["count"]:
             problems.add(f"{field}.minCount", "OutOfRange", "must not exceed count")
-        check_template(pod_set["template"], f"{field}.template", problems, of_job=False)
+        found = Problems(strict=problems.strict)
+        check_template(pod_set["template"], f"{field}.template", found, of_job=False)
+        for error in found.found:
+            if error.code in _HINDRANCES:
+                problems.hindrance = problems.hindrance or error
+            else:
+                problems.add(error.field, error.code, error.message)
     if "priorityClassRef" in spec and "priority" not in spec:
         problems.add("spec.priority", "Required", "is required where a priority class is given")
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shared.errors import FieldError
 from shared.resources import PodSet
 
 
@@ -15,7 +16,8 @@ class Parsed:
     v1's, defaults filled in; for a Job the spec as received; for a kind that is not modelled
     everything but apiVersion, kind, metadata and status. `raw` is the manifest as received.
     `namespace` is empty for what is cluster-scoped; `name` where only generateName was given.
-    `pod_sets` are those of a Job or Workload, empty otherwise.
+    `pod_sets` are those of a Job or Workload, empty otherwise; a Workload that can not be admitted as it
+    is has none, and `hindrance` says why.
     """
 
     kind: str
@@ -29,6 +31,7 @@ class Parsed:
     raw: dict[str, Any]
     generate_name: str = ""
     pod_sets: tuple[PodSet, ...] = ()
+    hindrance: FieldError | None = None
 
     @property
     def api_version(self) -> str:

@@ -15,12 +15,16 @@ MOST_REPORTED: Final = 50
 
 
 class Problems:
-    """The faults found so far. `strict` off means that unknown fields are passed over."""
+    """The faults found so far. `strict` off means that unknown fields are passed over.
 
-    __slots__ = ("found", "strict")
+    `hindrance`: why what is no fault can not be admitted as it is; the first one found.
+    """
+
+    __slots__ = ("found", "hindrance", "strict")
 
     def __init__(self, *, strict: bool = True) -> None:
         self.found: list[FieldError] = []
+        self.hindrance: FieldError | None = None
         self.strict = strict
 
     def __bool__(self) -> bool:

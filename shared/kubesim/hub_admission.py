@@ -1,5 +1,5 @@
 """What a hub cluster does with Jobs: they are Roadstead's, so the Job controller leaves them alone.
-ClusterQueues are kept in the names of the version that is stored.
+Kueue's kinds are kept in the names of the version that is stored.
 
 The built-in equivalent of the admission policy of a real hub cluster (architecture, section 4): it
 sets `managedBy` on creation, and keeps it on update, for Jobs with the queue-name label or
@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 from shared import labels
 from shared.kubesim import errors, metadata
 from shared.kubesim.calls import Call
+from shared.kubesim.new_names import in_new_names
 from shared.kubesim.objects import ObjectStore
-from shared.kubesim.queue_names import QUEUES, in_new_names
 from shared.kubesim.registry import Resource
 from shared.kubesim.selectors import labels_match
 from shared.kubesim.strategies import Object
@@ -44,10 +44,8 @@ class HubAdmission:
         new: Object,
         old: Object | None,
     ) -> Object:
-        if resource.key == QUEUES:
-            return in_new_names(new, old)
         if resource.key != "jobs.batch":
-            return new
+            return in_new_names(resource.key, new, old)
         spec = new["spec"]
         if old is not None:
             kept = old["spec"].get("managedBy")

@@ -5,9 +5,17 @@ import asyncio
 import httpx
 import pytest
 
-from agent.applier import Applier
-from shared.clock import SystemClock
+from agent.applier import Applier, Outcome
+from agent.gate import Gate
+from agent.holding import Holding
+from agent.lease import Lease
+from agent.marks import Marks
+from agent.plan import Decision, Seen
+from agent.steps import Steps
+from agent.telemetry import Meters
+from shared.clock import ManualClock, SystemClock
 from shared.kube import errors
+from tests.agent.pictures import a_live_job
 from tests.agent.scripted_hub import HUB_ID, ScriptedHub, a_job, eventually
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +30,13 @@ class SlowHub(ScriptedHub):
         answer = await super().handle_async_request(request)
         await asyncio.sleep(self.on_the_way_s)
         return answer
+
+
+class NoMember(Applier):
+    """A member that is asked for nothing."""
+
+    def __init__(self) -> None:
+        """Without a client."""
 
 
 async def test_an_answer_that_was_long_on_the_way_allows_nothing(member):
@@ -45,6 +60,16 @@ async def test_a_start_does_not_outlive_its_lease(member):
         lambda hub: "u-1" in hub.observed and hub.observed["u-1"].reason == "Unavailable",
         timeout_s=6,
     )
+
+
+async def test_once_the_lease_is_over_the_member_is_not_asked_for_a_start():
+    """Not even with no time left: that the member did not answer would be untrue."""
+    clock, lease, work = ManualClock(), Lease(1.0), a_job()
+    lease.answered(clock.monotonic(), clock.monotonic())
+    clock.advance(1.0)
+    hands = Steps(NoMember(), lease, clock, Meters(), set(), Marks(), Gate())
+    holding = Holding(work.uid, work, Seen(live=a_live_job(waiting=True)))
+    assert await hands.carry_out(holding, Decision("Waiting", "Start")) == Outcome()
 
 
 async def test_only_the_object_that_is_meant_is_deleted(member):

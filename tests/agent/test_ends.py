@@ -5,11 +5,15 @@ import pytest
 from agent.applier import Applier
 from agent.audit import STRANDED_S, Audit
 from agent.holding import Holding
+from agent.lease import Lease
 from agent.plan import is_held_by_us
+from agent.reconcile import Reconciler
 from agent.release import _run as release
+from agent.telemetry import Meters
 from shared import labels
 from shared.clock import ManualClock
 from shared.kube import errors
+from tests.agent.pictures import a_live_job
 from tests.agent.scripted_hub import HUB_ID, a_job, eventually
 
 pytestmark = pytest.mark.anyio
@@ -150,3 +154,15 @@ def test_an_answer_that_its_deletion_overtook_brings_nothing_back():
     holding.went()
     holding.is_here(going, 2.0)
     assert holding.seen.live is None
+
+
+async def test_that_an_older_object_went_says_nothing_of_the_one_that_took_its_name(member):
+    """The answer of our POST may come before the event of the deletion that made room for it."""
+    agent = Reconciler(member.kube, HUB_ID, Lease(30.0), lambda: None, ManualClock(), Meters())
+    older, newer = a_live_job(), a_live_job(epoch=2, waiting=True)
+    newer["metadata"]["uid"] = "m-2"
+    agent.desire([a_job(epoch=2)], [])
+    agent.object_changed("u-1", older)
+    agent.object_changed("u-1", newer)
+    agent.object_gone("u-1", older)
+    assert agent.holdings["u-1"].seen.live == newer

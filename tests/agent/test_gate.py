@@ -101,6 +101,17 @@ async def test_only_allowed_namespaces_are_written_to(member, namespace):
             await member.kube.get("v1", "Namespace", "", namespace)
 
 
+async def test_a_denied_namespace_is_not_written_itself(member):
+    """Namespaces are judged by their own name, whatever labels the hub sends for them."""
+    denied = a_namespace("roadstead-system")
+    denied["metadata"]["labels"] = {"team": "a"}
+    member.hub.put(an_object(denied, "denied"), an_object(a_namespace("mine"), "mine"))
+    member.start()
+    entry = await member.hub.seen("denied", "Failed", REFUSED)
+    assert entry.message.startswith("NamespaceNotAllowed: metadata.namespace")
+    await member.hub.seen("mine", "Applied")
+
+
 async def test_another_object_than_announced_is_not_written(member):
     """The manifest must be of the kind, namespace and name that the work says."""
     work = a_hostile_job()

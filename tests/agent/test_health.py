@@ -4,7 +4,10 @@ import asyncio
 
 import pytest
 
+from agent.health import Health
+from shared.kube import errors
 from tests.agent.scripted_hub import a_job, eventually
+from tests.agent.unpunctual import Unpunctual
 
 pytestmark = pytest.mark.anyio
 
@@ -56,3 +59,33 @@ async def test_a_refusal_is_an_answer(member, action):
     member.cluster.faults.add(action, verb="get", resource="namespaces", count=0)
     await eventually(lambda: member.cluster.faults.active()[0].hits >= 3)
     assert down_of(member.hub) is None
+
+
+class Server:
+    """An API server that answers these questions and not those."""
+
+    def __init__(self, *answers: bool) -> None:
+        self._answers = iter(answers)
+
+    async def probe(self, _timeout_s: float) -> None:
+        answers = next(self._answers, None)
+        if answers is None:
+            raise asyncio.CancelledError
+        if not answers:
+            raise errors.Unavailable(0, "Timeout", "no answer")
+
+
+@pytest.mark.parametrize(
+    ("answers", "down"),
+    [
+        ((True, False, True, False, True), False),
+        ((True, False, True, False, False), True),
+        ((False, False, True, False), False),
+    ],
+)
+async def test_only_questions_in_a_row_count(answers, down):
+    """A server that misses one question now and then is up, also once it has been down."""
+    health = Health(Server(*answers), Unpunctual(), lambda: None)
+    with pytest.raises(asyncio.CancelledError):
+        await health.run()
+    assert (health.told() is not None) is down

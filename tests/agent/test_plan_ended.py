@@ -48,6 +48,18 @@ def test_a_read_counts_from_when_it_began(read_at, podless):
     assert holding.seen.podless == podless
 
 
+def test_what_an_epoch_came_to_is_not_said_of_the_next():
+    """The next epoch has no result before it has run, though its Job is not there yet."""
+    holding = Holding("u-1", a_job())
+    holding.is_here(a_live_job(ended_ago=1), 10.0)
+    ended = holding.observed(Decision("Applied"), None)
+    assert (ended.epoch, ended.job.result) == (1, "Succeeded")
+    holding.went()
+    holding.desire(a_job(epoch=2))
+    told = holding.observed(Decision("Waiting", "Create"), None)
+    assert (told.epoch, told.job) == (2, None)
+
+
 def test_a_kept_job_wakes_when_its_time_is_over():
     """The decision says when to look again."""
     decision = decide(KEEP, Seen(live=a_live_job(ended_ago=20)), a_picture())

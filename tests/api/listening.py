@@ -53,6 +53,10 @@ class Line:
         with contextlib.suppress(ConnectionError):
             await self._writer.drain()
 
+    def cut(self) -> None:
+        """Leave at once, whatever was said or is still to come."""
+        self._writer.transport.abort()
+
     async def hear(self) -> Heard:
         """One reply."""
         async with asyncio.timeout(_PATIENCE_S):
@@ -82,6 +86,7 @@ class Listening:
     token: str
     address: tuple[str, int]
     stack: contextlib.AsyncExitStack
+    served: set[Any]  # requests that the application is busy with
 
     async def line(self) -> Line:
         """A new connection, which is closed with the hub."""
@@ -151,4 +156,4 @@ async def listening(folder: Path, limits: Limits | None = None) -> AsyncIterator
         stack.callback(server.close)
         token = await db.write(lambda unit: tokens.issue_bearer(unit, "administrator", "admin"))
         address = listener.getsockname()[:2]
-        yield Listening(hub, db, door, clock, token, address, stack)
+        yield Listening(hub, db, door, clock, token, address, stack, state.tasks)

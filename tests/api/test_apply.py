@@ -233,6 +233,60 @@ async def test_objects_are_listed_and_deleted(tmp_path):
         assert (await hub.admin.delete("/v1/objects/core/Namespace/n")).status_code == 200
 
 
+OLD = {
+    "Workload": (
+        {
+            "priority": 3,
+            "priorityClassName": "high",
+            "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass",
+            "podSets": [
+                {
+                    "name": "main",
+                    "count": 1,
+                    "template": {
+                        "spec": {
+                            "restartPolicy": "Never",
+                            "containers": [{"name": "c", "image": "x"}],
+                        }
+                    },
+                }
+            ],
+        },
+        ("priorityClassRef", "priorityClassName"),
+    ),
+    "AdmissionCheck": (
+        {"controllerName": "example.com/c", "retryDelayMinutes": 15},
+        ("controllerName", "retryDelayMinutes"),
+    ),
+    "MultiKueueCluster": (
+        {"kubeConfig": {"location": "north", "locationType": "Secret"}},
+        ("clusterSource", "kubeConfig"),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OLD)
+async def test_other_kinds_of_v1beta1_are_served_in_v1beta2(tmp_path, kind):
+    """Whatever differs between the versions is served under its new name alone."""
+    spec, (new, old) = OLD[kind]
+    metadata = {"name": "x", **({"namespace": "n"} if kind == "Workload" else {})}
+    manifest = {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": kind,
+        "metadata": metadata,
+        "spec": spec,
+    }
+    async with served(tmp_path) as hub:
+        reply = await hub.admin.post("/v1/apply", json=manifest)
+        assert reply.json()["items"][0]["result"] == "created", reply.text
+        place = "namespaces/n/x" if kind == "Workload" else "x"
+        found = (await hub.admin.get(f"/v1/objects/kueue.x-k8s.io/{kind}/{place}")).json()
+        assert found["apiVersion"] == "kueue.x-k8s.io/v1beta2"
+        assert (new in found["spec"], old in found["spec"]) == (True, False)
+        again = await hub.admin.post("/v1/apply", json=manifest)
+        assert again.json()["items"][0]["result"] == "unchanged"
+
+
 async def test_what_was_written_in_v1beta1_is_served_in_v1beta2(tmp_path):
     """An object has one form: the names of the version that Kueue stores, defaults filled in."""
     old = {

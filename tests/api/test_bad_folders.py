@@ -71,6 +71,13 @@ def test_a_lost_database_is_not_begun_anew(tmp_path, used, content):
     assert (tmp_path / "admin.token").read_bytes() == used["admin.token"]
 
 
+def test_a_log_alone_says_that_a_hub_has_been_here(tmp_path):
+    """What was committed may stand in the log: it is not begun anew beside it, whoever has the token."""
+    laid_out(tmp_path, {"hub.db-wal": b"what was committed"})
+    refused(tmp_path, MISCONFIGURED, "hub.db", "hub.db-wal", "backup")
+    assert (tmp_path / "hub.db-wal").read_bytes() == b"what was committed"
+
+
 def test_a_database_of_something_else(tmp_path):
     """Its tables are not touched."""
     connection = sqlite3.connect(tmp_path / "hub.db")

@@ -6,23 +6,12 @@ import pytest
 
 from hub.store import workloads
 from tests.api.serving import a_job, served
+from tests.bad_inputs.objects import KUEUE, a_queue
 
 pytestmark = pytest.mark.anyio
 
-KUEUE = "kueue.x-k8s.io/v1beta2"
 MOST = str(2**63 - 1)
 FLAVOR = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {}}
-
-
-def a_queue(resource: str = "cpu", **given: Any) -> dict[str, Any]:
-    """A ClusterQueue with one flavor and one resource; keys of the quota, or of the spec, by name."""
-    quota: dict[str, Any] = {
-        k: given.pop(k) for k in ("nominalQuota", "borrowingLimit", "lendingLimit") if k in given
-    }
-    flavor = {"name": "f", "resources": [{"name": resource, "nominalQuota": "10", **quota}]}
-    group = {"coveredResources": [resource], "flavors": [flavor]}
-    spec = {"namespaceSelector": {}, "cohortName": "all", "resourceGroups": [group], **given}
-    return {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec}
 
 
 def a_cohort(name: str, parent: str) -> dict[str, Any]:
@@ -37,30 +26,6 @@ async def _codes(hub: Any, *manifests: dict[str, Any]) -> list[str | None]:
         "/v1/apply", json={"apiVersion": "v1", "kind": "List", "items": list(manifests)}
     )
     return [item.get("code") for item in reply.json()["items"]]
-
-
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [
-        ({"nominalQuota": "-1"}, "NegativeQuantity"),
-        ({"resource": "memory", "nominalQuota": str(2**63)}, "QuantityTooLarge"),
-        ({"nominalQuota": "many"}, "InvalidQuantity"),
-        ({"resource": "warp cores", "nominalQuota": "1"}, "InvalidResourceName"),
-        ({"borrowingLimit": "-1"}, "NegativeQuantity"),
-        ({"lendingLimit": "11"}, None),
-        ({"fairSharing": {"weight": "-1"}}, "InvalidWeight"),
-        ({"fairSharing": {"weight": "NaN"}}, "InvalidWeight"),
-        ({"fairSharing": {"weight": "1e308"}}, "InvalidWeight"),
-    ],
-)
-async def test_a_quota_that_can_not_be_is_refused(tmp_path, given, code):
-    """Bad inputs 48, 49, 51: the document is refused by its field, and nothing is stored."""
-    async with served(tmp_path) as hub:
-        found = (await _codes(hub, a_queue(**given)))[0]
-        assert found is not None
-        assert code is None or found == code
-        stored = await hub.admin.get("/v1/objects/kueue.x-k8s.io/ClusterQueue/q")
-        assert stored.status_code == 404
 
 
 async def test_a_cycle_of_cohorts_is_refused_with_its_path(tmp_path):
@@ -80,13 +45,20 @@ async def test_a_quota_of_63_bits_is_no_limit(tmp_path):
         assert reply.status_code == 200
 
 
-async def test_an_absent_queue_is_said_to_be_absent(tmp_path):
-    """Bad inputs 46, 47: whoever names a queue that it can not have is told that it is not there."""
+@pytest.mark.parametrize("least", ["abc", "0", "1", "2"])
+async def test_a_least_parallelism_that_can_not_be_is_refused(tmp_path, least):
+    """Kueue's annotation on a Job of one pod: 422 by its field on every way in, and nothing waits."""
     async with served(tmp_path) as hub:
         job = a_job("j")
-        job["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = "absent"
-        reply = await hub.admin.post("/v1/jobs", json=job)
-        assert (reply.status_code, reply.json()["code"]) == (422, "QueueNotFound")
+        key = "kueue.x-k8s.io/job-min-parallelism"
+        job["metadata"]["annotations"] = {key: least}
+        for path, place in (("/v1/jobs", ""), ("/v1/apply", "[0].")):
+            reply = await hub.admin.post(path, json=job)
+            assert (reply.status_code, reply.json()["code"]) == (422, "InvalidAnnotation")
+            assert reply.json()["errors"][0]["field"] == f"{place}metadata.annotations[{key}]"
+        batch = (await hub.admin.post("/v1/jobs:batch", json=[job])).json()
+        assert batch["items"][0]["code"] == "InvalidAnnotation"
+        assert (await hub.admin.get("/v1/jobs")).json()["items"] == []
 
 
 async def test_a_queue_in_use_is_not_deleted(tmp_path):

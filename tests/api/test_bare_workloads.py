@@ -87,6 +87,38 @@ async def test_what_is_wrong_with_it_is_said(tmp_path, changes, code):
         assert (reply.status_code, reply.json()["code"]) == (422, code)
 
 
+LIMITED = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
+HUGE = {"requests": {"memory": "9E"}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"), [(LIMITED, "RequestAboveLimit"), (HUGE, "QuantityTooLarge")]
+)
+async def test_what_can_not_be_admitted_is_kept_and_says_why(tmp_path, asked, code):
+    """Applied, it holds nothing and waits, as with Kueue; handed in, it is refused; mended, it is a unit."""
+    async with served(tmp_path) as hub:
+        await with_queue(hub)
+        wrong = a_workload("w", count=100)
+        wrong["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"] = asked
+        reply = await hub.admin.post("/v1/workloads", json=wrong)
+        assert (reply.status_code, reply.json()["code"]) == (422, code)
+        assert reply.json()["errors"][0]["field"].startswith("spec.podSets[0].template.")
+        (item,) = (await hub.admin.post("/v1/apply", json=wrong)).json()["items"]
+        assert (item["result"], len(item["warnings"])) == ("created", 1)
+        path = "/v1/objects/kueue.x-k8s.io/Workload/namespaces/team-a/w"
+        (condition,) = (await hub.admin.get(path)).json()["status"]["conditions"]
+        told = (condition["type"], condition["status"], condition["reason"])
+        assert told == ("QuotaReserved", "False", "Inadmissible")
+        assert "podSets[0]" in condition["message"]
+        assert (await hub.admin.get("/v1/jobs")).json()["items"] == []
+        mended = await hub.admin.post("/v1/apply", json=a_workload("w"))
+        assert mended.json()["items"][0]["result"] == "created"
+        (unit,) = (await hub.admin.get("/v1/jobs")).json()["items"]
+        assert (unit["kind"], unit["state"]) == ("Workload", "Pending")
+        again = (await hub.admin.post("/v1/apply", json=wrong)).json()
+        assert again["code"] == code, "one that waits or runs is not made worse"
+
+
 async def test_an_executor_ends_it_by_its_status(tmp_path):
     """Condition Finished ends it, reason Failed as failed; told again, or otherwise, it stays so."""
     async with served(tmp_path) as hub:

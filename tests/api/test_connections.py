@@ -66,6 +66,20 @@ async def test_within_the_bounds_a_request_is_served(tmp_path):
         assert (await hub.ask(hub.head("GET", "/v1/jobs?" + "a=1&" * 50))).status == 422
 
 
+async def test_each_request_of_a_kept_connection_has_its_own_bounds(tmp_path):
+    """Headers that were served count no more, though the next one comes in pieces."""
+    async with listening(tmp_path) as hub:
+        line = await hub.line()
+        text = hub.head("GET", "/healthz", "X: " + "x" * (16 << 10))
+        for _ in range(3):
+            await line.say(text)
+            assert (await line.hear()).status == 200
+        await line.say(text[:-2])
+        await until(lambda: reading(hub))
+        await line.say(text[-2:])
+        assert (await line.hear()).status == 200
+
+
 async def test_a_slow_header_is_answered_408(tmp_path):
     """A header that is not whole within the time allowed ends its connection."""
     async with listening(tmp_path) as hub:

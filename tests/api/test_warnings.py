@@ -4,6 +4,7 @@ import pytest
 
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.timeline import Timeline
+from shared import labels
 from tests.api.serving import Served, a_job, served
 from tests.domain.build import a_cluster, a_pool
 
@@ -72,6 +73,19 @@ async def test_a_batch_names_the_places(tmp_path):
         told = (await hub.admin.post("/v1/jobs:batch", json=jobs)).json()
         assert told["accepted"] == 3
         assert told["warnings"] == [{"index": n, "message": SAID} for n in (1, 2)]
+
+
+async def test_equal_pods_for_other_clusters_are_another_question(tmp_path):
+    """What may go anywhere fits; the same named for a cluster that is too small, or not there, does not."""
+    async with served(tmp_path) as hub:
+        leads(hub)
+        bound = a_job("bound")
+        bound["metadata"]["annotations"] = {labels.PREFIX + "clusters": "south"}
+        jobs = [a_job("free"), bound, a_job("free-too")]
+        told = (await hub.admin.post("/v1/jobs:batch", json=jobs)).json()
+        (warning,) = told["warnings"]
+        assert warning["index"] == 1
+        assert "none of 1 clusters may take it" in warning["message"]
 
 
 async def test_apply_warns_beside_the_result(tmp_path):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent.marks import Marks
 from shared import labels
 from tests.agent.scripted_hub import a_job
 
@@ -19,3 +20,20 @@ async def test_a_mark_found_on_a_job_is_told_with_the_job(member):
     await member.hub.seen("u-9", "Applied", "Orphan")
     told = [mark.run for request in member.hub.requests for mark in request.marks]
     assert "run-7" in told
+
+
+def carrying(run: str):
+    """An object with a mark of this run."""
+    return {"metadata": {"annotations": {labels.MARK: f"{run}:42:proof"}}}
+
+
+async def test_a_mark_found_while_a_request_is_answered_is_told_in_the_next():
+    """An answer acknowledges the marks of its own request, and no other."""
+    marks = Marks()
+    marks.found(carrying("run-1"))
+    assert [mark.run for mark in marks.tell(everything=False)] == ["run-1"]
+    marks.found(carrying("run-2"))
+    marks.answered(None)
+    assert [mark.run for mark in marks.tell(everything=False)] == ["run-2"]
+    marks.answered(None)
+    assert marks.tell(everything=False) == []

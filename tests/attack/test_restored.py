@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.services.roll_call import RollCall
 from shared.clock import ManualClock
 from tests.sync.hubs import ran, running_hub
 
@@ -34,6 +35,16 @@ async def restored(tmp_path: Path):
 def later(seconds: float) -> ManualClock:
     """The clock of a hub that starts so long after its store was last written."""
     return ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=seconds))
+
+
+def test_a_member_that_the_backup_had_not_heard_is_awaited_too():
+    """It had joined by then, and may have been given work since."""
+    call, wall = RollCall(45.0), later(3600).now()
+    call.begin({"north": wall - dt.timedelta(hours=1), "south": None}, wall, 0.0)
+    assert not call.heard("north")
+    assert not call.is_over(1.0)
+    assert call.heard("south")
+    assert call.is_over(1.0)
 
 
 async def test_a_restored_hub_waits_for_its_members_before_it_dispatches(tmp_path: Path):

@@ -73,9 +73,12 @@ async def until(question: Callable[[], Awaitable[Any]], seconds: float = 15) -> 
 
 @contextlib.asynccontextmanager
 async def world(
-    directory: Path, cluster: SimCluster | None = None, limits: Limits | None = None
+    directory: Path,
+    cluster: SimCluster | None = None,
+    limits: Limits | None = None,
+    hub_user: str = "admin",
 ) -> AsyncIterator[World]:
-    """Everything running; `cluster` goes on where it was."""
+    """Everything running; `cluster` goes on where it was. `hub_user`: whose credential the hub has."""
     clock = SystemClock()
     own = cluster is None
     if cluster is None:
@@ -83,6 +86,8 @@ async def world(
         await cluster.start()
     kubeconfig = directory / "hub.kubeconfig"
     kubeconfig.write_text(cluster.kubeconfig_text())
+    hubs_own = directory / "hubs-own.kubeconfig"
+    hubs_own.write_text(cluster.kubeconfig_text(hub_user))
     async with (
         running_hub(directory, clock, limits) as hub,  # type: ignore[arg-type]
         await KubeClient.connect(kubeconfig) as kube,
@@ -92,7 +97,7 @@ async def world(
         def make_loop(name: str, tick: Any, every_s: float, least_s: float) -> Loop:
             return Loop(name, tick, clock, every_s=every_s, least_s=least_s)
 
-        bridge = Bridge(hub.hub, lambda: term, kubeconfig, make_loop)
+        bridge = Bridge(hub.hub, lambda: term, hubs_own, make_loop)
         placements = Placements(hub.hub, lambda: term)
         tasks = [asyncio.create_task(each.run()) for each in (bridge, placements)]
         try:

@@ -91,3 +91,21 @@ async def test_a_job_in_a_clusters_own_namespace_is_refused(tmp_path: Path):
 
         reason, message = await until(told)
         assert (reason, message.partition(":")[0]) == ("NamespaceNotAllowed", "metadata.namespace")
+
+
+@pytest.mark.parametrize("least", ["abc", "0", "2"])
+async def test_a_least_parallelism_that_can_not_be_is_told_of(tmp_path: Path, least: str):
+    """Kubernetes takes any annotation: an Event has the field and what is wrong with it."""
+    (valid,) = (case for case in job_cases() if case.id == "42.0")
+    async with world(tmp_path) as it:
+        await it.apply(NAMESPACES)
+        manifest = _manifest(valid)
+        manifest["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": least}
+        await it.kube.create(manifest, field_manager="kubectl-create")
+
+        async def told():
+            return (await _warnings(it)).get("case-42-0")
+
+        reason, message = await until(told)
+        assert reason == "InvalidAnnotation"
+        assert message.startswith("metadata.annotations[kueue.x-k8s.io/job-min-parallelism]: ")

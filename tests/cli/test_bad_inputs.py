@@ -1,9 +1,10 @@
-"""Bad jobs by the command line: exit code 3 and the code that REST would answer, never a traceback."""
+"""Bad jobs and objects by the command line: exit code 3 and the code of REST, never a traceback."""
 
 import json
 
 import pytest
 
+from tests.bad_inputs import objects
 from tests.bad_inputs.cases import Case, job_cases, labelled_namespace
 
 # About requests, not about files: lengths, encodings and chunks are the client's own.
@@ -41,3 +42,72 @@ def test_a_bad_job_is_refused_by_the_command(hub, tmp_path, case):
     assert done.code == 3
     code = OTHERWISE.get(case.id, case.code)
     assert code is None or f"[{code}]" in done.err
+
+
+def _file(tmp_path, manifest) -> str:
+    path = tmp_path / "object.json"
+    path.write_text(json.dumps(manifest))
+    return str(path)
+
+
+@pytest.mark.parametrize("case", objects.CASES, ids=lambda case: case.id)
+def test_a_bad_object_is_refused_by_the_command(hub, tmp_path, case):
+    """Rows 48 to 66: `roadstead apply` ends with 3 and says code and field."""
+    done = hub.run("apply", "-f", _file(tmp_path, case.manifest))
+    assert (done.code, done.out) == (3, "")
+    assert f"[{case.code}]" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest"), objects.TAKEN, ids=[name for name, _ in objects.TAKEN]
+)
+def test_an_object_that_only_looks_bad_is_applied(hub, tmp_path, name, manifest):
+    """Rows 51, 55, 58 to 60: it is taken, and waits where it has to."""
+    named = manifest["metadata"] | {"name": f"taken-{name.replace(' ', '-')}"}
+    done = hub.run("apply", "-f", _file(tmp_path, manifest | {"metadata": named}))
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("queue", ["absent", "theirs"])
+def test_a_queue_that_is_not_there_is_refused_by_the_command(hub, tmp_path, queue):
+    """Rows 46 and 47: one of another namespace is as if it were not there."""
+    assert hub.run("apply", "-f", _file(tmp_path, objects.THEIRS)).code == 0
+    done = hub.run("submit", _file(tmp_path, objects.queued(queue)))
+    assert done.code == 3
+    assert "[QueueNotFound]" in done.err
+
+
+def test_a_cycle_of_cohorts_is_refused_by_the_command(hub, tmp_path):
+    """Row 50: the path is said; those before it are applied."""
+    items = [
+        {
+            "apiVersion": objects.KUEUE,
+            "kind": "Cohort",
+            "metadata": {"name": name},
+            "spec": {"parentName": parent},
+        }
+        for name, parent in (("ring-a", "ring-b"), ("ring-b", "ring-a"))
+    ]
+    done = hub.run(
+        "apply", "-f", _file(tmp_path, {"apiVersion": "v1", "kind": "List", "items": items})
+    )
+    assert (done.code, done.lines) == (3, ["Cohort ring-a created"])
+    assert "[CohortCycle]" in done.err
+    assert "ring-a -> ring-b -> ring-a" in done.err or "ring-b -> ring-a -> ring-b" in done.err
+
+
+@pytest.mark.parametrize(("name", "code"), [("c1", "AlreadyExists"), ("Prod", "InvalidName")])
+def test_a_bad_member_is_refused_by_the_command(hub, name, code):
+    """Row 63: a name that is taken, and one in capitals."""
+    done = hub.run("clusters", "add", name)
+    assert done.code == 3
+    assert f"[{code}]" in done.err
+
+
+def test_a_job_may_be_cancelled_again(hub, tmp_path):
+    """Row 82: twice ends alike."""
+    job = objects.queued("default") | {}
+    job["metadata"] |= {"name": "twice", "labels": {}}
+    assert hub.run("submit", _file(tmp_path, job)).code == 0
+    assert [hub.run("jobs", "cancel", "team-a/twice").code for _ in range(2)] == [0, 0]

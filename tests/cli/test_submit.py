@@ -57,6 +57,21 @@ def test_empty_documents_are_nothing(hub, stream):
     assert (done.code, len(done.lines)) == (0, 2), done.err
 
 
+def test_a_file_in_flow_style_is_yaml(hub, tmp_path):
+    """What begins with a brace and is not JSON is read as kubectl reads it: several documents too."""
+    template = "{spec: {restartPolicy: Never, containers: [{name: main, image: 'busybox:1.36'}]}}"
+    flow = [
+        f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}, namespace: flow}},\n"
+        f" spec: {{template: {template}}},}}\n"
+        for name in "ab"
+    ]
+    (tmp_path / "jobs.yaml").write_text("---\n".join(flow))
+    done = hub.run("submit", str(tmp_path / "jobs.yaml"))
+    assert (done.code, len(done.lines)) == (0, 2), done.err
+    done = hub.spawn("apply", "-f", "-", stdin=flow[0].replace("name: a,", "name: c,"))
+    assert (done.code, done.out) == (0, "Job flow/c created\n"), done.err
+
+
 def test_another_kind_is_refused_with_the_verb_that_takes_it(hub, tmp_path):
     """A file with a Job and a Workload: the Job is submitted, the other named, exit code 3."""
     given = (REPOSITORY / "examples" / "gpu-intensive.yaml").read_text()

@@ -3,12 +3,14 @@
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from hub.domain.demand import Constraints, queue_profile
 from hub.domain.fleet import Cluster
 from hub.domain.pace import Starts
+from hub.domain.placement.ties import Tied, hashes
 from hub.domain.plan import Plan, Score
 from hub.domain.policy import Policy, Preferred
 from hub.domain.queueing import Lane
@@ -98,6 +100,21 @@ def test_only_nodes_that_the_job_may_use_count() -> None:
     }
 
 
+def test_jobs_that_select_other_nodes_look_at_other_nodes() -> None:
+    """Of one cycle's jobs each counts the nodes that it may use itself."""
+    used = {"here": {"ssd": 0, "hdd": 8}, "there": {"ssd": 8, "hdd": 0}}  # cpu, by disk
+    fleet = [
+        a_cluster(
+            *(a_pool(cpu=10, labels={"disk": d}, used={"cpu": n}) for d, n in disks.items()),
+            name=name,
+        )
+        for name, disks in used.items()
+    ]
+    asks = {d: a_pod_set(node_selector=(("disk", d),)) for d in ("ssd", "hdd")}
+    lanes = [a_lane(a_demand(ask), disk) for disk, ask in asks.items()]
+    assert where(decide(a_snapshot(lanes, fleet))) == {"ssd": "here", "hdd": "there"}
+
+
 def test_a_slow_member_gets_less() -> None:
     """Starts that a member owes at its measured pace count against it; the others take its part."""
     slow = {"large": Starts(pending=200, pace=0.5), "almost": Starts(200, 0, 50.0)}
@@ -112,6 +129,20 @@ def test_what_this_cycle_gives_a_slow_member_counts_at_once() -> None:
     slow = {name: Starts(0, 0, 0.1 if name == "large" else 100.0) for name in SIZES}
     split = counts(decide(replace(jobs(1000), starts=slow)))
     assert split["large"] < 50
+
+
+def test_what_one_class_of_jobs_takes_of_a_slow_member_counts_for_the_next() -> None:
+    """A hundred that may only go to the empty one are owed there before another one is looked at."""
+    half = a_pool(nodes=100, cpu=32, memory="128Gi", used={"cpu": 16, "memory": "64Gi"})
+    fleet = [of_nodes("empty", 100), a_cluster(half, name="half")]
+    bound = a_demand(constraints=Constraints(clusters=("empty",)))
+    lanes = [
+        a_lane(bound, *(f"bound-{n}" for n in range(100))),
+        a_lane(a_demand(a_pod_set(requests={"cpu": "2"})), "next", since=1000),
+    ]
+    starts = {"empty": Starts(pending=20, pace=1.0)}
+    assert where(decide(a_snapshot(lanes[1:], fleet)))["next"] == "empty"
+    assert where(decide(replace(a_snapshot(lanes, fleet), starts=starts)))["next"] == "half"
 
 
 def test_a_pace_that_is_not_known_counts_for_nothing() -> None:
@@ -155,6 +186,17 @@ def test_equal_members_take_equal_shares_of_lone_jobs() -> None:
     )
     assert len(went) == 5
     assert min(went.values()) > 60
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fewer_equals_are_told_apart_after_many(seed: int) -> None:
+    """Whoever was picked of forty says nothing of where to look among the ten that are first now."""
+    names = hashes(tuple(f"cluster-{number}" for number in range(40)))
+    tied, scores = Tied(), np.zeros(40, dtype=np.float64)
+    tied.pick(scores, 0, f"before-{seed}", names, 0)
+    scores[:10] = 1.0
+    picked = {tied.pick(scores, 0, f"job-{number}", names, 1) for number in range(200)}
+    assert picked == set(range(10))
 
 
 def test_label_preferences_go_before_balance() -> None:

@@ -66,3 +66,11 @@ def test_before_members_have_reported_nothing_is_concluded() -> None:
     selects = a_pod_set(node_selector=(("disk", "ssd"),))
     assert why(selects, a_cluster(a_pool(cpu=4)), known=3) == ""
     assert why(selects, a_cluster(a_pool(cpu=4))) != ""
+
+
+def test_one_member_that_has_not_answered_yet_is_enough_to_wait_for() -> None:
+    """Of two that were asked about a label, the one that has told may not speak for the other."""
+    selects = a_pod_set(node_selector=(("disk", "ssd"),))
+    told = a_cluster(a_pool(cpu=4), name="told", pools_revision=3)
+    assert why(selects, told, a_cluster(a_pool(cpu=4), name="asked"), known=3) == ""
+    assert why(selects, told, known=3) != ""

@@ -34,6 +34,19 @@ def test_the_pace_is_starts_per_second() -> None:
     assert 1.8 < found.pace < 2.3
 
 
+def test_a_start_counts_while_just_enough_is_owed() -> None:
+    """A member that always owes ten, and starts one of them a second, starts one a second."""
+    paces = Paces()
+    given(paces, "m", 10)
+    for second in range(1, 21):
+        started(paces, "m", 1, second, first=second - 1)
+        given(paces, "m", 1, second, first=second + 9)
+    found = paces.starts(at(20))["m"]
+    assert found.pending == 10
+    assert found.pace is not None
+    assert 0.9 < found.pace < 1.2
+
+
 def test_a_member_that_starts_nothing_is_slow() -> None:
     """A hundred owed and none started for a minute: less than one start in thirty seconds."""
     paces = Paces()

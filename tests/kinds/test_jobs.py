@@ -189,6 +189,39 @@ def test_values_of_our_annotations_are_checked(name, values):
         assert refused(job) == {f"metadata.annotations[{key}]": "InvalidAnnotation"}, value
 
 
+LEAST = "kueue.x-k8s.io/job-min-parallelism"
+
+
+@pytest.mark.parametrize("text", ["abc", "", "0", "-1", "1.5", "5", "6", "99999999999", "٢", "+2"])
+def test_a_least_parallelism_is_below_that_of_the_job(text):
+    """What partial admission could make nothing of is refused by its field; Kueue's webhook does too."""
+    job = a_job(metadata={"annotations": {LEAST: text}}, parallelism=5)
+    assert refused(job) == {f"metadata.annotations[{LEAST}]": "InvalidAnnotation"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "least"),
+    [({}, "1"), ({"parallelism": 0}, "1"), ({"parallelism": 8, "completions": 3}, "3")],
+)
+def test_a_job_that_can_not_be_smaller_has_no_least_parallelism(sizes, least):
+    """One pod at a time, none at all, or fewer completions than it would do with."""
+    job = a_job(metadata={"annotations": {LEAST: least}}, **sizes)
+    assert refused(job) == {f"metadata.annotations[{LEAST}]": "InvalidAnnotation"}
+
+
+def test_a_least_parallelism_counts_as_the_least_size():
+    """From one to one fewer than run at once."""
+    for least in ("1", "4"):
+        job = a_job(metadata={"annotations": {LEAST: least}}, parallelism=5)
+        assert kinds.parse(job).pod_sets[0].min_count == int(least)
+
+
+def test_a_least_parallelism_adds_nothing_to_a_size_that_is_wrong():
+    """One fault is one error."""
+    job = a_job(metadata={"annotations": {LEAST: "2"}}, parallelism="five")
+    assert refused(job) == {"spec.parallelism": "InvalidType"}
+
+
 def test_labels_with_our_prefix_are_reserved_in_the_pod_template_too():
     """Nobody but Roadstead sets labels with its prefix."""
     job = a_job()

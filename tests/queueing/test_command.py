@@ -65,6 +65,7 @@ def _bad_status() -> list:
         ([a_queue("q", Q(10, None, 11), "c")[0]], ["document 1", "lendingLimit"]),
         ([a_cohort("a", parent="b"), a_cohort("b", parent="a")], ["CohortCycle: a -> b -> a"]),
         ([a_queue("q", 1, weight=-1)[0]], ["spec.fairSharing.weight", "InvalidWeight"]),
+        ([a_workload("w", "q", "10E")], ["document 1", "spec.podSets[0]", "QuantityTooLarge"]),
         (_bad_status(), ["document 1", "status.requeueState.requeueAt"]),
         ([{**a_flavor(), "spec": {"nodeLabel": {}}}], ["spec.nodeLabel", "UnknownField"]),
     ],

@@ -47,6 +47,23 @@ def test_f3_the_imbalance_is_not_flipped() -> None:
     assert played.verdict("new") == ("pending", "parked")
 
 
+@pytest.mark.parametrize("prios", [(1, 0), (0, 1)])
+def test_of_queues_with_equal_shares_the_lower_priority_goes(prios: tuple[int, int]) -> None:
+    """What breaks the tie is who would go first of each, not how the queues are called."""
+    one, other = prios
+    played = play(
+        a_queue("a", 6, "all", reclaim="Any"),
+        a_queue("b", 0, "all"),
+        a_queue("c", 0, "all"),
+        a_holder("b1", "b", 3, prio=one),
+        a_holder("c1", "c", 3, prio=other),
+        a_workload("new", "a", 3, prio=1),
+        settings=FAIR,
+    )
+    victim = "b1" if one < other else "c1"
+    assert played.victims("new") == {victim: "InCohortReclamation"}
+
+
 def test_f4_own_lower_priority_goes_unconditionally() -> None:
     """F4: where a's share is the larger, its own low priorities make room."""
     low = [a_holder(f"low{n}", "a", 1, prio=-1, since=-n) for n in (1, 2)]

@@ -48,6 +48,19 @@ def test_p3_nobody_is_preempted_for_borrowed_quota() -> None:
     assert played.verdict("new") == ("pending", "parked")
 
 
+def test_who_has_used_up_its_quota_borrows_before_more_of_its_own_go() -> None:
+    """Exactly at its nominal quota a queue reclaims nothing: what is free in the cohort counts."""
+    played = play(
+        a_queue("c1", 4, "all", **_P),
+        a_queue("c2", 1, "all"),
+        a_queue("c3", 2, "all"),
+        *(a_holder(f"c1-{n}", "c1", 1, prio=-1) for n in range(4)),
+        a_holder("c2-low", "c2", 2, prio=-1),
+        a_workload("new", "c1", 2, prio=1),
+    )
+    assert list(played.victims("new").values()) == ["InClusterQueue"]
+
+
 @pytest.mark.parametrize(("threshold", "victims"), [
     (None, {"c2-low-1": "InCohortReclaimWhileBorrowing"}),
     (-1, {"c2-low-1": "InCohortReclaimWhileBorrowing"}),

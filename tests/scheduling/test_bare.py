@@ -253,6 +253,9 @@ async def test_pods_that_are_done_give_their_quota_back(tmp_path: Path) -> None:
             status = {"reclaimablePods": [{"name": name, "count": count}]}
             await hub.hub.write(bare_status.report_status, first, status, "test")
 
+        await report(1)  # two of three are left, then one of three, not of two
+        await hub.settle()
+        assert await states(hub, [first, second]) == ["Placed", "Pending"]
         await report(2)
         await hub.settle()
         assert await states(hub, [first, second]) == ["Placed", "Placed"]

@@ -76,6 +76,21 @@ async def test_a_silent_cluster_gets_nothing_until_it_is_heard_again(
         assert (await hub.job(uid))["state"] == "Placed"
 
 
+@pytest.mark.parametrize("named", ["absent", "only"])
+async def test_a_job_that_names_a_member_it_can_not_have_says_so(tmp_path: Path, named) -> None:
+    """Bad input 60: an absent one, or one that is cordoned: it waits, and the reason is told of each."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("only", a_pool(cpu="4"))
+        await alter(hub, "only", cordoned=named == "only")
+        (uid,) = await hub.apply(a_job("one", annotations={"roadstead.dev/clusters": named}))
+        await hub.settle()
+        told = await hub.explain(uid)
+        assert (told["state"], told["reason"]) == ("Pending", "NoClusterMatches")
+        why = told["waiting"]["clusters"][0]["message"]
+        assert ("cordoned" in why) is (named == "only")
+        assert why
+
+
 async def test_a_taint_of_a_cluster_must_be_tolerated(tmp_path: Path) -> None:
     """Jobs without placement go by their pods' tolerations."""
     async with running(tmp_path) as hub:

@@ -184,3 +184,31 @@ def test_a_bad_line_does_not_spoil_the_others():
     assert (one, three) == ({"a": 1}, [])
     assert isinstance(two, Rejected)
     assert two.code in manifests.UNREADABLE
+
+
+BAD_FLOW = {
+    b"[" * 10_000 + b"]" * 10_000: "TooDeep",
+    b"{a: &x 1, b: *x}": "AliasNotAllowed",
+    b"{a: !!python/name:os.system }": "UnsafeTag",
+    b"{a: 1, a: 2}": "DuplicateKey",
+    b"{a: .inf}": "NonFiniteNumber",
+    b"{a: [" + b"1," * 100_001 + b"]}": "TooManyValues",
+    b"{a: '" + b"x" * (1 << 20) + b"'}": "BodyTooLarge",
+    b"{a: 1": "MalformedYaml",
+}
+
+
+@pytest.mark.parametrize(("body", "code"), BAD_FLOW.items(), ids=lambda v: str(v)[:30])
+def test_yaml_in_flow_style_has_the_same_bounds(body, code):
+    """YAML that begins with a brace is bounded as any other, one document or several."""
+    assert code_of(read_document, body, "application/yaml") == code
+    assert code_of(read_documents, body, "application/yaml") == code
+
+
+def test_yaml_in_flow_style_is_read():
+    """Without quotes, with a last comma, over several lines, one document after another."""
+    assert read_document(b"{a: [1, yes,],\n b: {c: d},}", "application/yaml") == {
+        "a": [1, True],
+        "b": {"c": "d"},
+    }
+    assert read_documents(b"{a: 1}\n---\n[b]\n", "application/yaml") == [(0, {"a": 1}), (1, ["b"])]

@@ -369,11 +369,16 @@ _STORE = {
     "settings": SETTINGS,
     "compose": COMPOSE,
     "lifetime": SILENT,
-    "leftovers": SILENT,
     "queue_counters": SILENT,
 }
 withdraw = bound("hub.services.withdraw", **_STORE)
-observe_service = bound("hub.services.observe", **_STORE, purge_deleted=withdraw.purge_deleted)
+observe_service = bound(
+    "hub.services.observe",
+    **_STORE,
+    purge_deleted=withdraw.purge_deleted,
+    forgotten=SILENT,
+    note_fault=_nobody,
+)
 offers = bound("hub.services.offers", **_STORE)
 evict = bound("hub.services.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
 holding = bound("hub.services.holding", **_STORE, evict=evict.evict)

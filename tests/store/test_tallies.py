@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from sqlalchemy import text
 
 from hub.domain.workload import State
@@ -59,6 +59,9 @@ def same(unit):
 
 @settings(max_examples=60, deadline=None)
 @given(turns=st.lists(st.lists(steps, max_size=8), max_size=8))
+@example(
+    turns=[[("add", "w0", "", "Pending"), ("deleted_at", "w0", START)], [("live", "w0", True)]]
+)
 def test_the_numbers_are_those_of_the_rows(turns):
     """After any changes in any transactions, failed ones among them, and after a restart."""
 

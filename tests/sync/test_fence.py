@@ -33,6 +33,28 @@ async def test_every_job_there_waits_again_or_ends_as_was_wished(tmp_path: Path)
         assert await hub.work(runs) is None
 
 
+@pytest.mark.parametrize(
+    ("wish", "state"),
+    [
+        ("Pending", "Pending"),
+        ("Held", "Held"),
+        ("Deactivated", "Deactivated"),
+        ("Failed", "Failed"),
+        ("Cancelled", "Cancelled"),
+        ("Deleted", "Cancelled"),
+    ],
+)
+async def test_what_was_wished_of_a_job_is_done(tmp_path: Path, wish: str, state: str):
+    """A job that was being taken back becomes what it was to become, as if its agent had said Gone."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        await hub.write(withdraw_jobs, [uid], wish, "AsWished", "")
+        await hub.write(fence_cluster, "north", "north", "ada", 45.0, though_it_answers=True)
+        assert (await hub.job(uid))["state"] == state
+
+
 async def test_its_agent_is_nobody_any_more(tmp_path: Path):
     """Should the cluster live after all, its agent can neither start nor report anything."""
     async with running_hub(tmp_path) as hub:

@@ -104,12 +104,13 @@ async def test_a_name_conflict_sends_the_job_elsewhere_only_when_confirmed(tmp_p
 
 
 async def test_a_failed_job_is_retried_as_its_annotation_says(tmp_path: Path):
-    """`roadstead.dev/retry: "2"`: two epochs in all; failures add up over them."""
+    """`roadstead.dev/retry: "2"`: two epochs in all; failures add up over them, successes do not."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         annotations = {"roadstead.dev/retry": "2"}
         uid = await hub.placed("north", metadata={"annotations": annotations})
         await agent.sync()
+        await agent.sync(ran(uid, running_since="2026-05-01T00:00:00Z", succeeded=1))
         await agent.sync(ran(uid, failed=1, result="Failed", reason="BackoffLimitExceeded"))
         job = await hub.job(uid)
         assert (job["state"], job["reason"], job["failed"]) == ("Withdrawing", "Retrying", 1)
@@ -118,6 +119,7 @@ async def test_a_failed_job_is_retried_as_its_annotation_says(tmp_path: Path):
         await agent.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
         assert (job["state"], job["reason"], job["failed"]) == ("Pending", "Retrying", 1)
+        assert job["succeeded"] == 0  # what had succeeded runs again
         await hub.place(uid, "north")
         await hub.settled()
         await agent.sync()

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hub.services import timeline
-from hub.services.overview import overview
+from hub.services.overview import overview, restored
+from hub.store import events
 from shared.errors import Rejected
 from tests.sync.hubs import Agent, running_hub, seen
 
@@ -39,6 +40,16 @@ def connected(agent: Agent, hub, marks: list[dict], session: str = "session-nort
     agent.restart(session)
     agent.marks = marks
     return agent
+
+
+@pytest.mark.parametrize(("revision", "went_back"), [(9, False), (10, False), (11, True)])
+def test_of_runs_that_are_forgotten_only_later_marks_prove_anything(
+    revision: int, went_back: bool
+):
+    """A run that is no longer listed had ended when the oldest that is began."""
+    forgotten = timeline.Timeline("inc", b"key", [("forgotten", 0)])
+    known = timeline.Timeline("inc", b"key", [("oldest", 10), ("now", 20)], truncated=True)
+    assert known.contradicts(forgotten.mark(revision), 30) is went_back
 
 
 async def test_a_restart_is_no_rollback(tmp_path: Path):
@@ -140,6 +151,68 @@ async def test_an_administrator_accepts_and_it_goes_on_under_a_new_incarnation(t
         stray = seen("nobody", "Applied", object_uid="m-1", job={}, incarnation=before)
         reply = await agent.sync(stray)
         assert [each["action"] for each in reply["orders"]] == ["Quarantine"]
+
+
+async def accepted(hub, agent, marks) -> str:
+    """The restored store is found out and accepted; the incarnation before it."""
+    connected(agent, hub, marks)
+    before = hub.sync.incarnation
+    await agent.post(agent.request())
+    await hub.write(timeline.accept, "ada")
+    await hub.submit("wakes-the-feed")
+    while hub.sync.incarnation == before:
+        await hub.settled()
+    return before
+
+
+async def test_what_was_done_since_the_backup_is_shown(tmp_path: Path):
+    """What members hold from before is told in the overview, by an event, and one by one with its state."""
+    backup, agent, marks = await a_past(tmp_path)
+    async with running_hub(backup) as hub:
+        before = await accepted(hub, agent, marks)
+        waiting = await hub.submit("waits-here")
+        kept = {"incarnation": before, "phase": "Applied"}
+        for uid, job in (("lost", {"result": "Succeeded"}), (waiting, {"active": 2})):
+            await agent.sync(seen(uid, object_uid=f"m-{uid}", job=job, **kept))
+        told = await hub.hub.read(restored)
+        assert told["stopped"] == ""
+        shown = [(row["uid"], row["there"], row["job"], row["state"]) for row in told["items"]]
+        assert sorted(shown) == sorted(
+            [
+                ("lost", "Succeeded", "", ""),
+                (waiting, "Running", "team-a/waits-here", "Pending"),
+            ]
+        )
+        (condition,) = (await hub.hub.read(overview, hub.hub.limits))["conditions"]
+        assert condition["type"] == "ForgottenJobs"
+        assert "north 2" in condition["message"]
+        said = await hub.hub.read(lambda unit: events.list_events(unit, kind="MemberCluster"))
+        assert [each["reason"] for each in said].count("ForgottenJobs") == 2
+
+
+async def test_what_no_member_reports_any_more_is_shown_no_longer(tmp_path: Path):
+    """A member says all that it sees every ten minutes."""
+    backup, agent, marks = await a_past(tmp_path)
+    async with running_hub(backup) as hub:
+        before = await accepted(hub, agent, marks)
+        stray = seen("lost", "Applied", object_uid="m-1", job={}, incarnation=before)
+        for _ in range(4):
+            await agent.sync(stray)
+            hub.clock.advance(600)
+            assert len((await hub.hub.read(restored))["items"]) == 1
+        hub.clock.advance(1000)
+        assert (await hub.hub.read(restored))["items"] == []
+        assert (await hub.hub.read(overview, hub.hub.limits))["conditions"] == []
+
+
+async def test_what_the_hub_gave_itself_is_not_forgotten(tmp_path: Path):
+    """A stray of this incarnation is ordered away, and listed nowhere."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        mine = hub.sync.incarnation
+        await agent.sync(seen("x", "Applied", object_uid="m-1", job={}, incarnation=mine))
+        await agent.sync(seen("y", "Applied", object_uid="m-2", job={}))
+        assert (await hub.hub.read(restored))["items"] == []
 
 
 async def test_there_is_nothing_to_accept_while_all_is_well(tmp_path: Path):
