@@ -4,7 +4,7 @@ A holding joins the work (what is desired), what was seen in the member, the dri
 the outcome of the last step.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from agent import drift, status
@@ -15,6 +15,7 @@ from agent.plan import (
     Decision,
     Object,
     Seen,
+    Trouble,
     epoch_of,
     finalizers_of,
     generation_of,
@@ -56,6 +57,7 @@ class Holding:
     overwritten: dict[str, Drift] = field(default_factory=dict)  # mended, not yet reported
     leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
+    failed: tuple[int, str, str] = (0, "", "")  # epoch, instant, how: outlasts the pods
     hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
     last_look: tuple[Any, ...] = ()
     fights: int = 0
@@ -98,6 +100,17 @@ class Holding:
             self.forget_trouble()
         if work.manifest is None and old is not None and old.epoch == work.epoch:
             work.manifest = old.manifest  # Keep and Withdraw come without one
+
+    def in_the_way(self, outcome: Outcome) -> Outcome:
+        """A work that found its name taken by this one: where it stays, that is no passing trouble."""
+        live = self.seen.live or {"metadata": {}}
+        if self.work is not None or live["metadata"].get("uid") != self.seen.left:
+            return outcome
+        text = (
+            f"a Job of this name is left over from another incarnation of the hub ({self.uid}): it is "
+            "left alone until somebody deletes it there"
+        )
+        return replace(outcome, trouble=Trouble("NameConflict", text), taken_by="")
 
     def forget_trouble(self) -> None:
         self.seen.trouble = None
@@ -333,7 +346,11 @@ class Holding:
         manifest = self.work.manifest if self.work is not None else None
         wanted = manifest is not None and not (manifest.get("spec") or {}).get("suspend")
         wanted = wanted and not is_unstarted(live)
-        told = status.job_status(live, pods, should_run=wanted, over=over)
+        if pods is not None:
+            self.failed = max(self.failed, pods.failed)
+        epoch, _, failure = self.failed
+        failure = failure if epoch == epoch_of(live) else ""
+        told = status.job_status(live, pods, should_run=wanted, over=over, failure=failure)
         if told.result is None and not told.reason and not told.active:
             told.reason, told.message = self.hint
         if told.result is not None and (self.work is None or epoch_of(live) == self.work.epoch):

@@ -73,7 +73,9 @@ def decide_orphan(seen: Seen, picture: Picture) -> Decision:
     """Nothing desires it: told to the hub, and removed when the hub says so.
 
     Perhaps its work is only not here yet. So of one that was never started it is not said that it is
-    `Applied`: its epoch would count as begun.
+    `Applied`: its epoch would count as begun. What another incarnation of the hub made is not touched.
+    It is not ours to keep either: when a person has deleted it and its pods are gone, nobody waits for
+    its end.
     """
     live = seen.live
     assert live is not None
@@ -83,7 +85,8 @@ def decide_orphan(seen: Seen, picture: Picture) -> Decision:
         return _release_or(Decision(phase, reason="Orphan"), live, seen, picture)
     if uid == seen.ordered or (uid == seen.left and is_deleting(live)):
         return replace(_clear_the_way(live, seen, picture, "Orphan"), phase=phase)
-    return Decision(phase, reason="Orphan", message="the hub does not ask for it")
+    where = f"{live['metadata'].get('namespace') or ''}/{live['metadata'].get('name')}"
+    return Decision(phase, reason="Orphan", message=f"{where}: the hub does not ask for it")
 
 
 # --- the way up ----------------------------------------------------------------------------------

@@ -43,6 +43,8 @@ class PodView:
     started: str = ""  # when its first container started, as the kubelet wrote it
     reason: str = ""
     message: str = ""
+    failure: str = ""  # which container failed, how, and where its log is
+    failed_at: str = ""
 
     @property
     def counts(self) -> bool:
@@ -66,6 +68,7 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         requests = _requests(spec)
     epoch = marks.get(labels.EPOCH) or ""
     reason, message = _why_not_running(status)
+    failed_at, failure = _why_failed(metadata, status)
     return PodView(
         uid=uid,
         node=spec.get("nodeName") or "",
@@ -77,6 +80,8 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         started=_started(status) or (previous.started if previous is not None else ""),
         reason=reason,
         message=message,
+        failure=failure,
+        failed_at=failed_at,
     )
 
 
@@ -128,12 +133,45 @@ def _why_not_running(status: Object) -> tuple[str, str]:
     return "", ""
 
 
+def _why_failed(metadata: Object, status: Object) -> tuple[str, str]:
+    """When a container of the pod last failed, and how: the newest end with an exit code that is not 0."""
+    where = metadata.get("namespace") or "", metadata.get("name") or ""
+    found = [
+        (str(ended.get("finishedAt") or ""), _exit(where, container, ended))
+        for name in ("initContainerStatuses", "containerStatuses")
+        for container in status.get(name) or ()
+        for when in ("state", "lastState")
+        if (ended := (container.get(when) or {}).get("terminated")) and ended.get("exitCode")
+    ]
+    if found:
+        return max(found)
+    if status.get("phase") == "Failed" and status.get("reason"):  # evicted, or its node is gone
+        words = f"pod {where[1]}: {status['reason']}: {status.get('message') or ''}"
+        return "", words.rstrip(": ")
+    return "", ""
+
+
+def _exit(where: tuple[str, str], container: Object, ended: Object) -> str:
+    namespace, pod = where
+    name = container.get("name")
+    said = ended.get("reason") or ""
+    why = f" ({said})" if said not in {"", "Error"} else ""
+    return (
+        f"pod {pod}: container {name} exited with code {ended['exitCode']}{why}; "
+        f"its log, while the pod is kept: kubectl logs -n {namespace} {pod} -c {name}"
+    )
+
+
 @dataclass(slots=True)
 class JobPods:
-    """The pods of one job, kept up to date pod by pod. `running_since`: its first container's start."""
+    """The pods of one job, kept up to date pod by pod. `running_since`: its first container's start.
+
+    `failed`: epoch, instant and words of the last failure, which outlasts its pod.
+    """
 
     views: dict[str, PodView] = field(default_factory=dict)  # by pod uid
     running_since: str = ""
+    failed: tuple[int, str, str] = (0, "", "")
 
     def put(self, pod: PodView) -> bool:
         """Take in a new or changed pod; True if what is reported of the job changed."""
@@ -143,6 +181,10 @@ class JobPods:
         changed = changed or old is None or old.counts is not pod.counts
         if pod.started and (not self.running_since or pod.started < self.running_since):
             self.running_since = pod.started
+            changed = True
+        failed = (pod.epoch, pod.failed_at, pod.failure)
+        if pod.failure and failed > self.failed:
+            self.failed = failed
             changed = True
         return changed
 

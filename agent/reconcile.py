@@ -316,6 +316,8 @@ class Reconciler:
 
     async def _carry_out(self, holding: Holding, decision: Decision) -> None:
         outcome = await self._hands.carry_out(holding, decision)
+        if (other := self.holdings.get(outcome.taken_by)) is not None:
+            outcome = other.in_the_way(outcome)
         holding.settle(decision, outcome, self._clock.monotonic())
         self._after(holding, decision, outcome)
 

@@ -18,9 +18,16 @@ LONGEST_MESSAGE = 1024  # as the hub stores it
 
 
 def job_status(
-    job: Object, pods: JobPods | None, *, should_run: bool, over: bool = False
+    job: Object,
+    pods: JobPods | None,
+    *,
+    should_run: bool,
+    over: bool = False,
+    failure: str = "",
 ) -> JobStatus:
     """What a member Job says of itself. `should_run`: the manifest desires it unsuspended.
+
+    `failure`: how the last of its pods failed, which the Job's controller does not say.
 
     `over`: it is deleted and no pod of it is left. Its controller counts each pod before it lets it
     go, but may not come to write the condition: a Job whose completions were reached has succeeded.
@@ -31,6 +38,8 @@ def job_status(
     result, reason, message = _terminal(status, deleted_at)
     if result is None and over:
         result, reason, message = _decided(spec, status, deleted_at)
+    if result == "Failed" and failure:
+        message = f"{message}; {failure}" if message else failure
     suspended = bool(spec.get("suspend"))
     if result is None and pods is not None and not suspended:
         reason, message = pods.stuck()

@@ -257,10 +257,14 @@ class Client:
         verb = "cordon" if on else "uncordon"
         return self._object("POST", f"/v1/clusters/{part(name)}/{verb}", repeatable=True)
 
-    def fence(self, name: str, confirm: str) -> Json:
-        """Write a destroyed member off: its jobs start elsewhere. `confirm`: its name again."""
+    def fence(self, name: str, confirm: str, *, though_it_answers: bool = False) -> Json:
+        """Write a destroyed member off: its jobs start elsewhere. `confirm`: its name again.
+
+        One that still answers is refused, unless you say that you know: its jobs run twice.
+        """
         path = f"/v1/clusters/{part(name)}/fence"
-        body, _ = _body({"confirm": confirm})
+        told = {"confirm": confirm} | ({"thoughItAnswers": True} if though_it_answers else {})
+        body, _ = _body(told)
         return self._object("POST", path, body=body)
 
     def restored(self) -> Json:

@@ -6,11 +6,26 @@ from typing import Any
 import orjson
 from starlette.requests import Request
 
+from hub.api.policy import hub_of
+from hub.services import timeline
+from hub.services.drafts import Draft
 from hub.services.never_fits import Warnings
+from shared.errors import Rejected
 
 
-def warnings_of(request: Request) -> Warnings:
-    """What knows the warnings; on a replica that does not lead there are none."""
+def warnings_of(request: Request, drafts: Sequence[Draft | Rejected]) -> dict[int, str]:
+    """By place of those of `drafts` that will not start, what is to be said."""
+    if not hub_of(request).stopped:
+        return _never(request).of(drafts)
+    return {
+        place: f"{timeline.CODE}: {timeline.BRIEFLY}"
+        for place, given in enumerate(drafts)
+        if not isinstance(given, Rejected) and given.is_job
+    }
+
+
+def _never(request: Request) -> Warnings:
+    """What knows whom no member could hold; on a replica that does not lead there are none."""
     state = request.app.state
     found: Warnings | None = getattr(state, "warnings", None)
     if found is None:

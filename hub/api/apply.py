@@ -69,8 +69,8 @@ async def apply(request: Request) -> Response:
             applied: list[Applied] = await hub.write(
                 apply_for, drafts, hub.limits.intake, caller(request).name
             )
-            never = warnings_of(request).of(drafts)
-            await off_loop(request, size, _say, answer, applied, part, never)
+            warned = warnings_of(request, drafts)
+            await off_loop(request, size, _say, answer, applied, part, warned)
     items = b'"items":[%b]}' % b",".join(answer.items)
     refusal = answer.first
     if answer.taken or refusal is None:
@@ -97,9 +97,9 @@ def _drafts(part: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draf
 
 
 def _say(
-    answer: _Answer, applied: Sequence[Applied], part: Sequence[Read], never: Mapping[int, str]
+    answer: _Answer, applied: Sequence[Applied], part: Sequence[Read], warned: Mapping[int, str]
 ) -> None:
-    """Add what became of one part. `never`: by place, why no member could ever hold a job."""
+    """Add what became of one part. `warned`: by place, why a job will not start."""
     for place, (each, (index, value)) in enumerate(zip(applied, part, strict=True)):
         if each.result == REJECTED and each.error is not None:
             answer.refused += 1
@@ -109,8 +109,8 @@ def _say(
             answer.taken += 1
         room = len(answer.errors) < MOST_ERRORS
         item = _item(index, each, value, with_errors=room)
-        if place in never and each.result != REJECTED:
-            item["warnings"] = [*item.get("warnings", ()), never[place]]
+        if place in warned and each.result != REJECTED:
+            item["warnings"] = [*item.get("warnings", ()), warned[place]]
         answer.items.append(orjson.dumps(item))
 
 

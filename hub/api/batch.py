@@ -63,7 +63,7 @@ async def submit_batch(request: Request) -> Response:
             parts.append(await hub.write_shared(submit, submission))
             said += [
                 {"index": first + place, "message": message}
-                for place, message in warnings_of(request).of(drafts).items()
+                for place, message in warnings_of(request, drafts).items()
             ]
             first += len(drafts)
     replayed = bool(parts) and all(part.replayed for part in parts)

@@ -90,8 +90,11 @@ async def cordon(request: Request, name: str) -> Response:
 @router.post("/v1/clusters/{name}/fence")
 @allow(ADMINISTRATOR)
 async def fence(request: Request, name: str) -> Response:
-    """Write a destroyed member off: {"confirm": NAME}. Its jobs start elsewhere; its credential ends."""
-    given = await read_object(request, {"confirm": str})
+    """Write a destroyed member off: {"confirm": NAME}. Its jobs start elsewhere; its credential ends.
+
+    One that still answers is refused, unless `thoughItAnswers` is true: what runs there runs twice.
+    """
+    given = await read_object(request, {"confirm": str, "thoughItAnswers": bool})
     hub = hub_of(request)
     return Json(
         await hub.write(
@@ -100,6 +103,7 @@ async def fence(request: Request, name: str) -> Response:
             given.get("confirm", ""),
             caller(request).name,
             hub.limits.scheduling.suspect_after_s,
+            though_it_answers=given.get("thoughItAnswers", False),
         )
     )
 

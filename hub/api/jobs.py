@@ -52,7 +52,7 @@ async def submit_job(request: Request) -> Response:
         ),
     )
     headers = {"Idempotent-Replay": "true"} if reply.replayed else {}
-    said = list(warnings_of(request).of([given]).values())
+    said = list(warnings_of(request, [given]).values())
     return Json(with_warnings(reply.body, said), reply.status, headers | warning_header(said))
 
 

@@ -19,12 +19,12 @@ from hub.bridge.following import Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
-from hub.bridge.standing import Standing
+from hub.bridge.standing import PULSE_S, Standing
 from hub.bridge.tellings import Tellings
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
 from hub.services import mirrored, placement_index
-from hub.services.hub import Hub
+from hub.services.hub import Hub, StoreUnavailable
 from hub.services.placement_index import PlacementIndex
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -91,8 +91,20 @@ class Bridge:
                     ended = True
             except Exception as failure:  # noqa: BLE001 - the hub goes on without its hub cluster
                 failures += 1
-                log.warning("bridge.retry", error=f"{failure!r}"[:500], times=failures)
+                why = _words(failure, self._kubeconfig)
+                log.warning("bridge.retry", error=why, times=failures)
+                with contextlib.suppress(StoreUnavailable):  # it is tried, and told, again
+                    await self.standing.is_silent(why)
                 await self._hub.clock.sleep(backoff(failures))
+
+
+def _words(failure: Exception, kubeconfig: Path | str) -> str:
+    """Why the bridge could not cross, for people: a file that is missing reads as an odd one otherwise."""
+    if not Path(kubeconfig).is_file():
+        return f"there is no file {kubeconfig}"
+    if isinstance(failure, errors.KubeError):
+        return f"{failure.reason}: {failure.message}"[:300]
+    return f"{kubeconfig}: {failure!r}"[:300]
 
 
 class _Crossing:
@@ -113,6 +125,7 @@ class _Crossing:
         self._inward = make_loop("bridge-in", self._take, 5.0, MIRROR_LEAST_S)
         self._outward = make_loop("bridge-out", self._give, 5.0, WRITE_LEAST_S)
         self._shown = make_loop("bridge-workloads", self._show, 5.0, WRITE_LEAST_S)
+        self._pulse = make_loop("bridge-pulse", self._ask, PULSE_S, 0.0)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
         self._following = Following(client, self._sources, self._index)
@@ -140,7 +153,7 @@ class _Crossing:
                     if found is not None:
                         self._look_at(found[1]["metadata"]["uid"])
             async with asyncio.TaskGroup() as loops:  # one that breaks ends them all
-                for loop in (self._inward, self._outward, self._shown):
+                for loop in (self._inward, self._outward, self._shown, self._pulse):
                     loops.create_task(loop.run())
                 loops.create_task(self._follow(changes))
         finally:
@@ -193,6 +206,11 @@ class _Crossing:
         if now - self._retried_at >= RETRY_S:
             self._retried_at = now
             self._mirror.retry_refused()
+
+    async def _ask(self) -> float | None:
+        """Does the hub cluster answer at all?"""
+        await self._standing.ask(self._client)
+        return None
 
     async def _give(self) -> float | None:
         """From the hub to the hub cluster."""

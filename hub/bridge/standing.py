@@ -16,6 +16,10 @@ from shared.kube import errors
 from shared.kube.client import KubeClient
 
 log = structlog.get_logger(__name__)
+PULSE_S: Final = (
+    3.0  # how often the hub cluster is asked whether it answers, and how long it may take
+)
+_MISSED: Final = 2  # questions without an answer in a row, and it counts as silent
 _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 
@@ -31,6 +35,10 @@ class Standing:
         self.lifted = ""  # the stop that an administrator has just lifted, until it is carried out
         self.reason = ""
         self.message = ""
+        self._silence = (
+            ""  # why the hub cluster does not answer; it hinders nobody and ends by itself
+        )
+        self._missed = 0
 
     @property
     def stopped(self) -> bool:
@@ -43,6 +51,26 @@ class Standing:
         self.reason, self.message = reason, message
         log.error("bridge.stopped", reason=reason, message=message)
         await self._tell()
+
+    async def ask(self, client: KubeClient) -> None:
+        """Ask the hub cluster for something small: open watches say nothing of one that hangs."""
+        try:
+            await client.probe(PULSE_S)
+        except errors.KubeError as failure:
+            self._missed += 1
+            if self._missed >= _MISSED:
+                await self.is_silent(f"{failure.reason}: {failure.message}"[:300])
+            return
+        self._missed = 0
+        if self._silence:
+            self._silence = ""
+            await self._tell()
+
+    async def is_silent(self, why: str) -> None:
+        """The hub cluster can not be reached: said until it answers again."""
+        if self._silence != why:
+            self._silence = why
+            await self._tell()
 
     async def obey(self) -> bool:
         """Go on if an administrator has lifted this stop; False while it stands. Raises StaleTerm."""
@@ -64,6 +92,7 @@ class Standing:
     async def check(self, client: KubeClient) -> None:
         """Look at the hub cluster's identity and its webhooks. Raises KubeError without an answer."""
         namespace = await client.get("v1", "Namespace", "", "kube-system")
+        self._silence, self._missed = "", 0
         uid = self._uid = str(namespace["metadata"]["uid"])
         known = await self._hub.read(mirrored.hub_cluster_uid)
         if not known:
@@ -100,9 +129,9 @@ class Standing:
 
     async def _tell(self) -> None:
         condition: dict[str, Any] = {
-            "status": "False" if self.stopped else "True",
-            "reason": self.reason or "Running",
-            "message": self.message,
+            "status": "False" if self.stopped or self._silence else "True",
+            "reason": self.reason or (hub_cluster.SILENT if self._silence else "Running"),
+            "message": self.message or self._silence,
         }
         await self._hub.write(mirrored.tell_condition, condition)
 

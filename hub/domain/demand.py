@@ -23,6 +23,9 @@ CLUSTER_SELECTOR = labels.PREFIX + "cluster-selector"
 # Until when a cluster is avoided whose own rules forbid the workload: until a person says otherwise.
 FOR_GOOD: Final = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 REFUSED: Final = "RefusedByMember"  # the reason of such a workload, and of such a cluster
+NAME_CONFLICT: Final = "NameConflict"  # something in the member has its name
+# Reasons that are a member's words: they say more than that no cluster may take the workload.
+SAID_BY_MEMBER: Final = frozenset({REFUSED, NAME_CONFLICT})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.domain.fleet import Cluster
-from hub.services import pool_keys, tokens
+from hub.services import forgotten, pool_keys, tokens
 from hub.services.apply import CREATED, REJECTED, apply_documents
 from hub.services.drafts import draft
 from hub.services.limits import Limits
@@ -86,7 +86,9 @@ def get_cluster(unit: Unit, name: str, limits: Limits) -> Row:
     held = jobs.count_by_cluster(unit).get(name, 0)
     reserved = jobs.reserved_by_cluster(unit).get(name, {})
     since = pool_keys.load(unit).since
-    return _view(row, capacity, held, reserved, unit.now, limits, since)
+    left = forgotten.of(unit, name)
+    view = _view(row, capacity, held, reserved, unit.now, limits, since)
+    return view | {"leftovers": len(left), "leftoverJobs": left}
 
 
 def list_clusters(unit: Unit, limits: Limits) -> Row:
@@ -95,6 +97,7 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
     held = jobs.count_by_cluster(unit)
     reserved = jobs.reserved_by_cluster(unit)
     since = pool_keys.load(unit).since
+    left = forgotten.counts(unit)
     return {
         "items": [
             _view(
@@ -106,12 +109,15 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
                 limits,
                 since,
             )
+            | {"leftovers": left.get(row["name"], 0)}
             for row in clusters.list_all(unit)
         ]
     }
 
 
-def state_of(row: Row, now: dt.datetime, suspect_after_s: float, down: str = "") -> str:
+def state_of(
+    row: Mapping[str, Any], now: dt.datetime, suspect_after_s: float, down: str = ""
+) -> str:
     """Declared, Ready, Cordoned, Suspect (silent for too long), Unhealthy (its API server is `down`), or
     Fenced (written off, until another agent joins).
     """

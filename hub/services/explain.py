@@ -4,19 +4,22 @@ Answered from the row, its events, and, while it waits, from the scheduler's ind
 stored explanation of its class elsewhere.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from hub.domain.demand import REFUSED
+from hub.domain.demand import SAID_BY_MEMBER
 from hub.domain.plan import Reason
-from hub.domain.workload import State
-from hub.services import preemptable
+from hub.domain.workload import ON_CLUSTER, TERMINAL, State
+from hub.services import avoided, preemptable, timeline
 from hub.services.checks import checks_of
+from hub.services.clusters import state_of
 from hub.services.schedule import refusal_view
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.views import stamp
-from hub.store import events, schedule, workloads
+from hub.store import clusters, events, schedule, workloads
 from hub.store.unit import Unit
 from shared.errors import Rejected
+from shared.wire.agent_v1 import SUSPECT_AFTER_S
 
 TIMELINE: Final = 50  # events shown
 
@@ -27,7 +30,7 @@ _WORDS: Final = {
     State.PENDING: "has not been considered yet",
     State.RESERVED: "quota is charged; admission checks are open",
     State.PLACED: "placed; its agent has not been told yet",
-    State.OFFERED: "its agent was told; the Job is not in the cluster yet",
+    State.OFFERED: "its agent may have been told; the Job has not been seen in the cluster yet",
     State.APPLIED: "the Job is in the cluster; no pod has run yet",
     State.RUNNING: "runs",
     State.WITHDRAWING: "is being taken back from its cluster",
@@ -59,11 +62,21 @@ def _said_of(row: Row) -> str:
     return _WORDS[State(row["state"])]
 
 
-def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row:
+def explain_job(
+    unit: Unit,
+    uid: str,
+    index: ScheduleIndex | None = None,
+    suspect_after_s: float = SUSPECT_AFTER_S,
+) -> Row:
     """The whole story of one job. Raises Rejected(NotFound)."""
     row = workloads.get(unit, uid)
-    if row is None or (row["deleted_at"] is not None and row["live"] is None):
-        raise Rejected("NotFound", f"no job {uid}")
+    if row is None:
+        raise Rejected("NotFound", f"there is no job {uid}")
+    if row["deleted_at"] is not None and row["live"] is None:
+        raise Rejected(
+            "NotFound", f"there is no job {row['namespace']}/{row['name']}: it was deleted"
+        )
+    history = events.list_events(unit, uid=uid, limit=TIMELINE, newest_first=True)
     told: Row = {
         "uid": row["uid"],
         "namespace": row["namespace"],
@@ -73,7 +86,7 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "priority": row["priority"],
         "state": row["state"],
         "reason": row["reason"],
-        "message": row["message"] or _said_of(row),
+        "message": (row["message"] or _said_of(row)) + _silence(unit, row, suspect_after_s),
         "cluster": row["cluster"],
         "epoch": row["epoch"],
         "placement": row["placement"],
@@ -81,14 +94,39 @@ def explain_job(unit: Unit, uid: str, index: ScheduleIndex | None = None) -> Row
         "waiting": None,
         "admission": row["admission"],
         "decision": row["scores"] if row["epoch"] else None,
-        "setAside": row["set_aside"] or {},
+        "setAside": avoided.until(row),
+        "setAsideBecause": avoided.because(row, history),
         "nomination": row["nomination"],
         "checks": checks_of(unit, uid)["items"] if row["checks"] else [],
-        "timeline": _timeline(unit, row),
+        "timeline": _timeline(row, history),
     }
-    if row["state"] == State.PENDING:
+    stopped = bool(timeline.stopped(unit)) and row["state"] not in TERMINAL
+    if stopped and row["state"] == State.PENDING:
+        told |= {"reason": timeline.CODE, "message": timeline.BRIEFLY}
+    elif row["state"] == State.PENDING:
         told |= _quota(unit, row, index) | explain_waiting(unit, row, index)
+        if told["waiting"]:
+            told["waiting"] = avoided.with_causes(told["waiting"], told["setAsideBecause"])
+    elif stopped:
+        told["message"] += f"; {timeline.CODE}: {timeline.BRIEFLY}"
     return told
+
+
+def _silence(unit: Unit, row: Row, suspect_after_s: float) -> str:
+    """What is to be added of a job whose cluster is silent: what its state says is of before."""
+    if row["state"] not in ON_CLUSTER or row["state"] == State.UNKNOWN:
+        return ""
+    member = clusters.get(unit, row["cluster"])
+    if member is None or state_of(member, unit.now, suspect_after_s) != "Suspect":
+        return ""
+    at = stamp(member["heartbeat_at"].replace(microsecond=0))
+    heard = f"; {row['cluster']} has not been heard since {at}"
+    if row["state"] == State.WITHDRAWING:
+        return (
+            f"{heard}: nobody can confirm that nothing of it is left there, so it stays "
+            "Withdrawing until the cluster answers or is written off (roadstead clusters fence)"
+        )
+    return f"{heard}: this is what was known then"
 
 
 def _quota(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
@@ -127,8 +165,9 @@ def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
         if stored is None:
             return found
         view = stored[0]
-    if row["reason"] == REFUSED and view["reason"] == Reason.NO_CLUSTER_MATCHES:
-        return {**found, "waiting": view}  # its row names the field and the rule
+    refused = row["reason"] in SAID_BY_MEMBER
+    if refused and view["reason"] == Reason.NO_CLUSTER_MATCHES:
+        return {**found, "waiting": view}  # its row has the member's words
     head = workloads.get(unit, view["head"]) if view.get("head") else None
     message = view["message"]
     if head is not None:
@@ -150,7 +189,7 @@ def _position(index: ScheduleIndex, uid: str) -> Row | None:
     }
 
 
-def _timeline(unit: Unit, row: Row) -> list[Row]:
+def _timeline(row: Row, newest_first: Sequence[Row]) -> list[Row]:
     """What happened to it, oldest first; its submission stands in its row, not among the events."""
     submitted = {
         "at": stamp(row["created_at"]),
@@ -158,7 +197,6 @@ def _timeline(unit: Unit, row: Row) -> list[Row]:
         "reason": "Submitted",
         "message": f"waits in queue {row['queue']}" if row["queue"] else "waits for a queue",
     }
-    found = events.list_events(unit, uid=row["uid"], limit=TIMELINE, newest_first=True)
     told = [
         {
             "at": stamp(each["at"]),
@@ -166,6 +204,6 @@ def _timeline(unit: Unit, row: Row) -> list[Row]:
             "reason": each["reason"],
             "message": each["message"],
         }
-        for each in reversed(found)
+        for each in reversed(newest_first)
     ]
     return told if any(t["reason"] == "Submitted" for t in told) else [submitted, *told]

@@ -1,10 +1,12 @@
 """Writing a member off: an administrator says that the cluster is destroyed, and types its name.
 
-That word is the evidence that nothing of its jobs runs any more (agents reference, 5.5, S4); nothing
-else gives jobs back from a cluster that does not answer. In one transaction its agent's credential
-ends, its jobs wait again or end as was wished, and the name is free for another cluster.
+A cluster whose agent was heard of late is not destroyed: it is refused unless it is said besides that
+this is known. That word is the evidence that nothing of its jobs runs any more (agents reference, 5.5,
+S4); nothing else gives jobs back from a cluster that does not answer. In one transaction its agent's
+credential ends, its jobs wait again or end as was wished, and the name is free for another cluster.
 """
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -36,20 +38,25 @@ _AFTER: Final[Mapping[str, str]] = {
 
 
 def fence_cluster(
-    unit: Unit, name: str, confirm: str, principal: str, suspect_after_s: float
+    unit: Unit,
+    name: str,
+    confirm: str,
+    principal: str,
+    suspect_after_s: float,
+    *,
+    though_it_answers: bool = False,
 ) -> dict[str, Any]:
     """Give back everything that a destroyed member held: {"name", "released": how many jobs}.
 
-    Raises Rejected: NotFound; ClusterAlive where it answers and `confirm` is not its name;
-    ConfirmationMismatch where it is silent and `confirm` is not its name.
+    Raises Rejected: NotFound; ClusterAlive where it answers, unless the caller knows that
+    (`though_it_answers`); ConfirmationMismatch where `confirm` is not its name.
     """
     row = clusters.get(unit, name)
     if row is None:
         raise Rejected("NotFound", f"there is no cluster {name[:64]}")
+    if not though_it_answers:
+        _refuse_alive(row, unit.now, suspect_after_s)
     if confirm != name:
-        if state_of(row, unit.now, suspect_after_s) in {"Ready", "Cordoned"}:
-            text = f"{name} still answers: its jobs run. Cordon it and let them end"
-            raise Rejected("ClusterAlive", text, "confirm")
         text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
         raise Rejected("ConfirmationMismatch", text, "confirm")
     tokens.forget_agent(unit, name)
@@ -72,6 +79,18 @@ def fence_cluster(
         message=f"{principal} says that it is destroyed: {len(released)} jobs were given back",
     )
     return {"name": name, "released": len(released)}
+
+
+def _refuse_alive(row: Mapping[str, Any], now: dt.datetime, suspect_after_s: float) -> None:
+    """Raise Rejected ClusterAlive for a cluster that is not known to be silent."""
+    if state_of(row, now, suspect_after_s) not in {"Ready", "Cordoned"}:
+        return
+    silent_s = max(0, round((now - row["heartbeat_at"]).total_seconds()))
+    text = (
+        f"{row['name']} answers: its agent was heard {silent_s} s ago, and its jobs run. Cordon it and "
+        "let them end; written off all the same, every one of them runs twice"
+    )
+    raise Rejected("ClusterAlive", text, "thoughItAnswers")
 
 
 def _release(unit: Unit, name: str, principal: str) -> list[str]:

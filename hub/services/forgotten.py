@@ -62,9 +62,7 @@ def list_forgotten(unit: Unit) -> list[Row]:
 
 def condition(unit: Unit) -> Row | None:
     """What an administrator is told in the overview; None where there are none."""
-    by_cluster: dict[str, int] = {}
-    for row in _kept(unit).values():
-        by_cluster[row["cluster"]] = by_cluster.get(row["cluster"], 0) + 1
+    by_cluster = counts(unit)
     if not by_cluster:
         return None
     where = ", ".join(f"{name} {count}" for name, count in sorted(by_cluster.items()))
@@ -73,6 +71,19 @@ def condition(unit: Unit) -> Row | None:
         "alone: roadstead restored lists them"
     )
     return {"type": CONDITION, "status": "True", "reason": CONDITION, "message": text}
+
+
+def of(unit: Unit, cluster: str) -> list[Row]:
+    """Those of one member; `message` names the object, as its agent put it."""
+    return [row for row in list_forgotten(unit) if row["cluster"] == cluster]
+
+
+def counts(unit: Unit) -> dict[str, int]:
+    """How many each member holds, where it holds any."""
+    by_cluster: dict[str, int] = {}
+    for row in _kept(unit).values():
+        by_cluster[row["cluster"]] = by_cluster.get(row["cluster"], 0) + 1
+    return by_cluster
 
 
 def _kept(unit: Unit) -> dict[str, Row]:
@@ -92,6 +103,7 @@ def _told(cluster: str, entry: Observed, now: dt.datetime) -> Row:
         "uid": entry.uid[:64],
         "epoch": entry.epoch,
         "there": there,
+        "message": entry.message[:512],
         "seenAt": stamp(now),
     }
 

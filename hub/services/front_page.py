@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from hub.domain.workload import State
-from hub.services import clusters, explain, queues
+from hub.services import clusters, explain, forgotten, hub_cluster, queues, timeline
 from hub.services.limits import Limits
 from hub.services.schedule_index import ScheduleIndex
 from hub.store import drift, events, front_page, tallies
@@ -56,7 +56,11 @@ def read_jobs(unit: Unit, asked: Asked, index: ScheduleIndex | None) -> Row:
 
 
 def read_fleet(unit: Unit, limits: Limits) -> Row:
-    """{"at", "states", "clusters", "queues", "drifts", "events"}; None for what can not be read."""
+    """{"at", "states", "clusters", "queues", "drifts", "events", "stopped", "forgotten",
+    "bridge"}.
+
+    None for what can not be read.
+    """
     return {
         "at": unit.now,
         "states": _read("states", lambda: tallies.by_state(unit)),
@@ -66,6 +70,9 @@ def read_fleet(unit: Unit, limits: Limits) -> Row:
         "events": _read(
             "events", lambda: events.list_events(unit, limit=MAX_EVENTS, newest_first=True)
         ),
+        "stopped": _read("stopped", lambda: timeline.stopped(unit)),
+        "forgotten": _read("forgotten", lambda: forgotten.condition(unit)),
+        "bridge": _read("bridge", lambda: hub_cluster.show(unit)),
     }
 
 

@@ -23,7 +23,7 @@ Row = dict[str, Any]
 def hold_job(unit: Unit, uid: str, principal: str) -> Row:
     """Hold one job; holding it again changes nothing.
 
-    Raises Rejected: NotFound, or AlreadyEnded where there is nothing to hold any more.
+    Raises Rejected: NotFound, BeingDeleted, or AlreadyEnded where there is nothing to hold any more.
     """
     row = _live(unit, uid)
     if _held(row):
@@ -38,7 +38,8 @@ def hold_job(unit: Unit, uid: str, principal: str) -> Row:
 def release_job(unit: Unit, uid: str, principal: str) -> Row:
     """Let one job wait again that is held or was deactivated; any other that lives stays as it is.
 
-    Raises Rejected: NotFound, AlreadyEnded, or AlreadyExists where another job has its name by now.
+    Raises Rejected: NotFound, BeingDeleted, AlreadyEnded, or AlreadyExists where another job has its
+    name by now.
     """
     row = _live(unit, uid)
     state = State(row["state"])
@@ -84,9 +85,12 @@ def _afresh(row: Row, message: str) -> Row:
 
 def _live(unit: Unit, uid: str) -> Row:
     row = queries.find_job(unit, uid)
-    if row["deleted_at"] is not None:
-        raise Rejected("NotFound", f"there is no job {uid}")
-    return row
+    if row["deleted_at"] is None:
+        return row
+    name = f"{row['namespace']}/{row['name']}"
+    if row["live"] is not None:
+        raise Rejected("BeingDeleted", f"job {name} is being deleted")
+    raise Rejected("NotFound", f"there is no job {name}: it was deleted")
 
 
 def _held(row: Row) -> bool:

@@ -12,6 +12,7 @@ from hub.store.unit import Unit
 from shared.errors import Rejected
 
 LIFT: Final = "bridge_lift"
+SILENT: Final = "HubClusterSilent"  # it does not answer: the bridge goes on when it does
 # What resuming means, by the reason of the stop; a reason that is not here ends by itself.
 MEANING: Final = {
     "AbsentWithoutDeletion": "what is absent on the hub cluster counts as deleted",
@@ -25,13 +26,14 @@ Row = dict[str, Any]
 def show(unit: Unit) -> Row:
     """{"connected", "uid", "running", "reason", "message", "resuming"}; without a hub cluster all empty.
 
-    `resuming` says what lifting the present stop would mean, "" where there is nothing to lift.
+    `connected`: it answers, as far as is known. `resuming` says what lifting the present stop would
+    mean, "" where there is nothing to lift.
     """
     told = mirrored.bridge_condition(unit)
     reason = told.get("reason", "")
     running = told.get("status") == "True"
     return {
-        "connected": bool(told),
+        "connected": bool(told) and reason != SILENT,
         "uid": mirrored.hub_cluster_uid(unit),
         "running": running,
         "reason": reason,
@@ -47,7 +49,7 @@ def resume(unit: Unit, reason: str, principal: str) -> Row:
     BridgeNotStopped (it runs, or is stopped for another reason), BridgeWaits (it goes on by itself).
     """
     told = show(unit)
-    if not told["connected"] or told["running"] or told["reason"] != reason:
+    if not told["reason"] or told["running"] or told["reason"] != reason:
         stands = f"it is stopped for {told['reason']}" if told["reason"] else "there is none"
         if told["running"]:
             stands = "it is running"

@@ -67,7 +67,7 @@ def submit_jobs(
 
     `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise a job
     without queue waits, one without class has priority 0, and both say so. Codes: AlreadyExists,
-    OwnedElsewhere, QueueNotFound, PriorityClassNotFound, and those of `pod_security`.
+    BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, and those of `pod_security`.
     """
     taken = _taken(unit, drafts)
     queues = resolve_queues(unit, drafts, intake)
@@ -246,6 +246,10 @@ def occupied(given: Draft, holder: Row) -> Rejected:
             f"and can not be changed from {given.origin}",
             "metadata.name",
         )
+    if holder["withdraw_to"] == "Deleted":
+        what = f"{noun(given)} {holder['namespace']}/{holder['name']}"
+        words = f"{what} is being deleted: submit it again once it is gone"
+        return Rejected("BeingDeleted", words, "metadata.name")
     return NameTaken(given, holder["uid"])
 
 

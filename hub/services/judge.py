@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hub.domain import resize
-from hub.domain.demand import FOR_GOOD, REFUSED
+from hub.domain.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
 from hub.domain.workload import ON_CLUSTER, TERMINAL, State, attempt, beyond
 from hub.services import restored
 from hub.store.works import Standing
@@ -27,7 +27,7 @@ SET_ASIDE: Final = dt.timedelta(minutes=5)
 RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
 
 # The member can not take this Job, or its own rules forbid it; another may.
-_ELSEWHERE: Final = frozenset({"NameConflict", "KindNotServed", REFUSED})
+_ELSEWHERE: Final = frozenset({NAME_CONFLICT, "KindNotServed", REFUSED})
 # The member's API server refused the manifest itself; no other would take it.
 _HOPELESS: Final = frozenset({"Invalid"})
 # Steps of an agent's work that are no reason to show anybody.
@@ -199,7 +199,7 @@ def _ended(
             transition="succeed", columns=columns, action="Withdraw" if going else "Keep"
         )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
-    columns["message"] = plain(job.message)
+    columns["message"] = plain(f"{cluster}: {job.message}" if job.message else "")
     return Verdict(transition="fail", columns=columns, action="Withdraw" if going else "Keep")
 
 

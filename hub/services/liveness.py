@@ -12,6 +12,7 @@ from hub.domain.workload import State
 from hub.services.evict import evict
 from hub.services.judge import SET_ASIDE, plain, set_aside
 from hub.services.observe import Report, as_observed, take_reports
+from hub.services.views import stamp
 from hub.services.withdraw import withdraw_jobs
 from hub.store import clusters, on_members, workloads
 from hub.store.unit import Unit
@@ -131,5 +132,5 @@ def _set_aside(unit: Unit, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _since(cluster: str, heard: dt.datetime | None) -> str:
-    when = f"since {heard.isoformat(timespec='seconds')}" if heard else "since the hub started"
+    when = f"since {stamp(heard.replace(microsecond=0))}" if heard else "since the hub started"
     return f"{cluster} has not been heard {when}: the job waits, its quota stays charged"

@@ -120,6 +120,8 @@ def work_of(one: Prepared, hub_id: str, incarnation: str, session: str) -> dict[
         work["when_to_take_over"] = "Never"
     else:
         work["manifest"] = compose.compose_object(row.object_manifest or {}, stamp)
+        # It may have been edited in another version of its kind since it was placed.
+        work["api_version"] = work["manifest"].get("apiVersion") or row.api_version
         work["when_to_take_over"] = options.get("when_to_take_over") or "IfNoDiff"
     work["when_to_apply"] = options.get("when_to_apply") or "Always"
     work["placed_by"] = stamp.placed_by

@@ -13,7 +13,7 @@ from hub.domain.forecast import Forecast, Runtimes
 from hub.domain.fungibility import Mode
 from hub.domain.nomination import Nominee
 from hub.domain.workload import State
-from hub.services import cases
+from hub.services import avoided, cases, timeline
 from hub.services.cases import Case, Findings
 from hub.services.charges import instant as counted
 from hub.services.explain import explain_job
@@ -31,6 +31,7 @@ _LOOKS: Final = 5
 _SECOND: Final = 1_000_000  # microseconds
 
 _WAYS: Final = {
+    timeline.CODE: "see what the members still run, then: roadstead restored --accept",
     "QueueNotFound": "create the LocalQueue that it names, or its ClusterQueue",
     "QueueStopped": "set stopPolicy to None",
     "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
@@ -46,16 +47,19 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
     told = await _explained(hub, uid, find_index)
     index = find_index()
     told |= {"remedies": [], "flavors": [], "fleet": [], "forecast": None, "complete": True}
+    if told["reason"] == timeline.CODE:
+        return told | {"remedies": _by_rule(timeline.CODE)}
     if index is None or told["state"] != State.PENDING or told["nomination"]:
         return told
     case = cases.case_of(index, uid, hub.limits, hub.clock.now())
     if case is None:
-        return told | {"remedies": _by_rule(told["reason"])}
+        return told | {"remedies": avoided.remedies(told, _by_rule(told["reason"]))}
     known = await hub.read(runtimes_of, case)
     async with hub.studying:
         found = await asyncio.to_thread(cases.study, case, known, hub.clock.monotonic)
     names = await hub.read(_names, _mentioned(found))
     told |= _told(case, found, known, names)
+    told["remedies"] = avoided.remedies(told, told["remedies"])
     return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"])}
 
 
@@ -66,12 +70,13 @@ def _by_rule(reason: str) -> list[Row]:
 
 
 async def _explained(hub: Hub, uid: str, find_index: FindIndex) -> Row:
+    suspect_after_s = hub.limits.scheduling.suspect_after_s
     for _ in range(_LOOKS):
         # The index moves on in the loop while a reader's thread looks at it: if the line changed
         # under its eyes, it looks again.
         with contextlib.suppress(RuntimeError, IndexError):
-            return await hub.read(explain_job, uid, find_index())
-    return await hub.read(explain_job, uid, None)
+            return await hub.read(explain_job, uid, find_index(), suspect_after_s)
+    return await hub.read(explain_job, uid, None, suspect_after_s)
 
 
 def runtimes_of(unit: Unit, case: Case) -> Runtimes:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hub.domain import shape
 from hub.domain.admission_fair import History
-from hub.domain.demand import REFUSED, selected_keys
+from hub.domain.demand import SAID_BY_MEMBER, selected_keys
 from hub.domain.flavors import Market
 from hub.domain.pace import Starts
 from hub.domain.plan import Plan, Reason, Refusal
@@ -261,7 +261,7 @@ class ScheduleIndex:
     def _tell(self, row: Standing, reason: str, message: str) -> None:
         if row.reason == _LEFT_OUT and reason == Reason.AWAITING_PLACEMENT:
             return  # the placement that left it out has said more
-        if row.reason == REFUSED and reason in ("", Reason.NO_CLUSTER_MATCHES):
+        if row.reason in SAID_BY_MEMBER and reason in ("", Reason.NO_CLUSTER_MATCHES):
             return  # the member that refused it has said more
         if (row.reason, row.message) == (reason, message):
             self.tellings.forget(row.uid)

@@ -107,11 +107,10 @@ class AgentSync:
             changes.close()
 
     async def _load(self) -> None:
-        rows, pool_keys = await self._db.read(_load)
+        rows, self._pool_keys = await self._db.read(_load)
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
-        self._pool_keys = pool_keys
         heartbeats = await self._db.read(joined_clusters)
         self._roll_call.begin(heartbeats, self._clock.now(), self._clock.monotonic())
         self._ready.set()
@@ -200,19 +199,20 @@ class AgentSync:
                 capacity = await self._capacity(cluster, session, request.capacity)
             else:
                 refused.append(Refused(uid="", code="CapacityInvalid", detail=fault))
-        if not request.observed.entries and capacity is None:
+        said = request.observed
+        if not said.entries and capacity is None:
             return Taken(refused)
         incarnation = "" if self._is_stopped() else self.incarnation
         down = request.capacity.api_server if request.capacity is not None else None
-        report = Report(cluster, request.observed.entries, capacity, down, incarnation)
+        report = Report(cluster, said.entries, capacity, down, incarnation)
         taken = await self._db.write_shared(take_reports, report)
         failpoint("H12")
         return Taken(refused + taken.refused, taken.orders)
 
     def _is_stopped(self) -> bool:
         """Whether nothing is given out or ordered away: the store went back, or that is not known yet."""
-        went_back = self._timeline is not None and bool(self._timeline.stopped)
-        return went_back or not self._roll_call.is_over(self._clock.monotonic())
+        at = self._clock.monotonic()
+        return bool(self._timeline and self._timeline.stopped) or not self._roll_call.is_over(at)
 
     async def _capacity(self, cluster: str, session: Session, capacity: Capacity) -> bytes:
         """A report as it is stored: kinds that it leaves out stay as they were."""

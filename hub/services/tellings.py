@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
-from hub.domain.demand import REFUSED
+from hub.domain.demand import SAID_BY_MEMBER
 from hub.domain.plan import Reason, Refusal
 from hub.domain.queueing import Entry
 from hub.domain.waiting import WaitingLane
@@ -40,7 +40,7 @@ class Tellings:
 
     def note(self, uid: str, reason: str) -> None:
         """What the row of a workload that begins to wait says, or "" once it waits no longer."""
-        if reason == REFUSED:
+        if reason in SAID_BY_MEMBER:
             self._refused.add(uid)
         elif self._refused:
             self._refused.discard(uid)

@@ -21,6 +21,11 @@ from shared.errors import Rejected
 from shared.wire.agent_v1 import Mark
 
 CODE: Final = "HubRolledBack"
+# What a person is told who asks for something else; `roadstead restored` has the whole of it.
+BRIEFLY: Final = (
+    "nothing is dispatched: this hub's store went back to an older copy "
+    "(roadstead restored tells what to do)"
+)
 MAX_RUNS: Final = 4096
 _RUNS: Final = "runs"
 _STOPPED: Final = "rolled_back"

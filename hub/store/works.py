@@ -203,7 +203,7 @@ _DESIRED_OF = Lookup(
 )
 _OBSERVED = ("observed_generation", "phase", "observed", "drift", "reason", "message", "available",
              "seen", "observed_at")  # fmt: skip
-_RENEWED = ("generation", "hash", "options", "action", "placed_by")
+_RENEWED = ("generation", "api_version", "hash", "options", "action", "placed_by")
 
 
 def _of_row(*names: str) -> Update:
@@ -262,7 +262,7 @@ def upsert(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def renew(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Set generation, hash, options, action and placed_by of rows whose observed state stays."""
+    """Set generation, version, hash, options, action and placed_by where the observed state stays."""
     if not rows:
         return
     _RENEW.run(unit.conn, [_bound(row, _RENEWED) for row in rows])

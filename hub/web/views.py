@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import structlog
 
+from hub.services import timeline
 from hub.services.front_page import GROUPS, JOBS_PER_PAGE, MAX_PAGES, Asked
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
@@ -156,17 +157,19 @@ def _attention(
     drift: Sequence[DriftLine],
 ) -> Iterable[str]:
     """What somebody should look at."""
+    if fleet["stopped"]:
+        yield f"{timeline.CODE}: {fleet['stopped']}."
+    bridge = fleet["bridge"] or {}
+    if bridge.get("reason") and not bridge["running"]:
+        yield f"The bridge to the hub cluster stands still ({bridge['reason']}): {bridge['message']}"
     for each in clusters:
-        if each.state == "Suspect" and each.heartbeat is not None:
-            yield f"Cluster {each.name} has been silent for {each.heartbeat.age}: it gets no new work."
-        if each.state == "Unhealthy":
-            yield f"The API server of cluster {each.name} does not answer: it gets no new work."
-        if each.state == "Declared":
-            yield f"Cluster {each.name} is declared, but no agent has joined it yet."
-    unknown = (fleet["states"] or {}).get("Unknown", 0)
-    if unknown:
+        yield from _about(each)
+    if fleet["forgotten"]:
+        yield f"{fleet['forgotten']['message']}."
+    silent = _on_silent(fleet)
+    if silent:
         yield (
-            f"{count(unknown, 'job is', 'jobs are')} on clusters that do not answer. Quota stays "
+            f"{count(silent, 'job is', 'jobs are')} on clusters that do not answer. Quota stays "
             "charged, and they start nowhere else until it is certain that they do not run."
         )
     for queue in queues:
@@ -174,6 +177,24 @@ def _attention(
             yield f"Queue {queue.name} is stopped with {count(queue.pending, 'job')} waiting: {queue.message}"
     if drift:
         yield f"{count(len(drift), 'field differs', 'fields differ')} from what the hub wants: see Drift."
+
+
+def _about(cluster: ClusterLine) -> Iterable[str]:
+    """What keeps new work from a member."""
+    if cluster.state == "Suspect" and cluster.heartbeat is not None:
+        yield f"Cluster {cluster.name} has been silent for {cluster.heartbeat.age}: it gets no new work."
+    if cluster.state == "Unhealthy":
+        yield f"The API server of cluster {cluster.name} does not answer: it gets no new work."
+    if cluster.state == "Declared":
+        yield f"Cluster {cluster.name} is declared, but no agent has joined it yet."
+
+
+def _on_silent(fleet: Row) -> int:
+    """Jobs that a silent cluster may run, those on their way to it or back included."""
+    unknown: int = (fleet["states"] or {}).get("Unknown", 0)
+    rows = fleet["clusters"] or ()
+    held = [int(row.get("jobs", 0)) for row in rows if row.get("state") == "Suspect"]
+    return max(unknown, sum(held))
 
 
 def _each(

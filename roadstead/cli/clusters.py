@@ -22,6 +22,7 @@ from roadstead.cli.output import (
     watch_option,
     wrapped,
 )
+from roadstead.errors import Rejected
 
 
 def _free(resource: str) -> Any:
@@ -132,18 +133,27 @@ def uncordon(ctx: click.Context, names: tuple[str, ...]) -> int:
 @click.argument("name")
 @click.option("--destroyed", is_flag=True, required=True, help="The cluster is gone for good.")
 @click.option("--confirm", metavar="NAME", help="Its name again; asked for where it is not given.")
+@click.option("--though-it-answers", is_flag=True, help="Its agent answers, and you know why.")
 @click.pass_context
-def fence(ctx: click.Context, name: str, destroyed: bool, confirm: str | None) -> None:
+def fence(
+    ctx: click.Context, name: str, destroyed: bool, confirm: str | None, though_it_answers: bool
+) -> None:
     """Write a member off that is destroyed: its jobs start elsewhere.
 
-    Only say so of a cluster whose nodes are gone: where its pods still run, jobs run twice.
+    Only say so of a cluster whose nodes are gone: where its pods still run, jobs run twice. One
+    whose agent answers is refused.
     """
     assert destroyed
     if confirm is None:
         click.echo(f"Every job that {name} may still run will be started elsewhere.", err=True)
         confirm = click.prompt("Type the name of the cluster", err=True)
     with client(ctx) as hub:
-        answer = hub.fence(name, confirm)
+        try:
+            answer = hub.fence(name, confirm, though_it_answers=though_it_answers)
+        except Rejected as refusal:
+            if refusal.code == "ClusterAlive":
+                click.echo("If it is destroyed all the same, add --though-it-answers.", err=True)
+            raise
         click.echo(f"{name} fenced; {answer['released']} jobs given back")
 
 
@@ -226,6 +236,13 @@ def _as_text(cluster: dict[str, Any]) -> str:
     for rows, columns in tables:
         if rows:
             lines += ["", *(f"  {line}" for line in table(rows, columns, width=width).split("\n"))]
+    if left := cluster.get("leftoverJobs"):
+        lines += [
+            "",
+            "Of another incarnation of the hub, left alone until somebody deletes them there",
+        ]
+        for each in left:
+            lines += wrapped(f"{each['message']} (uid {each['uid']})", "  ")
     return "\n".join(lines)
 
 

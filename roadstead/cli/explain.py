@@ -86,7 +86,8 @@ def as_text(told: Json) -> str:
     lines += _decision(told)
     if told["setAside"]:
         avoided = ", ".join(
-            f"{name} until {moment(until)}" for name, until in told["setAside"].items()
+            f"{name} until {moment(until) if until else 'somebody holds and releases the job'}"
+            for name, until in told["setAside"].items()
         )
         lines += ["", *wrapped(f"Clusters set aside: {avoided}", "")]
     if told["timeline"]:

@@ -36,9 +36,13 @@ def resume(ctx: click.Context, reason: str) -> None:
 
 
 def _as_text(told: dict[str, Any]) -> str:
-    if not told["connected"]:
+    if not told["reason"]:
         return "The hub has no hub cluster."
-    lines = [f"Hub cluster {told['uid']}"]
+    lines = [f"Hub cluster {told['uid'] or '(not reached yet)'}"]
+    if told["reason"] == "HubClusterSilent":
+        lines.append(f"It does not answer: {told['message']}")
+        lines.append("The bridge goes on by itself when it does.")
+        return "\n".join(lines)
     if told["running"]:
         return "\n".join([*lines, "The bridge is running."])
     lines.append(f"The bridge has stopped: {told['reason']}: {told['message']}")

@@ -13,26 +13,30 @@ COLUMNS = [
     Column("SEEN", lambda row: age(row["seenAt"])),
 ]
 
+STOPPED = 1  # the exit code that a script waits to see gone
+
 
 @click.command()
 @click.option("--accept", is_flag=True, help="Go on from the restored state.")
 @click.pass_context
-def restored(ctx: click.Context, accept: bool) -> None:
+def restored(ctx: click.Context, accept: bool) -> int:
     """Tell whether the hub has found its store to be an older copy, and go on from it.
 
     Until that is accepted nothing is dispatched. Afterwards jobs that waited are held, for they may have
     been started since: release those that run nowhere. Jobs that members hold from before are left
     alone: they are listed with what the hub has of the same uid, for as long as they are there.
+    Without --accept the exit code is 1 while the hub stands still, else 0.
     """
     with client(ctx) as hub:
         if accept:
             answer = hub.accept_restored()
             click.echo(f"going on under incarnation {answer['incarnation']}")
             click.echo("Jobs that waited are held (Restored): release those that run nowhere.")
-            return
+            return 0
         told = hub.restored()
     click.echo(told["stopped"] or "The store is as the hub left it.")
     if told["items"]:
         click.echo("\nJobs in members from before it was restored, which are left alone:")
         click.echo(table(told["items"], COLUMNS))
         click.echo("Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID", err=True)
+    return STOPPED if told["stopped"] else 0

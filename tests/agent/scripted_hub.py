@@ -286,7 +286,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         return httpx.Response(200, content=reply.model_dump_json(), request=http)
 
     def _orders(self, request: SyncRequest) -> list[Order]:
-        """What nobody desires is to go, where the test says so."""
+        """What nobody desires is to go, or to be left alone, as the test says."""
         return [
             Order(uid=entry.uid, object_uid=entry.object_uid, action=self.stray_action)
             for entry in request.observed.entries

@@ -6,6 +6,7 @@ from agent.applier import Applier
 from agent.audit import STRANDED_S, Audit
 from agent.holding import Holding
 from agent.lease import Lease
+from agent.plan import is_held_by_us
 from agent.reconcile import Reconciler
 from agent.release import _run as release
 from agent.telemetry import Meters
@@ -131,6 +132,21 @@ async def test_what_an_agent_left_behind_is_released_by_command(member, tmp_path
     await member.kube.delete("batch/v1", "Job", "team", "job")
     with pytest.raises(errors.NotFound):
         await member.job()
+
+
+async def test_one_job_is_released_by_its_name(member, tmp_path, capsys):
+    """The others stay held; a name that is no Job of a hub is told, and shows in the exit code."""
+    member.hub.put(a_job(run_seconds="600"), a_job("u-2", "other", run_seconds="600"))
+    member.start()
+    await member.hub.seen("u-1", "Applied")
+    await member.hub.seen("u-2", "Applied")
+    await member.stop()
+    kubeconfig = tmp_path / "kubeconfig"
+    assert await release(kubeconfig, "", do=True, only=["team/other"]) == 0
+    assert is_held_by_us(await member.job())
+    assert not is_held_by_us(await member.job("other"))
+    assert await release(kubeconfig, "", do=True, only=["team/none"]) == 1
+    assert "team/none: no Job" in capsys.readouterr().err
 
 
 def test_an_answer_that_its_deletion_overtook_brings_nothing_back():

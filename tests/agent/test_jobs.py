@@ -157,6 +157,20 @@ async def test_a_newer_job_of_the_same_name_takes_the_place_of_an_ended_one(memb
     await member.hub.seen("u-1", "Gone")
 
 
+@pytest.mark.parametrize("restart", ["Never", "OnFailure"])
+async def test_why_a_job_failed_is_told_with_container_pod_and_log(member, restart):
+    """The controller counts failures only; the pods know the exit code, also those that are gone."""
+    work = a_job(annotations={"sim.roadstead.dev/exit-code": "7"}, backoffLimit=0)
+    work.manifest["spec"]["template"]["spec"]["restartPolicy"] = restart
+    member.hub.put(work)
+    member.start()
+    entry = await member.hub.finished("u-1", "Failed")
+    assert entry.job.reason == "BackoffLimitExceeded"
+    assert entry.job.message.startswith("Job has reached the specified backoff limit; pod job-")
+    assert ": container main exited with code 7; its log" in entry.job.message
+    assert "kubectl logs -n team job-" in entry.job.message
+
+
 async def test_an_image_that_can_not_be_pulled_is_the_reason(member):
     """Pods that do not run lend the Job their reason."""
     member.hub.put(a_job(image="registry.invalid/x:1"))

@@ -108,7 +108,9 @@ async def test_row_66_the_queue_of_a_running_job_stays(tmp_path):
     [
         (0, {}, 409, "ClusterAlive"),
         (0, {"confirm": "C1"}, 409, "ClusterAlive"),
-        (0, {"confirm": "c1"}, 200, None),
+        (44, {"confirm": "c1"}, 409, "ClusterAlive"),
+        (0, {"confirm": "C1", "thoughItAnswers": True}, 422, "ConfirmationMismatch"),
+        (0, {"confirm": "c1", "thoughItAnswers": True}, 200, None),
         (60, {}, 422, "ConfirmationMismatch"),
         (60, {"confirm": "c1"}, 200, None),
         (0, {"confirm": 1}, 422, "InvalidType"),
@@ -116,7 +118,7 @@ async def test_row_66_the_queue_of_a_running_job_stays(tmp_path):
     ],
 )
 async def test_row_67_a_member_that_lives_is_not_fenced(tmp_path, silent_s, body, status, code):
-    """409 while it answers, unless its name is typed; it and its jobs stay as they were."""
+    """409 while it answers, name typed or not, unless a second word says that this is known."""
     async with served(tmp_path) as hub:
         assert (await hub.admin.post("/v1/clusters", json={"name": "c1"})).status_code == 201
 

@@ -62,6 +62,18 @@ async def test_a_viewer_may_not_lift(tmp_path):
         assert answer.status_code == 403
 
 
+async def test_one_that_does_not_answer_is_not_connected(tmp_path):
+    """And the bridge does not run; that ends by itself, so there is nothing to lift."""
+    async with served(tmp_path) as hub:
+        silent = {"status": "False", "reason": "HubClusterSilent", "message": "no answer"}
+        await hub.hub.write(mirrored.tell_condition, silent)
+        shown = (await hub.admin.get("/v1/hub-cluster")).json()
+        assert (shown["connected"], shown["running"]) == (False, False)
+        body = {"reason": "HubClusterSilent"}
+        answer = await hub.admin.post("/v1/hub-cluster/resume", json=body)
+        assert answer.json()["code"] == "BridgeWaits"
+
+
 async def test_a_stop_that_ends_by_itself_can_not_be_lifted(tmp_path):
     """Kueue's webhooks would go on admitting the hub's Jobs: they have to go."""
     async with served(tmp_path) as hub:

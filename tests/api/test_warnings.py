@@ -3,6 +3,7 @@
 import pytest
 
 from hub.services.schedule_index import ScheduleIndex
+from hub.services.timeline import Timeline
 from shared import labels
 from tests.api.serving import Served, a_job, served
 from tests.domain.build import a_cluster, a_pool
@@ -38,6 +39,20 @@ async def test_submit_warns_in_the_answer_and_in_a_header(tmp_path):
         assert reply.status_code == 201
         assert reply.json()["warnings"] == [SAID]
         assert reply.headers["Warning"] == f'299 - "{SAID}"'
+
+
+async def test_a_hub_that_went_back_warns_that_it_starts_nothing(tmp_path):
+    """By submit, in batches and by apply: the job is taken, and waits for an administrator."""
+    async with served(tmp_path) as hub:
+        leads(hub)
+        hub.hub.timeline = Timeline("one", b"k", [("run", 0)], stopped="it went back")
+        reply = await hub.admin.post("/v1/jobs", json=a_job())
+        (said,) = reply.json()["warnings"]
+        assert said.startswith("HubRolledBack: nothing is dispatched")
+        many = await hub.admin.post("/v1/jobs:batch", json=[a_job("b")])
+        assert many.json()["warnings"] == [{"index": 0, "message": said}]
+        applied = await hub.admin.post("/v1/apply", json=a_job("c"))
+        assert applied.json()["items"][0]["warnings"] == [said]
 
 
 async def test_a_job_that_may_fit_one_day_is_taken_without_a_word(tmp_path):

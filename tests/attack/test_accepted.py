@@ -189,7 +189,9 @@ async def test_a_failure_that_may_be_retried_waits_for_a_person(tmp_path: Path):
 async def test_a_cluster_that_is_written_off_gives_its_jobs_to_a_person(tmp_path: Path):
     """That it is destroyed does not tell where they were."""
     async with accepted(tmp_path, "placed", "offered", "running") as it:
-        await it.hub.write(fence.fence_cluster, "north", "north", "ada", 45.0)
+        await it.hub.write(
+            fence.fence_cluster, "north", "north", "ada", 45.0, though_it_answers=True
+        )
         assert await it.stands() == ("Held", "Restored", it.beyond(1))
 
 

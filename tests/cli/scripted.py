@@ -28,6 +28,7 @@ class Scripted:
     answers: list[Answer]
     asked: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
 
 
 def items(*found: dict) -> Answer:
@@ -49,7 +50,7 @@ def answering(*answers: Answer) -> Iterator[Scripted]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            script.bodies.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
             script.asked.append(f"{self.command} {self.path}")
             script.headers.append(dict(self.headers))
             answer = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]

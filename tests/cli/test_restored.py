@@ -27,6 +27,7 @@ def test_what_is_left_is_listed():
     with answering(Answer(told)) as script:
         done = run("--server", script.address, "--token", "t", "restored")
     assert script.asked == ["GET /v1/restored"]
+    assert done.code == 1  # until it is accepted: a script can wait for that
     assert done.lines[0] == "the store is older"
     assert done.lines[3].split() == ["CLUSTER", "UID", "EPOCH", "THERE", "HERE", "SEEN"]
     assert done.lines[4].split()[:6] == ["north", "u-1", "1", "Succeeded", "team-a/one", "Pending"]

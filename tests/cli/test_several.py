@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.build import a_job, a_listed_job, text
 from tests.cli.commands import run
-from tests.cli.scripted import answering, items, problem
+from tests.cli.scripted import Answer, answering, items, problem
 
 ABSENT = problem(404, "NotFound", "there is no job no-such")
 
@@ -66,6 +66,23 @@ def test_a_member_is_not_fenced_by_another_name(hub):
     done = hub.run("clusters", "fence", "c1", "--destroyed", "--confirm", "c2")
     assert done.code == 3
     assert "[ConfirmationMismatch]" in done.err
+
+
+def test_a_member_that_answers_is_not_fenced_by_its_name_alone():
+    """The refusal tells when it was heard; the word that is asked for besides is named, and sent."""
+    alive = problem(409, "ClusterAlive", "c1 answers: its agent was heard 6 s ago")
+    fence = ("clusters", "fence", "c1", "--destroyed", "--confirm", "c1")
+    with answering(alive, Answer({"name": "c1", "released": 2})) as script:
+        refused = run("--server", script.address, *fence)
+        done = run("--server", script.address, *fence, "--though-it-answers")
+    assert refused.code == 3
+    assert "heard 6 s ago [ClusterAlive]" in refused.err
+    assert "--though-it-answers" in refused.err
+    assert done.out == "c1 fenced; 2 jobs given back\n"
+    assert [json.loads(body) for body in script.bodies] == [
+        {"confirm": "c1"},
+        {"confirm": "c1", "thoughItAnswers": True},
+    ]
 
 
 def test_every_refused_name_is_told():

@@ -4,6 +4,7 @@ import pytest
 
 from hub.services.cancel import cancel_job, delete_job
 from hub.services.explain import explain_job
+from hub.services.holding import hold_job
 from hub.services.queries import job_events
 from hub.store import workloads
 from shared.errors import Rejected
@@ -111,3 +112,27 @@ async def test_a_job_that_is_being_deleted_is_explained_until_it_is_gone(tmp_pat
         await agent.sync(seen(uid, "Gone"))
         with pytest.raises(Rejected):
             await hub.hub.read(explain_job, uid)
+
+
+async def test_while_it_is_being_deleted_everybody_is_told_so(tmp_path):
+    """Submitting its name again and holding it are refused alike; cancelling it asks for no more."""
+    async with running_hub(tmp_path) as hub:
+        _, uid = await running(hub)
+        await hub.write(delete_job, uid, "admin")
+        with pytest.raises(AssertionError, match="BeingDeleted: job team-a/one is being deleted"):
+            await hub.submit("one")
+        with pytest.raises(Rejected, match="job team-a/one is being deleted") as told:
+            await hub.write(hold_job, uid, "admin")
+        assert told.value.code == "BeingDeleted"
+        assert (await hub.write(cancel_job, uid, "admin"))["state"] == "Withdrawing"
+
+
+async def test_one_that_is_deleted_is_named_as_people_know_it(tmp_path):
+    """By namespace and name, not by a uid that nobody typed."""
+    async with running_hub(tmp_path) as hub:
+        uid = await hub.submit("one")
+        await hub.write(delete_job, uid, "admin")
+        with pytest.raises(Rejected, match="there is no job team-a/one: it was deleted"):
+            await hub.hub.read(explain_job, uid)
+        with pytest.raises(Rejected, match="there is no job team-a/one: it was deleted"):
+            await hub.write(hold_job, uid, "admin")

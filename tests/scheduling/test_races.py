@@ -88,7 +88,7 @@ async def test_a_member_that_left_meanwhile_gets_nothing(tmp_path: Path, how: st
         if how == "forgotten":
             await hub.hub.write(clusters.remove, "a")
         elif how == "written off":
-            await hub.hub.write(fence_cluster, "a", "a", "ada", 45.0)
+            await hub.hub.write(fence_cluster, "a", "a", "ada", 45.0, though_it_answers=True)
         else:
             await hub.hub.write(lambda unit: clusters.change(unit, "a", cordoned=True))
         assert await written(hub, plan) == []

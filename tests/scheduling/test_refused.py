@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import holding
+from hub.services import holding, outlook
 from hub.services.judge import judge
 from hub.store import works
 from shared.wire.agent_v1 import Observed
@@ -14,13 +14,15 @@ pytestmark = pytest.mark.anyio
 WORDS = "PolicyViolation: spec.template.spec.hostNetwork: baseline/hostNamespaces: no"
 
 
-async def refuse(hub: Running, uid: str, epoch: int = 1) -> None:
+async def refuse(
+    hub: Running, uid: str, epoch: int = 1, reason: str = "RefusedByMember", words: str = WORDS
+) -> None:
     """The agent of the job's cluster refuses it, and confirms that nothing of it is there."""
     cluster = (await hub.job(uid))["cluster"]
     await hub.transition("offer", uid)
     entry = Observed(
         uid=uid, epoch=epoch, generation=1, seq=1, phase="Failed",
-        reason="RefusedByMember", message=WORDS,
+        reason=reason, message=words,
     )  # fmt: skip
     standing = (await hub.hub.read(works.standing, cluster, [uid]))[uid]
     verdict = judge(entry, standing, cluster, hub.clock.now())
@@ -78,3 +80,34 @@ async def test_released_by_a_person_it_is_tried_again(tmp_path: Path) -> None:
         await hub.settle()
         job = await hub.job(uid)
         assert (job["state"], job["cluster"]) == ("Placed", "north")
+
+
+async def test_for_good_is_no_date(tmp_path: Path) -> None:
+    """Until a person releases it: null for programs, and no year 9999 for anybody."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("north", a_pool(cpu="4", memory="8Gi"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        await refuse(hub, uid)
+        await hub.settle()
+        told = await hub.explain(uid)
+        assert told["setAside"] == {"north": None}
+        assert "9999" not in str(told)
+
+
+async def test_a_name_that_is_taken_everywhere_is_said_with_the_way_out(tmp_path: Path) -> None:
+    """The reason is NameConflict; time is not offered as a remedy, for it would collide again."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("north", a_pool(cpu="4", memory="8Gi"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        await refuse(hub, uid, reason="NameConflict", words="an object of this name is there")
+        await hub.settle()
+        told = await outlook.explain(hub.hub, uid, lambda: hub.scheduler.index)
+        assert told["reason"] == "NameConflict"
+        assert told["message"] == "north: an object of this name is there"
+        (verdict,) = told["waiting"]["clusters"]
+        assert verdict["message"].startswith("an object of this name is there (tried before")
+        kinds = [each["kind"] for each in told["remedies"]]
+        assert "SetAside" not in kinds
+        assert "delete the Job team-a/one there" in told["remedies"][0]["message"]

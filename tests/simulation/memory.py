@@ -334,7 +334,7 @@ COMPOSE = SimpleNamespace(
     Stamp=compose.Stamp,
 )
 CHANGES = SimpleNamespace(last_revision=lambda unit: unit.store.revision)
-SILENT = SimpleNamespace(note_runs=_nobody, evicted=_nobody)
+SILENT = SimpleNamespace(note_runs=_nobody, evicted=_nobody, note=_nobody)
 
 
 def bound(name: str, **names: Any) -> ModuleType:

@@ -61,8 +61,8 @@ class Running:
         self.hub, self.sync, self.http = hub, sync, http
         self.clock: ManualClock = hub.clock  # type: ignore[assignment]
 
-    async def write(self, fn: Any, *args: Any) -> Any:
-        return await self.hub.write(fn, *args)
+    async def write(self, fn: Any, *args: Any, **options: Any) -> Any:
+        return await self.hub.write(fn, *args, **options)
 
     async def add_cluster(self, name: str) -> str:
         """Declare a member; its join token."""

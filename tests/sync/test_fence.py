@@ -51,7 +51,7 @@ async def test_what_was_wished_of_a_job_is_done(tmp_path: Path, wish: str, state
         uid = await hub.placed("north")
         await agent.sync()
         await hub.write(withdraw_jobs, [uid], wish, "AsWished", "")
-        await hub.write(fence_cluster, "north", "north", "ada", 45.0)
+        await hub.write(fence_cluster, "north", "north", "ada", 45.0, though_it_answers=True)
         assert (await hub.job(uid))["state"] == state
 
 
@@ -61,8 +61,7 @@ async def test_its_agent_is_nobody_any_more(tmp_path: Path):
         agent = await hub.join("north")
         uid = await hub.placed("north")
         await agent.sync()
-        await hub.write(fence_cluster, "north", "north", "ada", 45.0)
-        hub.clock.advance(SILENT_S)
+        await hub.write(fence_cluster, "north", "north", "ada", 45.0, though_it_answers=True)
         refused = await agent.post(agent.request(seen(uid, "Applied", job={"result": "Failed"})))
         assert refused.status_code == 401
         assert (await hub.job(uid))["state"] == "Pending"
@@ -72,7 +71,7 @@ async def test_its_agent_is_nobody_any_more(tmp_path: Path):
     ("silent", "confirm", "code"),
     [
         (0.0, "", "ClusterAlive"),
-        (0.0, "nort", "ClusterAlive"),
+        (6.0, "north", "ClusterAlive"),
         (SILENT_S, "", "ConfirmationMismatch"),
         (SILENT_S, "North", "ConfirmationMismatch"),
     ],
@@ -90,6 +89,22 @@ async def test_the_name_has_to_be_typed(tmp_path: Path, silent: float, confirm: 
         assert (await hub.job(uid))["state"] == "Offered"
 
 
+async def test_one_that_answers_needs_a_second_word(tmp_path: Path):
+    """Its name alone is refused with the seconds since it was heard; with both words it is written off."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await hub.placed("north")
+        await agent.sync()
+        hub.clock.advance(6.0)
+        with pytest.raises(Rejected, match="its agent was heard 6 s ago"):
+            await hub.write(fence_cluster, "north", "north", "ada", 45.0)
+        with pytest.raises(Rejected) as refused:
+            await hub.write(fence_cluster, "north", "nort", "ada", 45.0, though_it_answers=True)
+        assert refused.value.code == "ConfirmationMismatch"
+        both = hub.write(fence_cluster, "north", "north", "ada", 45.0, though_it_answers=True)
+        assert await both == {"name": "north", "released": 1}
+
+
 async def test_a_finished_job_stays_finished(tmp_path: Path):
     """Only what may still run is given back."""
     async with running_hub(tmp_path) as hub:
@@ -97,6 +112,7 @@ async def test_a_finished_job_stays_finished(tmp_path: Path):
         uid = await hub.placed("north")
         await agent.sync()
         await agent.sync(ran(uid, result="Succeeded", succeeded=1))
+        hub.clock.advance(SILENT_S)
         await hub.write(fence_cluster, "north", "north", "ada", 45.0)
         assert (await hub.job(uid))["state"] == "Succeeded"
         await hub.write(cancel_job, uid, "ada")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import timeline
+from hub.services import clusters, timeline
 from hub.services.overview import overview, restored
 from hub.store import events
 from shared.errors import Rejected
@@ -220,3 +220,17 @@ async def test_there_is_nothing_to_accept_while_all_is_well(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         with pytest.raises(Rejected, match="nothing to accept"):
             await hub.write(timeline.accept, "ada")
+
+
+async def test_a_member_shows_what_it_holds_from_before(tmp_path: Path):
+    """By the words of its agent, which name the object; and the list of members counts them."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        words = "after/r2: the hub does not ask for it"
+        await agent.sync(
+            seen("r2", "Applied", object_uid="m-1", job={}, incarnation="inc-0", message=words)
+        )
+        view = await hub.hub.read(clusters.get_cluster, "north", hub.hub.limits)
+        assert [each["message"] for each in view["leftoverJobs"]] == [words]
+        listed = await hub.hub.read(clusters.list_clusters, hub.hub.limits)
+        assert [each["leftovers"] for each in listed["items"]] == [1]

@@ -4,7 +4,10 @@ import orjson
 import pytest
 from sqlalchemy import insert
 
+from hub.services import mirrored, timeline
+from hub.store import settings
 from hub.store.tables import events, works
+from shared.wire.agent_v1 import Mark
 from tests.web.looking import looking
 
 pytestmark = pytest.mark.anyio
@@ -67,6 +70,48 @@ def _add_rows(unit):
     row |= {"cluster": "c1", "uid": "w1", "kind": "ConfigMap", "namespace": "team-a"}
     row |= {"name": "settings", "drift": drift, "created_at": unit.now}
     unit.conn.execute(insert(works).values(**row))
+
+
+async def test_a_store_that_went_back_needs_attention(tmp_path):
+    """Until somebody accepts it nothing starts: the page says so first, with the way on."""
+    async with looking(tmp_path) as hub:
+        mark = Mark(run="lost", revision=900, proof="")
+        await hub.hub.write(settings.put, "incarnation", "one")
+        await hub.hub.write(timeline.stop, "north", mark, "one")
+        words = (await hub.see()).words
+        assert "Needs attention HubRolledBack: this hub's store is older" in words
+        assert "roadstead restored --accept" in words
+
+
+async def test_a_bridge_that_stands_still_needs_attention(tmp_path):
+    """Its hub cluster does not answer: what people apply there does not arrive."""
+    async with looking(tmp_path) as hub:
+        assert "bridge" not in (await hub.see()).words
+        silent = {"status": "False", "reason": "HubClusterSilent", "message": "TimedOut: 3 s"}
+        await hub.hub.write(mirrored.tell_condition, silent)
+        words = (await hub.see()).words
+        assert "The bridge to the hub cluster stands still (HubClusterSilent): TimedOut" in words
+
+
+async def test_all_jobs_of_a_silent_cluster_are_counted(tmp_path):
+    """Those that are on their way back from it too, not the Unknown ones alone."""
+    async with looking(tmp_path) as hub:
+        states = ("Running", "Unknown", "Withdrawing")
+        assert (await hub.api.post("/v1/clusters", json={"name": "north"})).status_code == 201
+        for uid, state in zip(await hub.submit(*"abc"), states, strict=True):
+            await hub.alter("workloads", f"uid = '{uid}'", state=state, cluster="north")
+        long_ago = "2026-03-01 11:00:00.000000"
+        await hub.alter("clusters", "name = 'north'", joined_at=long_ago, heartbeat_at=long_ago)
+        assert "3 jobs are on clusters that do not answer" in (await hub.see()).words
+
+
+async def test_an_unlimited_quota_is_shown_as_such(tmp_path):
+    """The queue `default` has no limit: it is as readable as any other."""
+    async with looking(tmp_path) as hub:
+        await hub.submit("good")
+        page = await hub.see()
+        assert "Unreadable" not in page.words
+        assert "of unlimited" in page.words
 
 
 async def test_hostile_texts_stay_texts_in_every_cell(tmp_path):

@@ -1,0 +1,82 @@
+"""A hub cluster that does not answer is said to be silent until it does; nothing is stopped by that."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from hub.bridge.bridge import Bridge
+from hub.bridge.standing import Standing
+from hub.controllers.loop import Loop
+from hub.services import hub_cluster
+from shared.kube import errors
+from tests.bridge.hub_cluster import until
+from tests.sync.hubs import Running, running_hub
+
+pytestmark = pytest.mark.anyio
+
+
+class Answering:
+    """An API server that answers the questions for its health as it is told."""
+
+    def __init__(self) -> None:
+        self.answers = True
+
+    async def probe(self, timeout_s: float) -> None:
+        if not self.answers:
+            raise errors.Unavailable(0, "TimedOut", f"no answer within {timeout_s:g} s")
+
+
+async def shown(hub: Running) -> dict:
+    return await hub.hub.read(hub_cluster.show)
+
+
+async def test_two_questions_without_an_answer_and_one_with(tmp_path: Path):
+    """One that is late is no silence; the first answer ends it."""
+    async with running_hub(tmp_path) as hub:
+        server, standing = Answering(), Standing(hub.hub, lambda: 1)
+        server.answers = False
+        await standing.ask(server)
+        assert (await shown(hub))["reason"] == ""
+        await standing.ask(server)
+        told = await shown(hub)
+        assert (told["reason"], told["running"]) == ("HubClusterSilent", False)
+        assert "no answer" in told["message"]
+        assert not standing.stopped
+        server.answers = True
+        await standing.ask(server)
+        told = await shown(hub)
+        assert (told["reason"], told["connected"]) == ("Running", True)
+
+
+async def test_a_stop_says_more_than_silence(tmp_path: Path):
+    """What an administrator has to decide stays what is shown."""
+    async with running_hub(tmp_path) as hub:
+        server, standing = Answering(), Standing(hub.hub, lambda: 1)
+        await standing.stop("TooManyDeletions", "9 of 10 are gone")
+        server.answers = False
+        await standing.ask(server)
+        await standing.ask(server)
+        assert (await shown(hub))["reason"] == "TooManyDeletions"
+
+
+async def test_a_kubeconfig_that_is_missing_is_named(tmp_path: Path):
+    """The file may come later: the bridge tries again, and says what it waits for."""
+    async with running_hub(tmp_path) as hub:
+
+        def make_loop(name, tick, every_s, least_s):
+            return Loop(name, tick, hub.clock, every_s=every_s, least_s=least_s)
+
+        bridge = Bridge(hub.hub, lambda: 1, tmp_path / "absent", make_loop)
+        running = asyncio.create_task(bridge.run())
+        try:
+
+            async def told() -> bool:
+                return "there is no file" in (await shown(hub))["message"]
+
+            await until(told)
+        finally:
+            running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
