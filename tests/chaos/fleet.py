@@ -156,6 +156,10 @@ class Fleet:
         )
         self.parts[name].wanted = not twin
 
+    def has_joined(self, member: str) -> bool:
+        """Whether the member's agent has a credential."""
+        return (self.folder / "agents" / member / "credential").exists()
+
     def forget_agent(self, member: str) -> None:
         """Kill an agent with all it keeps; it has to `join` anew."""
         self.parts[f"agent-{member}"].process.kill()

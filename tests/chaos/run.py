@@ -159,8 +159,8 @@ class _Player:
 
     def _do_twin(self, member: str, kind: str, linked: bool, seconds: float) -> None:
         name = f"agent-{member}-twin"
-        if name in self._fleet.parts or member in self._forgotten:
-            return
+        if name in self._fleet.parts or not self._fleet.has_joined(member):
+            return  # there is one, or no credential that it could take over
         self._fleet.start_agent(member, twin=kind, linked=linked)
         self._after(seconds, lambda: self._fleet.end(name))
 
