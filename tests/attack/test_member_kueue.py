@@ -52,6 +52,6 @@ async def test_a_late_post_starts_nothing_where_kueue_has_a_default_queue(member
     member.hub.put(a_job(action="Withdraw", fresh=True))
     await member.hub.seen("u-1", "Gone")
     member.hub.drop("u-1")
-    await member.hub.seen("u-1", "Applied", "Orphan")
+    await member.hub.seen("u-1", "Waiting", "Orphan")
     await member.absent()
     assert pods == []

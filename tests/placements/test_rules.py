@@ -100,7 +100,7 @@ async def test_a_fenced_member_holds_no_placement_up(tmp_path: Path):
         fleet = await Fleet.start(hub, "east", "west")
         await fleet.apply(CONFIG)
         await fleet.sync("west")
-        await hub.write(fence_cluster, "east", "east", "admin", 45.0)
+        await hub.write(fence_cluster, "east", "east", "admin", 45.0, though_it_answers=True)
         await hub.write(note_heartbeats, {"east": hub.clock.now()})  # heard just before
         await fleet.turn()
         status = await fleet.status("ResourcePlacement", "everywhere", "shop")
