@@ -82,14 +82,28 @@ def _release(bench: Bench, found: Nominee, ends: Ends) -> Iterator[Remedy]:
     size = bench.least(len(candidates), lambda n: will_do(candidates[:n]))
     if size is None:
         return
-    gone = candidates[:size]
-    for holder in list(reversed(gone[:-1])):
-        if not bench.may_ask:
-            break
-        fewer = [h for h in gone if h is not holder]
-        if will_do(fewer):
-            gone = fewer
+    gone = _none_to_spare(bench, candidates[:size], will_do)
     yield Remedy(Kind.RELEASE, _usage_of(gone, found), tuple(gone), rest="".join(said))
+
+
+def _none_to_spare(
+    bench: Bench, gone: list[Holder], will_do: Callable[[Sequence[Holder]], bool]
+) -> list[Holder]:
+    """Those of them without whom it would not do, the later ones left out first.
+
+    Until nobody more can be: of pod sets that fill nodes one after another, fewer gone may do where
+    more did not.
+    """
+    before = 0
+    while before != len(gone):
+        before = len(gone)
+        for holder in list(reversed(gone)):
+            if not bench.may_ask:
+                return gone
+            fewer = [h for h in gone if h is not holder]
+            if fewer and will_do(fewer):
+                gone = fewer
+    return gone
 
 
 def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[Holder]:

@@ -5,7 +5,7 @@ on one that differs by less.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from hub.domain.bench import Bench
 from hub.domain.forecast import Runtimes, forecast
@@ -15,7 +15,18 @@ from hub.domain.remedy import Kind, Remedy
 from hub.domain.snapshot import Profile, Snapshot
 from hub.domain.standing import Contender, Holder
 from hub.domain.whatif import remedies
-from tests.domain.build import NOW, decide, where
+from tests.domain.build import (
+    NOW,
+    a_cluster,
+    a_demand,
+    a_lane,
+    a_pod_set,
+    a_pool,
+    a_queue,
+    a_snapshot,
+    decide,
+    where,
+)
 from tests.properties.test_cycle import snapshots
 
 SECOND = 1_000_000
@@ -107,6 +118,19 @@ def with_quota(
     return replace(snapshot, ledger=ledger, queues=queues)
 
 
+def pods_of_two_sizes() -> Snapshot:
+    """Pods that fill nodes of two sizes one after another: with less gone more may fit."""
+    small = [
+        a_lane(replace(a_demand(a_pod_set(requests={"cpu": cpu})), key=str(number)), f"{number}-0")
+        for number, cpu in enumerate((1, 3, 1, 1))
+    ]
+    sets = a_pod_set(requests={"cpu": 2}), a_pod_set(requests={"cpu": 6})
+    pairs = a_lane(a_demand(*sets, queue="r"), "p-0", "p-1")
+    nodes = a_cluster(a_pool(nodes=2, cpu=3), a_pool(nodes=1, cpu=7))
+    return a_snapshot([*small, pairs], [nodes], a_queue(cpu=5), a_queue(name="r", cpu=16))
+
+
+@example(pods_of_two_sizes())
 @given(snapshots())
 def test_who_is_named_suffices_and_is_needed(snapshot: Snapshot) -> None:
     """Once all that are named have ended it is placed; with one of them still there it is not."""
