@@ -8,6 +8,7 @@ its quota until it is gone.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from hub.domain import eligibility, requeue
 from hub.domain.flavors import Market
@@ -295,9 +296,10 @@ class _Round:
 
     def _preempt(self, attempt: Attempt) -> None:
         own = {v.holder.uid: v.holder for v in attempt.victims}
-        # For room they stand where it will stand.
-        gone = own if attempt.victims[0].cause is Cause.FOR_ROOM else {**self._claimed, **own}
-        if not self._rounds.nominate_cluster(attempt, gone.values()):  # nobody goes in vain
+        gone: Iterable[Holder] = own.values()  # for room: they stand where it will stand
+        if attempt.victims[0].cause is not Cause.FOR_ROOM:
+            gone = chain(gone, (h for uid, h in self._claimed.items() if uid not in own))
+        if not self._rounds.nominate_cluster(attempt, gone):  # nobody goes in vain
             message = "no cluster can hold it after another workload"
             self._skip(attempt, Reason.NO_CLUSTER_FITS, message)
             return
