@@ -43,7 +43,8 @@ async def metrics(request: Request) -> Response:
     hub = hub_of(request)
     find = getattr(request.app.state, "schedule_index", None)
     lines = queue_measures.waiting(None if find is None else find())
-    gauges = await hub.read(queue_measures.gauges, lines)
-    told = await hub.read(overview, hub.limits)
-    text = await hub.beside(exposition, told, gauges)
+    # In one go: each way from thread to thread waits for whoever computes meanwhile.
+    text = await hub.read(
+        lambda unit: exposition(overview(unit, hub.limits), queue_measures.gauges(unit, lines))
+    )
     return Response(text, media_type=CONTENT_TYPE_LATEST)

@@ -135,7 +135,7 @@ class ScheduleIndex:
             self.reservations.forget(pulse.uid)
             self._charges.follow(pulse)
             self.consumption.finish(pulse.uid, pulse.state)
-        for uid in news.gone - {w.uid for w in news.workloads}:
+        for uid in news.gone:
             self._forget(uid)
         for row in news.workloads:
             self._apply_workload(row)

@@ -5,7 +5,7 @@ Run in a store thread; the rows are applied by `hub.services.schedule_index`, ma
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from hub.domain.workload import State
@@ -28,7 +28,7 @@ class News:
     whole: bool = False
     workloads: list[Standing] = field(default_factory=list)
     pulses: list[Pulse] = field(default_factory=list)  # of workloads known to be charged
-    gone: frozenset[str] = frozenset()  # uids of workloads looked for
+    gone: frozenset[str] = frozenset()  # uids of workloads looked for that are not there
     shapes: dict[str, Any] = field(default_factory=dict)
     rules: list[dict[str, Any]] = field(default_factory=list)
     rules_gone: frozenset[str] = frozenset()  # uids of objects looked for
@@ -42,21 +42,22 @@ class News:
     def parts(self) -> "Iterator[News]":
         """The same in parts of `PART` workloads, to be applied in this order with others in between.
 
-        Rules, members and the like come first, whole.
+        Rules, members and the like come first, whole. What was given is let go of part by part:
+        nobody else runs while a million rows are freed at once.
         """
-        rows, gone = self.workloads, sorted(self.gone - {row.uid for row in self.workloads})
-        if len(rows) + len(gone) <= PART:
+        if len(self.workloads) + len(self.gone) <= PART:
             yield self
             return
-        yield replace(self, workloads=[], gone=frozenset(), shapes={})
-        for start in range(0, len(rows), PART):
-            some = rows[start : start + PART]
-            digests = {row.shape for row in some} & self.shapes.keys()
-            yield News(
-                workloads=some,
-                shapes={digest: self.shapes[digest] for digest in digests},
-                read_at=self.read_at,
-            )
+        rows, gone, shapes = self.workloads, list(self.gone), dict(self.shapes)
+        self.workloads, self.gone, self.shapes = [], frozenset(), {}
+        yield self
+        rows.reverse()
+        while rows:
+            some = rows[: -PART - 1 : -1]
+            del rows[-PART:]
+            met = {row.shape for row in some} & shapes.keys()
+            new = {digest: shapes.pop(digest) for digest in met}
+            yield News(workloads=some, shapes=new, read_at=self.read_at)
         for start in range(0, len(gone), PART):
             yield News(gone=frozenset(gone[start : start + PART]), read_at=self.read_at)
 
@@ -140,8 +141,8 @@ def read_affected(unit: Unit, affected: Affected, known: Known) -> News:
 
 
 def _read_workloads(unit: Unit, news: News, uids: Collection[str], known: Known) -> None:
-    news.gone = frozenset(uids)
     news.workloads = schedule.standing(unit, uids)
+    news.gone = frozenset(uids).difference(row.uid for row in news.workloads)
     news.shapes = schedule.pod_sets(
         unit, {w.shape for w in news.workloads}.difference(known.shapes)
     )

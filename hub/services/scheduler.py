@@ -77,7 +77,8 @@ class Scheduler:
 
     def _index_of(self, news: News) -> ScheduleIndex:
         index = self._new_index()
-        index.apply(news)
+        for part in news.parts():
+            index.apply(part)
         index.trim()
         return index
 

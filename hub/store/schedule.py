@@ -5,7 +5,7 @@ index reads each distinct value once.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import LargeBinary, bindparam, case, or_, select, type_coerce
@@ -84,10 +84,12 @@ _IDENTITIES: Final = Lookup(
 _EXPLAIN: dict[str, Bulk] = {}  # by dialect
 
 
-def considered(unit: Unit) -> Iterable[Standing]:
-    """Every workload that waits or is charged."""
-    rows = unit.conn.execute(select(*_COLUMNS).where(_c.state.in_(_CONSIDERED))).all()
-    return map(Standing._make, rows)
+def considered(unit: Unit) -> Iterator[Standing]:
+    """Every workload that waits or is charged; by the thousand, for nobody else runs meanwhile."""
+    query = select(*_COLUMNS).where(_c.state.in_(_CONSIDERED))
+    found = unit.conn.execute(query, execution_options={"yield_per": 1000})
+    for rows in found.partitions():
+        yield from map(Standing._make, rows)
 
 
 def standing(unit: Unit, uids: Iterable[str]) -> list[Standing]:
