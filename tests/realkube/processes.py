@@ -9,7 +9,7 @@ from pathlib import Path
 
 from roadstead import Client, RoadsteadError
 from tests.e2e.running import REPOSITORY, until
-from tests.realkube.plane import Fleet
+from tests.realkube.plane import Fleet, Plane
 
 
 def member(name: str, count: int, cpu: str, memory: str) -> dict:
@@ -27,11 +27,27 @@ def prepare(planes: Fleet) -> None:
         plane.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "member"))
 
 
+def kubeconfig_by_script(plane: Plane, path: Path, *arguments: str) -> Path:
+    """What `deploy/hub-cluster/kubeconfig.sh` writes for its administrator."""
+    folder = plane.kubectl_path.parent
+    env = {"PATH": f"{folder}:{os.environ['PATH']}", "KUBECONFIG": str(plane.kubeconfig)}
+    script = REPOSITORY / "deploy" / "hub-cluster" / "kubeconfig.sh"
+    done = subprocess.run([script, *arguments], env=env, capture_output=True, check=True)
+    path.write_bytes(done.stdout)
+    return path
+
+
 @contextlib.contextmanager
 def hub_and_agents(
-    planes: Fleet, folder: Path, env: Mapping[str, str] | None = None
+    planes: Fleet,
+    folder: Path,
+    env: Mapping[str, str] | None = None,
+    hub_kubeconfig: Path | None = None,
 ) -> Iterator[Client]:
-    """The hub and an agent per member, as processes; `env` in addition to ours."""
+    """The hub and an agent per member, as processes; `env` in addition to ours.
+
+    The hub is its cluster's administrator unless it is given a kubeconfig.
+    """
     running: list[subprocess.Popen] = []
 
     def start(module: str, *arguments: str) -> subprocess.Popen:
@@ -48,7 +64,7 @@ def hub_and_agents(
         return process
 
     try:
-        kubeconfig = f"--hub-kubeconfig={planes.hub.kubeconfig}"
+        kubeconfig = f"--hub-kubeconfig={hub_kubeconfig or planes.hub.kubeconfig}"
         hub = start("hub", f"--data={folder / 'hub'}", "--listen=127.0.0.1:0", kubeconfig)
         assert hub.stdout is not None
         server = hub.stdout.readline().decode().removeprefix("ready ").strip()

@@ -1,7 +1,8 @@
 """The guide on real control planes: hub cluster and three members with RBAC on, kubectl throughout.
 
-The hub runs beside them with the CRDs it installs itself and the admission policy of
-`deploy/hub-cluster`; each member gets the queue kinds, and its agent the rights of `deploy/member`. The
+The hub runs beside them with the CRDs it installs itself, and the account, rights and admission policy
+of `deploy/hub-cluster`; each member gets the queue kinds, and its agent the rights of `deploy/member`.
+The jobs are handed in by somebody with the rights of `roadstead-user` in their namespace alone. The
 story ends where it ends on the embedded fleet: the same cluster, score, six conditions, and the Job's
 completion on the hub.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.running import REPOSITORY, until
-from tests.realkube.processes import hub_and_agents, member, prepare
+from tests.realkube.processes import hub_and_agents, kubeconfig_by_script, member, prepare
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(400)]
 FILES = sorted((REPOSITORY / "examples" / "guide").glob("guide-*.yaml"))
@@ -37,12 +38,17 @@ MEMBERS = [
 def test_the_guide_runs_on_real_control_planes(real_fleet, tmp_path):
     """Applied with kubectl, both jobs go to the best cluster, complete, and the hub cluster says so."""
     planes = real_fleet(MEMBERS)
-    planes.hub.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "hub-cluster"))
+    kubectl = planes.hub.kubectl
+    kubectl("apply", "-f", str(REPOSITORY / "deploy" / "hub-cluster"))
     prepare(planes)
-    with hub_and_agents(planes, tmp_path) as hub:
-        until(lambda: "resourceplacements" in planes.hub.kubectl("api-resources"), 60, "CRDs")
+    until(lambda: _token(planes.hub), 30, "its token is made")
+    of_hub = kubeconfig_by_script(planes.hub, tmp_path / "hub.kubeconfig")
+    with hub_and_agents(planes, tmp_path, hub_kubeconfig=of_hub) as hub:
+        until(lambda: "resourceplacements" in kubectl("api-resources"), 60, "CRDs")
+        operator = planes.hub.kubeconfig_for("olga", cluster_role="roadstead-operator")
         for path in FILES:
-            _apply(planes.hub, path)
+            who = _scientist(planes.hub, tmp_path) if path.stem.endswith("jobs") else operator
+            _apply(planes.hub, path, who)
         shown = until(lambda: _described(planes.hub), 90, "all six conditions are true")
         assert "affinity score: 70" in shown
         assert "Cluster Name:  cluster-3" in shown
@@ -55,12 +61,28 @@ def test_the_guide_runs_on_real_control_planes(real_fleet, tmp_path):
         until(lambda: _workloads(planes.hub) == ["True"] * 2, 30, "their Workloads are finished")
 
 
-def _apply(plane, path: Path) -> None:
+def _token(plane) -> str:
+    return str(
+        plane.kubectl(
+            "-n", "roadstead", "get", "secret", "hub-token", "-o", "jsonpath={.data.token}"
+        )
+    )
+
+
+def _scientist(plane, folder: Path) -> Path:
+    """Somebody who may submit in the namespace `compute-jobs`, and nowhere else."""
+    plane.kubectl("create", "serviceaccount", "ci", "-n", "compute-jobs")
+    role = "--clusterrole=roadstead-user", "--serviceaccount=compute-jobs:ci"
+    plane.kubectl("create", "rolebinding", "ci", *role, "-n", "compute-jobs")
+    return kubeconfig_by_script(plane, folder / "ci.kubeconfig", "compute-jobs", "ci", "1h")
+
+
+def _apply(plane, path: Path, who: Path) -> None:
     """A kind is served a moment after its CRD is established: try again until then."""
 
     def applied() -> bool:
         with contextlib.suppress(Exception):
-            plane.kubectl("apply", "-f", str(path))
+            plane.kubectl("apply", "-f", str(path), kubeconfig=who)
             return True
         return False
 
