@@ -20,7 +20,6 @@ from hub.services.liveness import joined_clusters
 from hub.services.observe import Report, Taken, take_reports
 from hub.services.offers import Ask
 from hub.services.pages import Composed, Page
-from hub.services.readings import check_capacity
 from hub.services.roll_call import RollCall
 from hub.services.sessions import Heartbeats, Session
 from hub.services.timeline import Timeline
@@ -191,23 +190,18 @@ class AgentSync:
 
     async def _store(self, cluster: str, session: Session, request: SyncRequest) -> Taken:
         """Write what the request says; what of it was refused, and what is to be removed."""
-        refused: list[Refused] = []
         capacity: bytes | None = None
         if request.capacity is not None:
-            fault = check_capacity(request.capacity)
-            if fault is None:
-                capacity = await self._capacity(cluster, session, request.capacity)
-            else:
-                refused.append(Refused(uid="", code="CapacityInvalid", detail=fault))
+            capacity = await self._capacity(cluster, session, request.capacity)
         said = request.observed
         if not said.entries and capacity is None:
-            return Taken(refused)
+            return Taken()
         incarnation = "" if self._is_stopped() else self.incarnation
         down = request.capacity.api_server if request.capacity is not None else None
         report = Report(cluster, said.entries, capacity, down, incarnation)
         taken = await self._db.write_shared(take_reports, report)
         failpoint("H12")
-        return Taken(refused + taken.refused, taken.orders)
+        return taken
 
     def _is_stopped(self) -> bool:
         """Whether nothing is given out or ordered away: the store went back, or that is not known yet."""
