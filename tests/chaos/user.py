@@ -120,14 +120,27 @@ class User:
             self._change(name, parallelism=to)
 
     def _change(self, name: str, *, priority: str = "", parallelism: int | None = None) -> None:
+        """Apply a job otherwise; one that was deleted meanwhile is made anew by that, and so acknowledged."""
         manifest = copy.deepcopy(self._manifests.get(name))
-        if manifest is None:
+        if manifest is None or name not in self.ledger.acknowledged.values():
             return
         if priority:
             manifest["metadata"]["labels"][labels.PRIORITY_CLASS] = priority
         if parallelism:
             manifest["spec"]["parallelism"] = parallelism
-        self._fleet.request("POST", "/v1/apply", body=json.dumps(manifest).encode())
+        try:
+            answer = self._fleet.request("POST", "/v1/apply", body=json.dumps(manifest).encode())
+        except Rejected:
+            raise
+        except RoadsteadError:
+            with self._lock:
+                self._replaced.add(name)
+                self.ledger.unanswered.add(name)
+            raise
+        with self._lock:
+            for item in answer["items"]:
+                if item["result"] == "created":
+                    self.ledger.acknowledged[item["uid"]] = name
 
     def _delete(self, uid: str) -> None:
         with self._lock:
