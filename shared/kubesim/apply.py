@@ -1,9 +1,14 @@
-"""Server-side apply: PATCH with `application/apply-patch+yaml`."""
+"""Server-side apply: PATCH with `application/apply-patch+yaml`.
+
+An object of a kind that is converted is applied in the version in which it is stored, and its rows of
+`managedFields` are in that version's names, whichever version it was applied in.
+"""
 
 from typing import Any
 
 from shared.kubesim import errors, fieldset
 from shared.kubesim.calls import Call, parse_body
+from shared.kubesim.conversion import AS_IT_IS, Conversion
 from shared.kubesim.fieldset import FieldSet
 from shared.kubesim.managed import Entry, ManagedFields
 from shared.kubesim.objects import ObjectStore
@@ -16,11 +21,16 @@ class Applier:
     """Carries out applies."""
 
     def __init__(
-        self, store: ObjectStore, managed: ManagedFields, check_fields: FieldCheck
+        self,
+        store: ObjectStore,
+        managed: ManagedFields,
+        check_fields: FieldCheck,
+        conversion: Conversion = AS_IT_IS,
     ) -> None:
         self._store = store
         self._managed = managed
         self._check_fields = check_fields
+        self._conversion = conversion
 
     def apply(self, call: Call, resource: Resource) -> tuple[Object, bool]:
         """(the object after the apply, whether it was created). ApiError 409 on conflicts."""
@@ -30,6 +40,10 @@ class Applier:
             raise errors.invalid("PatchOptions", "meta.k8s.io", "", [cause])
         config = self._config(call, resource)
         live = self._store.get(resource.key, call.namespace, call.name)
+        if self._conversion.converts(resource.key):
+            resource = self._store.registry.get(resource.key)
+            config = self._conversion.kept(resource.key, config, None)
+            config = {**config, "apiVersion": resource.api_version}
         if live is None:
             return self._create(call, resource, config, manager), True
         meta = config["metadata"]

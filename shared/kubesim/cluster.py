@@ -22,6 +22,7 @@ from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin_kinds import built_in_registry
 from shared.kubesim.builtin_strategies import built_in_strategies
 from shared.kubesim.calls import User
+from shared.kubesim.conversion import AS_IT_IS
 from shared.kubesim.crd import CRDS, CrdController
 from shared.kubesim.faults import Faults
 from shared.kubesim.fields import FieldChecker
@@ -32,6 +33,7 @@ from shared.kubesim.journal import Journal
 from shared.kubesim.kubeconfig import kubeconfig
 from shared.kubesim.managed import ManagedFields
 from shared.kubesim.namespaces import NamespaceController
+from shared.kubesim.new_names import NEW_NAMES
 from shared.kubesim.node_endpoint import NodeEndpoint
 from shared.kubesim.objects import ObjectStore
 from shared.kubesim.openapi import OpenApi
@@ -106,7 +108,7 @@ class SimCluster:
         self.store = ObjectStore(
             self.registry, self.clock, strategies=built_in_strategies(), tracker=managed.track
         )
-        self.wire = WireCache()
+        self.wire = WireCache(conversion=NEW_NAMES if hub else AS_IT_IS)
         self.watch_hub = WatchHub(self.store)
         self.journal = self._journal()
         self.durability = self.journal or InMemory(self.watch_hub, self.store)
@@ -118,15 +120,7 @@ class SimCluster:
         self.garbage = GarbageCollector(self.store)
         self.reader = Reader(self.store, self.watch_hub, self.wire)
         self.reader.selectable_fields = lambda key: self.crds.selectable.get(key, frozenset())
-        check_fields = FieldChecker(self.schemas.of)
-        applier = Applier(self.store, managed, check_fields)
-        self.patcher = Patcher(
-            self.store,
-            check_fields,
-            lambda resource, obj, patch: strategic_merge(self.schemas.of(resource), obj, patch),
-            applier.apply,
-        )
-        self.writer = Writer(self.store, self.reader, self.patcher, check_fields)
+        self.writer = self._make_writer(managed)
         self.server = ApiServer(
             self.store, self.reader, self.writer, self.durability, self._tokens
         )
@@ -205,6 +199,19 @@ class SimCluster:
         return kubeconfig(self.name, self.url, self._certificates.ca_pem, user, token)
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _make_writer(self, managed: ManagedFields) -> Writer:
+        check_fields = FieldChecker(self.schemas.of)
+        conversion = self.wire.conversion
+        applier = Applier(self.store, managed, check_fields, conversion)
+        patcher = Patcher(
+            self.store,
+            check_fields,
+            lambda resource, obj, patch: strategic_merge(self.schemas.of(resource), obj, patch),
+            applier.apply,
+            conversion,
+        )
+        return Writer(self.store, self.reader, patcher, check_fields, conversion)
 
     def _journal(self) -> Journal | None:
         if self.data_dir is None:

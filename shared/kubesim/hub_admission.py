@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from shared import labels
 from shared.kubesim import errors, metadata
 from shared.kubesim.calls import Call
-from shared.kubesim.new_names import in_new_names
+from shared.kubesim.new_names import defaulted, in_new_names
 from shared.kubesim.objects import ObjectStore
 from shared.kubesim.registry import Resource
 from shared.kubesim.selectors import labels_match
@@ -45,7 +45,7 @@ class HubAdmission:
         old: Object | None,
     ) -> Object:
         if resource.key != "jobs.batch":
-            return in_new_names(resource.key, new, old)
+            return defaulted(resource.key, in_new_names(resource.key, new, old))
         spec = new["spec"]
         if old is not None:
             kept = old["spec"].get("managedBy")

@@ -1,21 +1,20 @@
 """Kueue's kinds on a hub cluster are kept in v1beta2's names, whichever version they are written in.
 
 What a conversion webhook would do where there is one: a ClusterQueue's `cohort` becomes `cohortName`, a
-Workload's class with its source becomes a reference, and so on; what Kueue's schema defaults of a queue
-is filled in. Two names that differ in a new object are left for the hub to refuse.
+Workload's class with its source becomes a reference, and so on; `old_names` is the way back, for who
+reads v1beta1. What Kueue's schema defaults of a queue is filled in. Two names that differ in a new
+object are left for the hub to refuse.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from shared.kubesim.conversion import Conversion
+from shared.kubesim.old_names import CLASS_SOURCES, FUNGIBILITY, in_old_names
 from shared.kubesim.strategies import Object
 
 Spec = dict[str, Any]
-_FUNGIBILITY: Final = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
-_SOURCES: Final = {
-    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
-    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
-}
+_QUEUES: Final = "clusterqueues.kueue.x-k8s.io"
 
 
 def in_new_names(key: str, new: Object, old: Object | None) -> Object:
@@ -27,8 +26,15 @@ def in_new_names(key: str, new: Object, old: Object | None) -> Object:
     return {**new, "spec": renamed(dict(spec), (old or {}).get("spec") or {})}
 
 
-def _queue(spec: Spec, kept: Spec) -> Spec:
-    found = {"queueingStrategy": "BestEffortFIFO", **spec}
+def defaulted(key: str, obj: Object) -> Object:
+    """An object of resource `key` with what Kueue's schema fills in."""
+    spec = obj.get("spec")
+    if key != _QUEUES or not isinstance(spec, dict) or "queueingStrategy" in spec:
+        return obj
+    return {**obj, "spec": {"queueingStrategy": "BestEffortFIFO", **spec}}
+
+
+def _queue(found: Spec, kept: Spec) -> Spec:
     _rename(found, "cohort", "cohortName", found.get("cohort"), kept)
     flat = found.get("admissionChecks")
     if isinstance(flat, list):
@@ -39,7 +45,7 @@ def _queue(spec: Spec, kept: Spec) -> Spec:
     fungibility = found.get("flavorFungibility")
     if isinstance(fungibility, dict):
         found["flavorFungibility"] = {
-            name: "MayStopSearch" if value == _FUNGIBILITY.get(name) else value
+            name: "MayStopSearch" if value == FUNGIBILITY.get(name) else value
             for name, value in fungibility.items()
         }
     return found
@@ -48,7 +54,7 @@ def _queue(spec: Spec, kept: Spec) -> Spec:
 def _workload(spec: Spec, kept: Spec) -> Spec:
     """A class without a source is none: the number alone counts."""
     name, source = spec.get("priorityClassName"), spec.get("priorityClassSource")
-    group, kind = _SOURCES.get(str(source), ("", ""))
+    group, kind = CLASS_SOURCES.get(str(source), ("", ""))
     reference = {"group": group, "kind": kind, "name": name} if name and group else None
     _rename(spec, "priorityClassName", "priorityClassRef", reference, kept)
     if "priorityClassName" not in spec or reference is None:
@@ -75,7 +81,7 @@ def _worker(spec: Spec, kept: Spec) -> Spec:
 
 
 _RENAMED: Final[Mapping[str, Callable[[Spec, Spec], Spec]]] = {
-    "clusterqueues.kueue.x-k8s.io": _queue,
+    _QUEUES: _queue,
     "workloads.kueue.x-k8s.io": _workload,
     "admissionchecks.kueue.x-k8s.io": _check,
     "multikueueclusters.kueue.x-k8s.io": _worker,
@@ -83,8 +89,18 @@ _RENAMED: Final[Mapping[str, Callable[[Spec, Spec], Spec]]] = {
 
 
 def _rename(spec: Spec, old_name: str, name: str, value: Any, kept: Spec) -> None:
-    """Say `value` under the new name, unless the new name was written too and differs."""
-    if value is None or (name in spec and spec[name] not in (value, kept.get(name))):
+    """Say `value` under the new name, unless the new name was written too and differs.
+
+    Of two names of which one says what was `kept`, the other is what was changed.
+    """
+    if value is None:
+        return
+    if name in spec and spec[name] not in (value, kept.get(name)):
+        if value == kept.get(name):
+            spec.pop(old_name)
         return
     spec.pop(old_name)
     spec[name] = value
+
+
+NEW_NAMES: Final = Conversion(frozenset(_RENAMED), in_new_names, in_old_names)

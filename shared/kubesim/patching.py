@@ -8,6 +8,7 @@ import jsonpointer
 
 from shared.kubesim import errors
 from shared.kubesim.calls import Call
+from shared.kubesim.conversion import AS_IT_IS, Conversion
 from shared.kubesim.merge_patch import merge
 from shared.kubesim.objects import ObjectStore
 from shared.kubesim.registry import Resource
@@ -43,11 +44,13 @@ class Patcher:
         check_fields: FieldCheck,
         strategic_merge: StrategicMerge,
         apply: Apply,
+        conversion: Conversion = AS_IT_IS,
     ) -> None:
         self._store = store
         self._check_fields = check_fields
         self._strategic_merge = strategic_merge
         self._apply = apply
+        self._conversion = conversion
 
     def patch(self, call: Call, resource: Resource) -> tuple[Object, bool]:
         """(the object after the patch, whether it was created)."""
@@ -64,14 +67,14 @@ class Patcher:
                 "the body of the request was in an unknown format - accepted media types include:"
                 f" {JSON_PATCH}, {MERGE_PATCH}, {APPLY_PATCH}"
             )
-        old = self._store.get(resource.key, call.namespace, call.name)
-        if old is None:
+        stored = self._store.get(resource.key, call.namespace, call.name)
+        if stored is None:
             raise errors.not_found(resource.plural, resource.group, call.name)
-        if old["apiVersion"] != resource.api_version:
-            old = {**old, "apiVersion": resource.api_version}
+        old = self._conversion.shown(stored, resource.api_version)
         new = self._patched(call, resource, old, kind)
         self._check_identity(call, resource, old, new)
         new = self._check_fields(call, resource, new, old)
+        new = self._conversion.kept(resource.key, new, stored)
         updated = self._store.update(
             resource.key,
             new,

@@ -200,7 +200,8 @@ class Reader:
     def _renderer(self, call: Call, resource: Resource) -> Render:
         form = tables.wanted_form(call.accept)
         if form == "Table":
-            return tables.WatchRows(self._store, resource, call.arg("includeObject"))
+            rows = tables.WatchRows(self._store, resource, call.arg("includeObject"))
+            return lambda kind, obj: rows(kind, self._in_version(obj, resource))
         if form.startswith("PartialObjectMetadata"):
             return lambda kind, obj: watch_line(kind, dumps(tables.partial(obj)))
         wire, api_version = self._wire, resource.api_version
@@ -223,7 +224,11 @@ class Reader:
         self, call: Call, resource: Resource, items: list[Object], meta: dict[str, Any]
     ) -> dict[str, Any]:
         include = call.arg("includeObject") or "Metadata"
+        items = [self._in_version(obj, resource) for obj in items]
         return tables.table(self._store, resource, items, meta, include)
+
+    def _in_version(self, obj: Object, resource: Resource) -> Object:
+        return self._wire.conversion.shown(obj, resource.api_version)
 
     def _check_version(self, call: Call) -> None:
         match, asked = call.arg("resourceVersionMatch"), call.number("resourceVersion")

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from shared.kubesim.conversion import AS_IT_IS, Conversion
 from shared.kubesim.strategies import Object
 
 _DEFAULT_BUDGET = 64 * 1024 * 1024
@@ -13,19 +14,22 @@ _DEFAULT_BUDGET = 64 * 1024 * 1024
 class WireCache:
     """JSON of object versions by resourceVersion, which no two versions share.
 
-    `budget_bytes` bounds it; the oldest versions go first. An object served in another version than
-    the stored one differs in `apiVersion` alone and is kept beside it.
+    `budget_bytes` bounds it; the oldest versions go first. An object that is served in another API
+    version than the stored one is converted, and is not kept.
     """
 
-    def __init__(self, budget_bytes: int = _DEFAULT_BUDGET) -> None:
+    def __init__(
+        self, budget_bytes: int = _DEFAULT_BUDGET, conversion: Conversion = AS_IT_IS
+    ) -> None:
         self._budget = budget_bytes
+        self.conversion = conversion
         self._size = 0
         self._stored: dict[str, bytes] = {}
 
     def of(self, obj: Object, api_version: str = "") -> bytes:
         """The JSON of a stored object, in `api_version` if that differs from the stored one."""
         if api_version and obj["apiVersion"] != api_version:
-            return orjson.dumps({**obj, "apiVersion": api_version})
+            return orjson.dumps(self.conversion.shown(obj, api_version))
         version = obj["metadata"]["resourceVersion"]
         known = self._stored.get(version)
         if known is None:

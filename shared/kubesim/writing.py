@@ -5,6 +5,7 @@ from typing import Any
 
 from shared.kubesim import errors, metadata
 from shared.kubesim.calls import Call, Reply, json_reply
+from shared.kubesim.conversion import AS_IT_IS, Conversion
 from shared.kubesim.objects import ObjectStore
 from shared.kubesim.patching import Patcher
 from shared.kubesim.reading import Reader
@@ -24,12 +25,18 @@ class Writer:
     """Carries out writes on the store and shows the result."""
 
     def __init__(
-        self, store: ObjectStore, reader: Reader, patcher: Patcher, check_fields: FieldCheck
+        self,
+        store: ObjectStore,
+        reader: Reader,
+        patcher: Patcher,
+        check_fields: FieldCheck,
+        conversion: Conversion = AS_IT_IS,
     ) -> None:
         self._store = store
         self._reader = reader
         self._patcher = patcher
         self._check_fields = check_fields
+        self._conversion = conversion
 
     def create(self, call: Call) -> Reply:
         resource = call.served()
@@ -42,7 +49,7 @@ class Writer:
                     "the namespace of the provided object does not match the namespace sent on the request"
                 )
             obj = {**obj, "metadata": {**meta, "namespace": call.namespace}}
-        obj = self._check_fields(call, resource, obj)
+        obj = self._conversion.kept(resource.key, self._check_fields(call, resource, obj), None)
         created = self._store.create(resource.key, obj, manager=call.writer, dry_run=call.dry_run)
         return self._shown(call, resource, created, 201)
 
@@ -59,6 +66,8 @@ class Writer:
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         obj = self._check_fields(call, resource, {**obj, "metadata": meta})
+        old = self._store.get(resource.key, meta.get("namespace", ""), call.name)
+        obj = self._conversion.kept(resource.key, obj, old)
         updated = self._store.update(
             resource.key,
             obj,
@@ -153,7 +162,7 @@ class Writer:
 
     def _shown(self, call: Call, resource: Resource, obj: Object, status: int = 200) -> Reply:
         if call.dry_run:
-            return Reply(status, dumps({**obj, "apiVersion": resource.api_version}))
+            return Reply(status, dumps(self._conversion.shown(obj, resource.api_version)))
         return self._reader.show(call, resource, obj, status)
 
 

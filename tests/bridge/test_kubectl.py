@@ -20,12 +20,29 @@ async def test_the_guide_can_be_applied_again(tmp_path: Path):
         for _ in range(2):
             for file in files:
                 await kubectl(tmp_path, "apply", "-f", str(file))
-        assert "unchanged" in await kubectl(tmp_path, "apply", "-f", str(files[0]))
+        for file in files:
+            said = await kubectl(tmp_path, "apply", "-f", str(file))
+            assert "configured" not in said, said
         changed = tmp_path / "changed.yaml"
         (queue,) = GUIDE.glob("*2-*.yaml")
         changed.write_text(queue.read_text().replace('"32"', '"33"'))
         assert "configured" in await kubectl(tmp_path, "apply", "-f", str(changed))
         await until(lambda: workload(it, "mock-workload"))
+
+
+@pytest.mark.parametrize("side", [(), ("--server-side", "--force-conflicts")])
+async def test_a_cohort_that_is_taken_out_of_an_old_manifest_is_left(tmp_path: Path, side):
+    """Written in v1beta1, whoever merges: the line taken out, the queue is in no cohort any more."""
+    async with world(tmp_path) as it:
+        await until(lambda: it.get("CustomResourceDefinition", CRD, version=CRDS))
+        (queue,) = GUIDE.glob("*2-*.yaml")
+        lines = queue.read_text().splitlines(keepends=True)
+        alone = tmp_path / "alone.yaml"
+        alone.write_text("".join(line for line in lines if "cohort:" not in line))
+        for file, member in ((queue, True), (alone, False), (queue, True), (alone, False)):
+            await kubectl(tmp_path, "apply", *side, "-f", str(file))
+            found = await it.get("ClusterQueue", "cluster-queue", version="kueue.x-k8s.io/v1beta2")
+            assert ("cohortName" in found["spec"]) is member
 
 
 async def kubectl(folder: Path, *words: str) -> str:

@@ -73,6 +73,53 @@ async def test_what_is_written_in_old_names_is_read_in_new_ones(tmp_path: Path, 
         await until(taken)
 
 
+async def test_an_old_name_that_is_taken_out_goes(tmp_path: Path):
+    """A queue applied without its cohort leaves it, on the hub cluster and in the hub."""
+    async with world(tmp_path) as it:
+        await apply_guide(it, last=5)
+        assert (await written(it, "ClusterQueue", {"cohort": "a"}))["cohortName"] == "a"
+        assert "cohortName" not in await written(it, "ClusterQueue", {})
+
+        async def left() -> bool:
+            return await it.hub.hub.read(_is_alone)
+
+        await until(left)
+
+
+async def test_who_reads_an_old_version_finds_its_names(tmp_path: Path):
+    """By get and list, so that a manifest in these names is seen to be unchanged; a merge patch
+    that takes the old name out, as kubectl sends it, takes the queue out of its cohort.
+    """
+    async with world(tmp_path) as it:
+        await apply_guide(it, last=5)
+        await written(it, "ClusterQueue", {"cohort": "a"})
+        place = ("kueue.x-k8s.io/v1beta1", "ClusterQueue", "")
+        old = await it.kube.get(*place, "old")
+        listed = next(
+            each
+            for each in (await it.kube.list(*place)).items
+            if each["metadata"]["name"] == "old"
+        )
+        for shown in (old, listed):
+            assert shown["spec"]["cohort"] == "a"
+            assert "cohortName" not in shown["spec"]
+
+        async def patched(cohort: str | None) -> Any:
+            body = {"spec": {"cohort": cohort}}
+            return await it.kube.merge_patch(*place, "old", body, field_manager="kubectl")
+
+        same = await patched("a")
+        assert same["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
+        await patched(None)
+        spec = (await it.kube.get("kueue.x-k8s.io/v1beta2", *place[1:], "old"))["spec"]
+        assert not {"cohort", "cohortName"} & {*spec}
+
+
+def _is_alone(unit: Any) -> bool:
+    row = objects.find(unit, "kueue.x-k8s.io", "ClusterQueue", "", "old")
+    return row is not None and "cohort" not in str(row["spec"])
+
+
 def _is_known(unit: Any, kind: str) -> bool:
     if kind == "Workload":
         place = ("compute-jobs", "old")

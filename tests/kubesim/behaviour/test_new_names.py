@@ -1,8 +1,9 @@
 """Kueue's kinds on a simulated hub cluster are kept in v1beta2's names."""
 
+import orjson
 import pytest
 
-from shared.kubesim.new_names import in_new_names
+from shared.kubesim.new_names import NEW_NAMES, defaulted, in_new_names
 
 FIFO = {"queueingStrategy": "BestEffortFIFO"}
 
@@ -10,7 +11,8 @@ FIFO = {"queueingStrategy": "BestEffortFIFO"}
 def kept(spec, old=None, plural="clusterqueues"):
     """The spec that is kept of a new object, or of one that was kept as `old` before."""
     before = None if old is None else {"spec": old}
-    return in_new_names(f"{plural}.kueue.x-k8s.io", {"spec": spec}, before)["spec"]
+    key = f"{plural}.kueue.x-k8s.io"
+    return defaulted(key, in_new_names(key, {"spec": spec}, before))["spec"]
 
 
 @pytest.mark.parametrize(
@@ -39,6 +41,12 @@ def test_an_old_name_written_later_wins():
     """A patch in v1beta1's names changes what is kept under the new one."""
     was = FIFO | {"cohortName": "all"}
     assert kept(was | {"cohort": "other"}, was) == FIFO | {"cohortName": "other"}
+
+
+def test_of_two_names_the_one_that_changed_counts():
+    """Who reads the old name, leaves it and writes the new one means the new one."""
+    was = FIFO | {"cohortName": "all"}
+    assert kept(was | {"cohort": "all", "cohortName": "b"}, was) == FIFO | {"cohortName": "b"}
 
 
 def test_two_names_that_differ_are_left_alone():
@@ -99,3 +107,61 @@ def test_two_names_of_a_new_object_that_differ_are_the_hubs_to_refuse():
     other = {"location": "south", "locationType": "Secret"}
     both = {"kubeConfig": SECRET, "clusterSource": {"kubeConfig": other}}
     assert kept(both, plural="multikueueclusters") == both
+
+
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+CHECKS = {"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}, {"name": "b"}]}}
+ONE_FLAVOR = {"admissionChecksStrategy": {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}]}}
+SEARCH = {"flavorFungibility": {"whenCanBorrow": "MayStopSearch"}}
+SOURCE = {"clusterSource": {"kubeConfig": SECRET}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "applied", "shown"),
+    [
+        ("ClusterQueue", {"cohortName": "c"}, {}, {"cohort": "c"}),
+        ("ClusterQueue", {"cohortName": "c"}, {"cohortName": "b"}, {"cohortName": "c"}),
+        ("ClusterQueue", CHECKS, {}, CHECKS),
+        ("ClusterQueue", CHECKS, {"admissionChecks": ["a"]}, {"admissionChecks": ["a", "b"]}),
+        ("ClusterQueue", ONE_FLAVOR, {"admissionChecks": ["a"]}, ONE_FLAVOR),
+        ("ClusterQueue", SEARCH, {}, SEARCH),
+        ("ClusterQueue", SEARCH, {"flavorFungibility": {"whenCanBorrow": "Borrow"}},
+         {"flavorFungibility": {"whenCanBorrow": "Borrow"}}),
+        ("Workload", {"priorityClassRef": REFERENCE}, {}, CLASS),
+        ("Workload", {"priorityClassRef": REFERENCE}, {"priorityClassRef": REFERENCE},
+         {"priorityClassRef": REFERENCE}),
+        ("AdmissionCheck", {"controllerName": "c"}, {"retryDelayMinutes": 1},
+         {"controllerName": "c", "retryDelayMinutes": 1}),
+        ("MultiKueueCluster", SOURCE, {}, {"kubeConfig": SECRET}),
+        ("MultiKueueCluster", SOURCE, SOURCE, SOURCE),
+        ("LocalQueue", {"clusterQueue": "q"}, {}, {"clusterQueue": "q"}),
+    ],
+)  # fmt: skip
+def test_v1beta1_shows_what_is_kept_in_its_own_names(kind, spec, applied, shown):
+    """Where it has two ways to say a thing, in the way that kubectl applied it; v1beta2 as it is kept."""
+    annotation = orjson.dumps({"spec": applied}).decode()
+    obj = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": "x", "annotations": {APPLIED: annotation}},
+        "spec": spec,
+    }
+    old = NEW_NAMES.shown(obj, "kueue.x-k8s.io/v1beta1")
+    assert old == {**obj, "apiVersion": "kueue.x-k8s.io/v1beta1", "spec": shown}
+    assert NEW_NAMES.shown(obj, "kueue.x-k8s.io/v1beta2") is obj
+    plural = {"Workload": "workloads", "AdmissionCheck": "admissionchecks"}.get(
+        kind, f"{kind.lower()}s"
+    )
+    assert in_new_names(f"{plural}.kueue.x-k8s.io", old, None)["spec"] == spec, "and back"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"spec": 1}', "{}"])
+def test_an_annotation_that_is_no_manifest_says_nothing(text):
+    """A client may write anything into it."""
+    obj = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "x", "annotations": {APPLIED: text}},
+        "spec": {"cohortName": "c"},
+    }
+    assert NEW_NAMES.shown(obj, "kueue.x-k8s.io/v1beta1")["spec"] == {"cohort": "c"}
