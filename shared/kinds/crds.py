@@ -59,9 +59,11 @@ _KUEUE_VERSIONS: Final = ("v1beta1", "v1beta2")
 _FLEET_VERSIONS: Final = ("v1", "v1beta1")
 
 
-def _queue_columns(cohort: str) -> tuple[Column, ...]:
+def _queue_columns(*names: str) -> tuple[Column, ...]:
+    """A queue without conversion has its cohort under the name in which it was written, whoever reads it."""
+    either = ",".join(f"'{name}'" for name in names)
     return (
-        column("Cohort", f".spec.{cohort}"),
+        column("Cohort", f".spec[{either}]"),
         column("Strategy", ".spec.queueingStrategy", wide=True),
         column("Pending Workloads", ".status.pendingWorkloads", "integer"),
         column("Admitted Workloads", ".status.admittedWorkloads", "integer", wide=True),
@@ -93,7 +95,10 @@ DEFINITIONS: Final = (
     Definition(
         _KUEUE, "ClusterQueue", "clusterqueues", _KUEUE_VERSIONS, "v1beta2", ("cq",),
         kueue_status.ClusterQueueStatus,
-        columns_of={"v1beta1": _queue_columns("cohort"), "v1beta2": _queue_columns("cohortName")},
+        columns_of={
+            "v1beta1": _queue_columns("cohort", "cohortName"),
+            "v1beta2": _queue_columns("cohortName", "cohort"),
+        },
     ),
     Definition(
         _KUEUE, "LocalQueue", "localqueues", _KUEUE_VERSIONS, "v1beta2", ("lq", "queue", "queues"),

@@ -13,11 +13,12 @@ _STEP = re.compile(
         (?P<name>[A-Za-z0-9_\-\\./]+?)(?=\.|\[|$)
       | \[(?P<index>-?\d+)\]
       | \[(?P<all>\*)\]
-      | \['(?P<quoted>[^']+)'\]
+      | \[(?P<quoted>'[^']+'(?:\s*,\s*'[^']+')*)\]
       | \[\?\(@\.(?P<key>[\w.\-]+)\s*==\s*["'](?P<value>[^"']*)["']\)\]
     )""",
     re.VERBOSE,
 )
+_QUOTED = re.compile(r"'([^']+)'")
 
 
 def columns_of(version: dict[str, Any]) -> tuple[Column, ...]:
@@ -77,7 +78,7 @@ def parse_path(text: str) -> list[Step]:
         if match["name"] is not None:
             steps.append(("field", match["name"].replace("\\.", ".").replace("\\", "")))
         elif match["quoted"] is not None:
-            steps.append(("field", match["quoted"]))
+            steps.append(("fields", _QUOTED.findall(match["quoted"])))
         elif match["index"] is not None:
             steps.append(("index", int(match["index"])))
         elif match["all"]:
@@ -100,6 +101,8 @@ def find(obj: Any, steps: list[Step]) -> list[Any]:
 def _after(value: Any, kind: str, argument: Any) -> list[Any]:
     if kind == "field":
         return [value[argument]] if isinstance(value, dict) and argument in value else []
+    if kind == "fields":
+        return [found for name in argument for found in _after(value, "field", name)]
     if not isinstance(value, list):
         return list(value.values()) if kind == "all" and isinstance(value, dict) else []
     if kind == "all":

@@ -49,6 +49,7 @@ def test_the_guide_runs_on_real_control_planes(real_fleet, tmp_path):
         for path in FILES:
             who = _scientist(planes.hub, tmp_path) if path.stem.endswith("jobs") else operator
             _apply(planes.hub, path, who)
+        assert "compute-workload" in kubectl("get", "clusterqueues"), "a cohort in v1beta1's name"
         shown = until(lambda: _described(planes.hub), 90, "all six conditions are true")
         assert "affinity score: 70" in shown
         assert "Cluster Name:  cluster-3" in shown

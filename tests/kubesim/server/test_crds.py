@@ -185,10 +185,14 @@ def test_scale_of_a_custom_resource(define):
 
 
 def test_printer_columns(define):
-    """additionalPrinterColumns are what kubectl prints; priority 1 shows with -o wide."""
+    """additionalPrinterColumns are what kubectl prints; priority 1 shows with -o wide.
+
+    A path may name one field or another, whichever is there.
+    """
     columns = [
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
         {"name": "Colour", "type": "string", "jsonPath": ".spec.colour", "priority": 1},
+        {"name": "Either", "type": "string", "jsonPath": ".spec['shade','colour']"},
     ]
     widgets = define(additionalPrinterColumns=columns)
     widgets.create(size=4)
@@ -196,8 +200,8 @@ def test_printer_columns(define):
     url = widgets.kube.url(widgets.resource())
     table = widgets.kube.http.get(url, headers=accept).json()
     names = [(one["name"], one["priority"]) for one in table["columnDefinitions"]]
-    assert names == [("Name", 0), ("Size", 0), ("Colour", 1)]
-    assert table["rows"][0]["cells"] == ["one", 4, "red"]
+    assert names == [("Name", 0), ("Size", 0), ("Colour", 1), ("Either", 0)]
+    assert table["rows"][0]["cells"] == ["one", 4, "red", "red"]
 
 
 def test_apply_knows_keyed_lists(define):
