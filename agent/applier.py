@@ -22,6 +22,7 @@ from agent.plan import (
     unstarted,
 )
 from agent.pods import is_over
+from agent.refusals import conflicting, missing_what, refused
 from shared import labels
 from shared.clock import Clock
 from shared.failpoints import failpoint
@@ -79,7 +80,7 @@ class Applier:
                 if trouble is not None:
                     return Outcome(trouble=trouble)
                 return await self.create(work, make_namespace=False, mark=mark)
-            return Outcome(trouble=_missing(missing))
+            return Outcome(trouble=missing_what(missing))
         except errors.Unavailable as silent:
             failpoint("A04")
             return Outcome(trouble=Trouble("Unavailable", silent.message))
@@ -245,9 +246,9 @@ class Applier:
                 manifest, field_manager=labels.FIELD_MANAGER, force=force
             )
         except errors.Conflict as conflict:
-            return Outcome(trouble=_conflict(conflict))
+            return Outcome(trouble=conflicting(conflict))
         except errors.NotFound as missing:
-            return Outcome(trouble=_missing(missing))
+            return Outcome(trouble=missing_what(missing))
         except errors.Unavailable as silent:
             return Outcome(trouble=Trouble("Unavailable", silent.message))
         except errors.KubeError as refusal:
@@ -347,38 +348,6 @@ def _last_seen(event: Object) -> str:
     series = event.get("series") or {}
     at = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
     return str(at or "")
-
-
-def refused(refusal: errors.KubeError, *, hopeless: bool = False) -> Trouble:
-    """What a refusal means: not now, or not as it is.
-
-    `hopeless`: of a POST, whose manifest never changes: one that fails validation (422) is refused for
-    good. An admission webhook's refusal (400, 403) may be another one tomorrow.
-    """
-    if isinstance(refusal, errors.TooManyRequests):
-        return Trouble("Throttled", refusal.message)
-    if isinstance(refusal, errors.Unavailable | errors.Unauthorized):
-        return Trouble("Unavailable", refusal.message)
-    if isinstance(refusal, errors.Invalid) and hopeless and refusal.status == 422:
-        return Trouble("Invalid", refusal.message, final=True)
-    return Trouble("ApplyFailed", refusal.message)
-
-
-def _missing(missing: errors.NotFound) -> Trouble:
-    if missing.of_namespace:
-        return Trouble("NamespaceMissing", missing.message)
-    if isinstance(missing, errors.KindNotServed):
-        return Trouble("KindNotServed", missing.message)
-    return Trouble("Retrying", missing.message)
-
-
-def _conflict(conflict: errors.Conflict) -> Trouble:
-    owned = conflict.owned
-    if not owned:
-        return Trouble("Retrying", conflict.message)
-    managers = ", ".join(sorted({field.manager for field in owned}))
-    paths = ", ".join(field.field for field in owned[:3])
-    return Trouble("NameConflict", f"{managers} manages {paths} of the object that is there")
 
 
 def _made_for_a_job(live: Object, hub_id: str) -> bool:

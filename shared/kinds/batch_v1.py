@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from shared.errors import Rejected
-from shared.kinds import names, pod
+from shared.kinds import names, pod, shapes
 from shared.kinds.containers import INT32, check_whole
 from shared.kinds.metadata import LABEL_NAME, read_metadata
 from shared.kinds.parsed import Parsed
@@ -205,6 +205,8 @@ def _check_seldom(spec: Mapping[str, Any], problems: Problems) -> None:
         if policy is not None and is_mapping(policy, f"spec.{name}", problems):
             problems.unknown(policy, frozenset({"rules"}), f"spec.{name}")
             listed(policy.get("rules"), f"spec.{name}.rules", problems, 20)
+            shape = "PodFailurePolicy" if name == "podFailurePolicy" else "SuccessPolicy"
+            shapes.check_fields(policy, shape, f"spec.{name}", problems)
 
 
 def _check_indexed(spec: Mapping[str, Any], problems: Problems) -> None:

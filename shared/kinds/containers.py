@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from shared import quantity
 from shared.errors import Rejected
-from shared.kinds import names
-from shared.kinds.problems import Problems, is_mapping, join, listed, objects
+from shared.kinds import names, shapes
+from shared.kinds.problems import Problems, is_mapping, join, objects
 from shared.quantity import shown
 
 MOST_CONTAINERS: Final = 1000
@@ -24,15 +24,6 @@ CONTAINER_FIELDS: Final = frozenset(
     }
 )  # fmt: skip
 _PLAIN_FIELDS: Final = frozenset({"name", "image", "command", "args", "resources"})
-_TYPES: Final[dict[str, tuple[type, str]]] = {
-    **dict.fromkeys(("stdin", "stdinOnce", "tty"), (bool, "true or false")),
-    **dict.fromkeys(
-        ("lifecycle", "livenessProbe", "readinessProbe", "securityContext", "startupProbe"),
-        (dict, "an object"),
-    ),
-    "workingDir": (str, "a string"),
-    "envFrom": (list, "a list"),
-}
 _RESOURCES: Final = frozenset({"limits", "requests", "claims"})
 _ENV: Final = frozenset({"name", "value", "valueFrom"})
 _PORT: Final = frozenset({"containerPort", "hostIP", "hostPort", "name", "protocol"})
@@ -105,10 +96,6 @@ def _check_rest(
     container: Mapping[str, Any], field: str, problems: Problems, mounted: list[tuple[str, str]]
 ) -> None:
     problems.unknown(container, CONTAINER_FIELDS, field)
-    for name in _TYPES.keys() & container.keys():
-        kind, wanted = _TYPES[name]
-        if container[name] is not None and not isinstance(container[name], kind):
-            problems.add(f"{field}.{name}", "InvalidType", f"must be {wanted}")
     pull = container.get("imagePullPolicy")
     if pull not in (None, "", "Always", "IfNotPresent", "Never"):
         rule = "must be Always, IfNotPresent or Never"
@@ -124,6 +111,7 @@ def _check_rest(
             problems.add(f"{path}.name", "Required", "a mount names a volume")
         if not isinstance(mount.get("mountPath"), str) or not mount["mountPath"]:
             problems.add(f"{path}.mountPath", "Required", "a mount has a path")
+    shapes.check_fields(container, "Container", field, problems)
 
 
 def _check_env(container: Mapping[str, Any], field: str, problems: Problems) -> None:
@@ -179,7 +167,8 @@ def check_resources(value: object, field: str, problems: Problems) -> None:
         problems.unknown(value, _RESOURCES, field)
     asked = _amounts(value.get("requests"), f"{field}.requests", problems)
     limits = _amounts(value.get("limits"), f"{field}.limits", problems)
-    listed(value.get("claims"), f"{field}.claims", problems)
+    if value.get("claims") is not None:
+        shapes.check_fields(value, "ResourceRequirements", field, problems)
     for name, amount in asked.items():
         limit = limits.get(name)
         path = join(f"{field}.requests", name)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from agent.refusals import refused
+from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
 from tests.agent.conftest import POOLS, Member
@@ -123,3 +125,37 @@ async def test_a_restarted_api_server_is_followed_on(tmp_path):
         finally:
             await member.stop()
             await again.stop()
+
+
+async def test_a_manifest_that_no_server_can_decode_is_refused_for_good(member):
+    """The hub may then end the job: it would be refused in every other member, for ever."""
+    work = a_job()
+    claims = [{"name": "x", "resourceClaimTemplateName": True}]
+    work.manifest["spec"]["template"]["spec"]["resourceClaims"] = claims
+    member.hub.put(work)
+    member.start()
+    entry = await member.hub.seen("u-1", "Failed")
+    assert entry.reason == "Invalid"
+    assert "resourceClaimTemplateName" in entry.message
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "reason"),
+    [
+        (400, 'Job in version "v1" cannot be handled as a Job: json: cannot unmarshal', "Invalid"),
+        (422, 'Job.batch "x" is invalid: spec.completions', "Invalid"),
+        (
+            400,
+            'Job in version "v1" cannot be handled as a Job: strict decoding error',
+            "ApplyFailed",
+        ),
+        (400, 'admission webhook "w" denied the request: no', "ApplyFailed"),
+        (403, 'jobs.batch "x" is forbidden: exceeded quota', "ApplyFailed"),
+    ],
+)
+def test_only_what_is_wrong_everywhere_is_refused_for_good(status, message, reason):
+    """What a webhook, a quota or an older server refuses today may be taken elsewhere or tomorrow."""
+    refusal = errors.from_status(status, {"message": message})
+    trouble = refused(refusal, hopeless=True)
+    assert (trouble.reason, trouble.final) == (reason, reason == "Invalid")
+    assert not refused(refusal).final, "of a change, another may follow"

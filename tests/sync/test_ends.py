@@ -127,6 +127,22 @@ async def test_a_refused_change_is_a_reason_not_a_verdict(tmp_path: Path):
         assert "webhook: no" in job["message"]
 
 
+async def test_a_manifest_that_is_refused_for_good_ends_its_job(tmp_path: Path):
+    """Nothing of it was made and no other member would take it: it fails with the server's words."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        text = "json: cannot unmarshal bool"
+        await agent.sync(seen(uid, "Failed", reason="Invalid", message=text))
+        await agent.sync()
+        assert agent.works[uid]["action"] == "Withdraw"
+        await agent.sync(seen(uid, "Gone"))
+        job = await hub.job(uid)
+        assert (job["state"], job["reason"]) == ("Failed", "Invalid")
+        assert text in job["message"]
+
+
 async def test_only_the_session_that_was_offered_an_epoch_first_is_told_so(tmp_path: Path):
     """`fresh`: no other agent can have started it. A later session must look before it concludes."""
     async with running_hub(tmp_path) as hub:
