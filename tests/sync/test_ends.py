@@ -135,8 +135,7 @@ async def test_a_manifest_that_is_refused_for_good_ends_its_job(tmp_path: Path):
         await agent.sync()
         text = "json: cannot unmarshal bool"
         await agent.sync(seen(uid, "Failed", reason="Invalid", message=text))
-        await agent.sync()
-        assert agent.works[uid]["action"] == "Withdraw"
+        assert (await hub.job(uid))["state"] == "Withdrawing"
         await agent.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
         assert (job["state"], job["reason"]) == ("Failed", "Invalid")
