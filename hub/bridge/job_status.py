@@ -14,6 +14,8 @@ from shared.conditions import Condition, is_true, remove, rfc3339, set_condition
 
 Status = dict[str, Any]
 _COMPLETED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
+# The member's own Job is suspended, by somebody there or by the member's own queue.
+_SUSPENDED_THERE: Final = frozenset({"HeldByMember", "WaitsInMemberQueue"})
 _WAITING: Final = frozenset({*QUEUED, State.RESERVED})
 
 
@@ -75,8 +77,8 @@ def differs(wanted: Status, live: Mapping[str, Any] | None) -> bool:
 def _suspension(
     conditions: list[Condition] | None, state: State, row: Mapping[str, Any], now: dt.datetime
 ) -> list[Condition]:
-    """Suspended says whether the Job waits, and why."""
-    if state in _WAITING:
+    """Suspended says whether the Job waits, in its queue or in the member, and why."""
+    if state in _WAITING or (row["reason"] in _SUSPENDED_THERE and not row["active"]):
         reason, message = row["reason"] or "Queued", row["message"] or "waits in its queue"
         return set_condition(conditions, "Suspended", "True", reason, message, now)
     where = f"{state.value} in {row['cluster']}"

@@ -63,6 +63,30 @@ async def test_a_finished_job_is_complete_on_the_hub_cluster(tmp_path: Path):
         assert "active" not in job["status"] or job["status"]["active"] == 0
 
 
+async def test_a_job_that_its_member_keeps_suspended_is_shown_suspended(tmp_path: Path):
+    """With the reason, from when no pod of it is active until it may run again."""
+    async with world(tmp_path) as it:
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        agent = await it.hub.join("north")
+        await it.hub.place(row["uid"], "north")
+        await agent.sync()
+        runs = {"active": 3, "running_since": "2026-05-01T00:00:01Z"}
+        await agent.sync(ran(row["uid"], **runs))
+        await until(lambda: suspension(it, "False", "JobResumed"))
+        held = {"suspended": True, "held_by": "kubectl-edit"}
+        await agent.sync(ran(row["uid"], **held, active=1))
+        await until(lambda: status(it, "active", 1))
+        assert await suspension(it, "False", "JobResumed"), "a pod is still there"
+        await agent.sync(ran(row["uid"], **held))
+        told = await until(lambda: suspension(it, "True", "HeldByMember"))
+        assert "kubectl-edit" in told["message"]
+        await agent.sync(ran(row["uid"], **runs))
+        await until(lambda: suspension(it, "False", "JobResumed"))
+        await agent.sync(ran(row["uid"], succeeded=3, result="Succeeded"))
+        assert await until(lambda: condition(it, "Complete"))
+
+
 async def test_a_failed_job_carries_its_reason(tmp_path: Path):
     """FailureTarget and Failed, with the member's reason."""
     async with world(tmp_path) as it:
@@ -205,6 +229,14 @@ async def condition(it: World, kind: str):
     job = await it.get("Job", "mock-workload", "compute-jobs")
     conditions = (job.get("status") or {}).get("conditions") or ()
     return job if any(c["type"] == kind and c["status"] == "True" for c in conditions) else None
+
+
+async def suspension(it: World, value: str, reason: str):
+    job = await it.get("Job", "mock-workload", "compute-jobs")
+    for found in (job.get("status") or {}).get("conditions") or ():
+        if (found["type"], found["status"], found["reason"]) == ("Suspended", value, reason):
+            return found
+    return None
 
 
 async def status(it: World, field: str, value: object):
