@@ -108,7 +108,11 @@ def _build(name: str, target: Path) -> None:
             timeout=BUILD_TIMEOUT_S,
             check=True,
         )
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
+    except subprocess.TimeoutExpired as failure:
+        what = f"building {name} was stopped after {BUILD_TIMEOUT_S // 60} minutes"
+        hint = "what is compiled is kept: the same call once more goes on from there"
+        raise CannotBuildError(f"{what}; {hint}") from failure
+    except subprocess.CalledProcessError as failure:
         raise CannotBuildError(f"building {name} failed: {failure}") from failure
     unfinished.replace(target)
 
