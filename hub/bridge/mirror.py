@@ -134,9 +134,10 @@ class Mirror:
         ]
         held = await self._hold(bare)
         ready = [one for one in fresh if _uid(one[2]) not in held]
-        over = await self._over([obj for _, source, obj in ready if source.kind == JOB])
         now = self._hub.clock.now()
-        read = [(obj, _draft(obj, now)) for _, _, obj in ready if _uid(obj) not in over]
+        read = [(obj, _draft(obj, now)) for _, _, obj in ready]
+        over = await self._over([obj for _, source, obj in ready if source.kind == JOB])
+        read = [(obj, given) for obj, given in read if _uid(obj) not in over]
         for obj, given in read:
             if isinstance(given, Rejected):
                 self._settle(obj, Applied(0, REJECTED, error=given))
