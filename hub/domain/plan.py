@@ -49,6 +49,8 @@ SEVERITY: Mapping[Reason, int] = {
     Reason.EXCEEDS_MAX_QUOTA: 4,
     Reason.NO_MATCHING_FLAVOR: 5,
 }
+# What cycles say of whole classes.
+CYCLES = SEVERITY.keys() | {Reason.BEHIND_HEAD, Reason.WAITING_FOR_PODS_READY}
 
 
 @dataclass(frozen=True, slots=True)

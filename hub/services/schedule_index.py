@@ -13,7 +13,7 @@ from hub.domain.admission_fair import History
 from hub.domain.demand import SAID_BY_MEMBER, selected_keys
 from hub.domain.flavors import Market
 from hub.domain.pace import Starts
-from hub.domain.plan import Plan, Reason, Refusal
+from hub.domain.plan import CYCLES, Plan, Reason, Refusal
 from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue, Flavor
 from hub.domain.selectors import LabelSelector
@@ -257,6 +257,8 @@ class ScheduleIndex:
             return  # it says for whom it waits
         if refusal is None and (queue := self.routes.queues.get(lane.demand.queue)) is not None:
             lane.refusal = refusal = self.waiting.behind_head(queue, lane) or lane.refusal
+        if refusal is None and row.reason in CYCLES:
+            return  # a cycle said so before this hub led: the next one says what is so now
         if refusal is None or refusal.head == row.uid:
             if row.reason:
                 self._tell(row, "", "")  # what held it back no longer does

@@ -107,3 +107,17 @@ async def test_many_behind_a_head_are_told_once(tmp_path: Path) -> None:
         feed.close()
         assert change is not None
         assert not change.keys["workloads"] & set(uids)
+
+
+async def test_a_hub_that_starts_anew_takes_no_reason_away(tmp_path: Path) -> None:
+    """Rows keep what the last cycle said until the next one; nobody is told nothing in between."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "100", cohort="", strict=True))
+        waiting = [*await submit(hub, "a", "8", "head"), *await submit(hub, "a", "1", "small")]
+        await hub.settle()
+        hub.scheduler.loaded = False
+        await hub.follow()
+        assert not hub.scheduler.index.tellings
+        await hub.settle()
+        assert await reasons(hub, waiting) == ["NoClusterFits", "BehindHead"]
