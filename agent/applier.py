@@ -17,11 +17,12 @@ from agent.plan import (
     Trouble,
     epoch_of,
     is_deleting,
+    is_made_for,
     owner_of,
     stamped,
     unstarted,
 )
-from agent.pods import is_over
+from agent.pods import is_of_copy, is_over, owner_name
 from agent.refusals import conflicting, missing_what, refused
 from shared import labels
 from shared.clock import Clock
@@ -145,18 +146,18 @@ class Applier:
             return Outcome(trouble=refused(refusal))
         return Outcome(live=after)
 
-    async def count_pods(self, namespace: str, job_uid: str) -> Outcome:
-        """Look for pods of a job past every cache; `podless_at` if there are none."""
+    async def count_pods(self, namespace: str, job_uid: str, name: str = "") -> Outcome:
+        """Look for pods of a job past every cache; `podless_at` if there are none but copies'."""
         began = self._clock.monotonic()
         selector = f"{labels.JOB_UID}={job_uid}"
         try:
             listing = await self._client.list("v1", "Pod", namespace, selector)
         except errors.KubeError as refusal:
             return Outcome(trouble=refused(refusal))
-        left = [pod for pod in listing.items if not is_over(pod)]
+        mine = (p for p in listing.items if not is_of_copy(owner_name(p["metadata"]), name))
+        left = sum(not is_over(pod) for pod in mine)
         if left:
-            text = f"{len(left)} pods still exist"
-            return Outcome(trouble=Trouble(PODS_LEFT, text))
+            return Outcome(trouble=Trouble(PODS_LEFT, f"{left} pods still exist"))
         return Outcome(podless_at=began)
 
     # --- both ------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ class Applier:
             return Outcome(trouble=refused(refusal))
         if owner_of(live, self._hub_id) == work.uid:
             return Outcome(live=live)
-        if not known_uid or live["metadata"].get("uid") != known_uid:
+        if (uid := live["metadata"].get("uid")) != known_uid and not is_made_for(live, work):
             return Outcome(absent_at=began)
         marks = {
             labels.MANAGED_BY: self._hub_id,
@@ -212,7 +213,7 @@ class Applier:
             labels.EPOCH: str(work.epoch),
         }
         log.warning("labels.restored", object=f"{work.namespace}/{work.name}", kind=work.kind)
-        return await self.patch_job(work, {"metadata": {"uid": known_uid, "labels": marks}})
+        return await self.patch_job(work, {"metadata": {"uid": uid, "labels": marks}})
 
     # --- other objects ---------------------------------------------------------------------------
 

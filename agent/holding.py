@@ -70,9 +70,9 @@ class Holding:
         live = self.seen.live
         return live is not None and (live.get("apiVersion"), live.get("kind")) == JOB
 
-    def means(self, obj: Object) -> bool:
+    def means(self, obj: Object, work: Work | None = None) -> bool:
         """Whether the object is the one the work means: a copy of it under another name is not."""
-        work = self.work
+        work = work or self.work
         if work is None:
             return True
         metadata = obj["metadata"]
@@ -82,6 +82,11 @@ class Holding:
             metadata.get("namespace") or "",
             metadata["name"],
         )
+
+    def look_at(self, pods: JobPods | None) -> None:
+        """Note how many pods of the job are left: of one of this name, copies have their own."""
+        of = self.work.name if self.work is not None else ""
+        self.seen.pods = pods.left(of) if pods is not None else 0
 
     # --- changes ---------------------------------------------------------------------------------
 

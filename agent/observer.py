@@ -120,8 +120,8 @@ class Observer:
 
     @property
     def capacity_known(self) -> bool:
-        """Whether nodes and pods have been read completely once."""
-        return self._nodes.synced.is_set() and self._all_pods.synced.is_set()
+        """Whether nodes, pods and our Jobs have been read completely once."""
+        return self._nodes.synced.is_set() and self.is_synced(*JOB)
 
     def live(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
         """Our object of this address, as cached."""

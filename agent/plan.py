@@ -197,14 +197,23 @@ def owner_of(obj: Object, hub_id: str) -> str | None:
     return _fenced(obj, labels.JOB_UID_VARIABLE) or marks.get(labels.JOB_UID) or None
 
 
+def is_made_for(job: Object, work: Work) -> bool:
+    """Whether an agent made a Job for this work, whatever labels it has now: it is held by us."""
+    return is_held_by_us(job) and _fenced(job, labels.JOB_UID_VARIABLE) == work.uid
+
+
 def epoch_of(obj: Object) -> int:
     """The epoch that an object was made for; 0 without one, as of objects that are no Jobs."""
     marks = obj["metadata"].get("labels") or {}
-    text = _fenced(obj, labels.EPOCH_VARIABLE) or marks.get(labels.EPOCH) or ""
-    return int(text) if text.isdecimal() and len(text) < _LONGEST_EPOCH else 0
+    return number(_fenced(obj, labels.EPOCH_VARIABLE) or marks.get(labels.EPOCH) or "") or 0
 
 
-_LONGEST_EPOCH = 19  # digits
+_LONGEST = 19  # digits
+
+
+def number(text: str) -> int | None:
+    """A count that stands on an object, where anybody may have written something else."""
+    return int(text) if text.isdecimal() and len(text) < _LONGEST else None
 
 
 def fence_of(obj: Object) -> list[Object]:
@@ -229,8 +238,8 @@ def _fenced(obj: Object, variable: str) -> str:
 
 def generation_of(obj: Object, otherwise: int) -> int:
     """The work generation that was applied last, from its annotation."""
-    text = (obj["metadata"].get("annotations") or {}).get(labels.GENERATION) or ""
-    return int(text) if text.isdecimal() else otherwise
+    told = number((obj["metadata"].get("annotations") or {}).get(labels.GENERATION) or "")
+    return otherwise if told is None else told
 
 
 def is_deleting(obj: Object) -> bool:

@@ -192,7 +192,12 @@ def _absent(seen: Seen, picture: Picture, phase: _End) -> Decision:
     if seen.vanished:  # perhaps only our labels were taken off
         return _read_back(seen, picture)
     if seen.pods:
-        return Decision("Waiting", reason="PodsRemain", message=f"{seen.pods} pods still exist")
+        remain = Decision("Waiting", reason="PodsRemain", message=f"{seen.pods} pods still exist")
+        if seen.absent_at is not None:
+            return remain
+        if picture.now < seen.not_before:
+            return replace(remain, wake_at=seen.not_before)
+        return replace(remain, do="ReadBack")
     settled_at = picture.settled_at
     if settled_at is None:
         return LEASE_WAIT
@@ -289,7 +294,9 @@ def _has_ended(live: Object, seen: Seen) -> bool:
     """
     if finalizers_of(live) not in ([], [labels.MEMBER_FINALIZER]):
         return False
-    return is_unstarted(live) or seen.podless == live["metadata"].get("uid")
+    if seen.podless == live["metadata"].get("uid"):
+        return True
+    return is_unstarted(live) and not seen.ever and not seen.pods  # a mark is anybody's to set
 
 
 def _ending(

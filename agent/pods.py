@@ -7,6 +7,7 @@ and reasons need, and amounts are read from the spec once.
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.plan import number
 from shared import labels, resources
 from shared.errors import Rejected
 
@@ -40,6 +41,7 @@ class PodView:
     job_uid: str  # label roadstead.dev/job-uid, "" for pods of others
     epoch: int
     owner: str  # uid of the owning Job, "" for none
+    owner_name: str = ""
     started: str = ""  # when its first container started, as the kubelet wrote it
     reason: str = ""
     message: str = ""
@@ -66,7 +68,6 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         requests = previous.requests
     else:
         requests = _requests(spec)
-    epoch = marks.get(labels.EPOCH) or ""
     reason, message = _why_not_running(status)
     failed_at, failure = _why_failed(metadata, status)
     return PodView(
@@ -75,8 +76,9 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         phase=status.get("phase") or "Pending",
         requests=requests,
         job_uid=marks.get(labels.JOB_UID) or "",
-        epoch=int(epoch) if epoch.isdecimal() else 0,
+        epoch=number(marks.get(labels.EPOCH) or "") or 0,
         owner=_job_owner(metadata),
+        owner_name=owner_name(metadata),
         started=_started(status) or (previous.started if previous is not None else ""),
         reason=reason,
         message=message,
@@ -100,11 +102,24 @@ def is_over(pod: Object) -> bool:
     return ended and not _job_owner(pod["metadata"])
 
 
-def _job_owner(metadata: Object) -> str:
+def is_of_copy(owner: str, job: str) -> bool:
+    """Whether a pod whose Job has the name `owner` is of a copy that people made of `job`.
+
+    Pods without a Job ("") may be those of one that is gone. Without a `job` all are.
+    """
+    return bool(owner and job) and owner != job
+
+
+def _job_owner(metadata: Object, field: str = "uid") -> str:
     for owner in metadata.get("ownerReferences") or ():
         if owner.get("kind") == "Job" and owner.get("controller"):
-            return str(owner.get("uid") or "")
+            return str(owner.get(field) or "")
     return ""
+
+
+def owner_name(metadata: Object) -> str:
+    """The name of the Job that a pod belongs to, "" for none."""
+    return _job_owner(metadata, "name")
 
 
 def _started(status: Object) -> str:
@@ -199,10 +214,10 @@ class JobPods:
         worst = min(held, key=lambda pod: (pod.reason == "FailedScheduling", pod.uid))
         return worst.reason, worst.message
 
-    @property
-    def left(self) -> int:
-        """How many its job has to wait for before it is over."""
-        return sum(pod.counts for pod in self.views.values())
+    def left(self, of: str = "") -> int:
+        """How many its job, of the name `of`, has to wait for before it is over."""
+        mine = (pod for pod in self.views.values() if not is_of_copy(pod.owner_name, of))
+        return sum(pod.counts for pod in mine)
 
     def __len__(self) -> int:
         return len(self.views)

@@ -13,6 +13,7 @@ import structlog
 
 from agent.applier import Applier, Outcome
 from agent.audit import Audit
+from agent.copies import Copies
 from agent.decide import decide
 from agent.due import Due
 from agent.gate import Gate
@@ -72,6 +73,7 @@ class Reconciler:
         self._news = news
         self._clock = clock
         self._audit = Audit(self.holdings, self.observer, self._applier, clock, self)
+        self._copies = Copies(hub_id, self.observer, self._applier, lease, clock)
         self._waves = Waves()
         self._wave_waiters: set[str] = set()
         self._lease_waiters: set[str] = set()
@@ -91,6 +93,7 @@ class Reconciler:
         """Take in new and changed works, and uids that are no longer desired."""
         for work in changed:
             holding = self._holding(work.uid)
+            self._copies.put_aside(holding, work)
             holding.desire(work)
             self.observer.want(work.api_version, work.kind)
             if work.kind == "Namespace":
@@ -110,10 +113,9 @@ class Reconciler:
 
     def lease_renewed(self) -> None:
         """The hub has answered: what waited for the lease may go on."""
-        if self._lease_waiters:
-            for uid in self._lease_waiters:
-                self.mark(uid)
-            self._lease_waiters.clear()
+        for uid in self._lease_waiters:
+            self.mark(uid)
+        self._lease_waiters.clear()
 
     def acknowledged(self, entries: Iterable[Observed]) -> None:
         """The hub has stored these entries."""
@@ -143,6 +145,7 @@ class Reconciler:
         holding = self._holding(uid)
         self.marks.found(obj)
         if not holding.means(obj):
+            self._copies.seen(obj)
             return
         holding.is_here(obj, self._clock.monotonic())
         if holding.busy and holding.is_job and is_unstarted(obj):
@@ -179,8 +182,8 @@ class Reconciler:
         """Decide and act until cancelled."""
         await self.observer.start()
         loops = [self._decide_due(), self._due.gather(), self._timers.run(), self._audit.run()]
+        loops += [self._releases.run(), self._copies.run()]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
-        loops.append(self._releases.run())
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
             await asyncio.gather(*tasks)
@@ -214,8 +217,7 @@ class Reconciler:
         if work is None:
             self._decide_orphan(holding)
             return
-        pods = self.observer.pods.get(uid)
-        seen.pods = pods.left if pods is not None else 0
+        holding.look_at(pods := self.observer.pods.get(uid))
         picture = self._picture(work)
         decision = decide(work, seen, picture)
         if decision.phase in {"Gone", "Missing"}:
@@ -246,8 +248,7 @@ class Reconciler:
                 self.observed.drop(holding.uid)
                 self._news()
             return
-        pods = self.observer.pods.get(holding.uid)
-        holding.seen.pods = pods.left if pods is not None else 0
+        holding.look_at(pods := self.observer.pods.get(holding.uid))
         decision = decide_orphan(holding.seen, self._picture_of(JOB, wave_open=True))
         if decision.do != "Nothing" and not holding.busy and not self._lease.revoked:
             self._hand_over(holding, decision)
@@ -307,15 +308,17 @@ class Reconciler:
     async def _release(self, uid: str) -> None:
         """Take our finalizer off an ended Job whose result the hub has, if that is still so."""
         holding = self.holdings.get(uid)
-        work = holding.work if holding is not None else None
-        if holding is None or work is None or holding.busy:
+        if holding is None or holding.work is None or holding.busy:
             return
-        decision = decide(work, holding.seen, self._picture(work))
+        decision = decide(holding.work, holding.seen, self._picture(holding.work))
         if decision.do == "Release":
             await self._take(holding, decision)
 
     async def _carry_out(self, holding: Holding, decision: Decision) -> None:
+        before = holding.seen.live
         outcome = await self._hands.carry_out(holding, decision)
+        if before is not None and not holding.means(before):
+            outcome = Outcome()  # it was done to a copy
         if (other := self.holdings.get(outcome.taken_by)) is not None:
             outcome = other.in_the_way(outcome)
         holding.settle(decision, outcome, self._clock.monotonic())
@@ -326,10 +329,8 @@ class Reconciler:
         if holding.work is None or holding.seen.live is None:
             return None
         decision = decide(holding.work, holding.seen, self._picture(holding.work))
-        if decision.do != "Start":
-            return None
-        holding.seen.started = True
-        return decision
+        holding.seen.started = holding.seen.started or decision.do == "Start"
+        return decision if decision.do == "Start" else None
 
     def _after(self, holding: Holding, decision: Decision, outcome: Outcome) -> None:
         if outcome.live is not None:

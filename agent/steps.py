@@ -62,13 +62,12 @@ class Steps:
 
     async def _count_pods(self, holding: Holding) -> Outcome:
         live, work = holding.seen.live, holding.work
-        if live is not None:
-            return await self._applier.count_pods(
-                live["metadata"].get("namespace") or "", holding.uid
-            )
-        return (
-            Outcome() if work is None else await self._applier.count_pods(work.namespace, work.uid)
-        )
+        if work is not None:
+            return await self._applier.count_pods(work.namespace, work.uid, work.name)
+        if live is None:
+            return Outcome()
+        where = live["metadata"].get("namespace") or ""
+        return await self._applier.count_pods(where, holding.uid)
 
     async def _write(self, holding: Holding, work: Work, decision: Decision) -> Outcome:
         live = holding.seen.live

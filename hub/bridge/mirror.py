@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 import structlog
 
+from hub.bridge.job_status import is_finished
 from hub.bridge.kinds import JOB, NAMESPACE, STATIC, SYSTEM_NAMESPACES, WORKLOAD, is_managed
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.workload_words import job_of
@@ -135,6 +136,8 @@ class Mirror:
         ready = [one for one in fresh if _uid(one[2]) not in held]
         now = self._hub.clock.now()
         read = [(obj, _draft(obj, now)) for _, _, obj in ready]
+        over = await self._over([obj for _, source, obj in ready if source.kind == JOB])
+        read = [(obj, given) for obj, given in read if _uid(obj) not in over]
         for obj, given in read:
             if isinstance(given, Rejected):
                 self._settle(obj, Applied(0, REJECTED, error=given))
@@ -142,6 +145,14 @@ class Mirror:
             [(obj, given) for obj, given in read if not isinstance(given, Rejected)], term, intake
         )
         failpoint("H22")
+
+    async def _over(self, jobs: Iterable[Object]) -> set[str]:
+        """Uids of Jobs that have ended and are not in the store (any more): nothing is begun again."""
+        ended = {_uid(job): job for job in jobs if is_finished(job.get("status"))}
+        known = await self._hub.read(mirrored.known_uids, list(ended)) if ended else set()
+        over = {uid: job for uid, job in ended.items() if uid not in known}
+        self._marks.update((uid, _mark(job)) for uid, job in over.items())
+        return set(over)
 
     async def _hand_over(
         self, read: Sequence[tuple[Object, Draft]], term: int, intake: Any

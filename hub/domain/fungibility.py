@@ -311,23 +311,15 @@ class _Searching:
             if prefers(worst, outlook, self._request.policy.preference):
                 worst = outlook
             if outlook.mode is not Mode.FIT:
-                limit = self._request.node.potential.get(of, 0)
-                exceeds |= asked > limit
-                used = self._request.tree.used_of(self._request.node, of)
-                available = self._request.tree.available(self._request.node, of)
-                gone = max(used, limit - available)
-                shortages.append(Shortage(of, asked, gone, limit, self._cohort()))
+                short = shortage(self._request.tree, self._request.node, of, asked)
+                exceeds |= asked > short.limit
+                shortages.append(short)
         if not shortages:
             return worst, outlooks, None
         reason = Reason.EXCEEDS_MAX_QUOTA if exceeds else Reason.WAITING_FOR_QUOTA
         words = "more than the queue can ever have" if exceeds else "insufficient unused quota"
         said = "; ".join(str(s) for s in shortages)
         return worst, outlooks, _Miss(reason, f"{words}: {said}", tuple(shortages))
-
-    def _cohort(self) -> str:
-        """The root of the tree whose room counts; "" for a queue by itself."""
-        node = self._request.node
-        return node.root().name if node.parent else ""
 
     def _outlook(self, of: FlavorResource, asked: int) -> Outlook:
         request = self._request
@@ -358,6 +350,13 @@ class _Searching:
             labels=tuple(sorted({k: v for f in flavors for k, v in f.labels}.items())),
             tolerations=tuple(t for f in flavors for t in f.tolerations),
         )
+
+
+def shortage(tree: QuotaTree, node: Node, of: FlavorResource, asked: int) -> Shortage:
+    """What a queue lacks of `asked`, in numbers of the tree as it is; of a cohort its root counts."""
+    limit = node.potential.get(of, 0)
+    gone = max(tree.used_of(node, of), limit - tree.available(node, of))
+    return Shortage(of, asked, gone, limit, node.root().name if node.parent else "")
 
 
 def prefers(one: Outlook, other: Outlook, preference: str) -> bool:

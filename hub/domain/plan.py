@@ -49,6 +49,8 @@ SEVERITY: Mapping[Reason, int] = {
     Reason.EXCEEDS_MAX_QUOTA: 4,
     Reason.NO_MATCHING_FLAVOR: 5,
 }
+# What cycles say of whole classes.
+CYCLES = SEVERITY.keys() | {Reason.BEHIND_HEAD, Reason.WAITING_FOR_PODS_READY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +159,17 @@ class Shortage:
 
     @property
     def missing(self) -> int:
-        return self.asked - max(0, self.limit - self.used)
+        return max(0, self.asked - max(0, self.limit - self.used))
 
     def __str__(self) -> str:
         def say(amount: int) -> str:
             return quantity.canonical(self.of.resource, amount)
 
         room = f" in cohort {self.cohort}" if self.cohort else ""
+        needed = f"{say(self.missing)} more needed" if self.missing else "which is enough by now"
         return (
             f"{self.of.resource} of flavor {self.of.flavor}: {say(self.asked)} asked, "
-            f"{say(self.used)} of {say(self.limit)} used{room}, {say(self.missing)} more needed"
+            f"{say(self.used)} of {say(self.limit)} used{room}, {needed}"
         )
 
 

@@ -23,15 +23,24 @@ _FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
 _COMPACT_AT = 1024
 
 
+class Told(NamedTuple):
+    """What the workloads of a lane were last told, and when."""
+
+    reason: str
+    message: str
+    at: dt.datetime
+
+
 class WaitingLane:
     """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
 
-    __slots__ = ("_entries", "_first", "demand", "parked", "refusal")  # `Waiting` alone parks
+    __slots__ = ("_entries", "_first", "demand", "parked", "refusal", "told")  # `Waiting` parks
 
     def __init__(self, demand: Demand) -> None:
         self.demand = demand
         self.parked: Refusal | None = None
         self.refusal: Refusal | None = None  # the last one, kept when woken
+        self.told: Told | None = None
         self._entries: list[Entry] = []
         self._first = 0
 
@@ -215,12 +224,14 @@ class Waiting:
         """Why a lane has no turn while the head of its StrictFIFO queue is parked; None where it may."""
         if not queue.strict:
             return None
-        head = min(
-            (each for each in self.lanes(queue.name) if each), key=self._order, default=lane
-        )
-        if head is lane or head.parked is None:
+        head = self.head(queue.name)
+        if head is None or head is lane or head.parked is None:
             return None
         return behind(lane.demand.key, queue.name, head.first(1)[0].uid)
+
+    def head(self, queue: str) -> WaitingLane | None:
+        """The lane whose first workload is the head of its queue; None where nobody waits."""
+        return min((each for each in self.lanes(queue) if each), key=self._order, default=None)
 
     def _rank(self, lane: WaitingLane) -> float:
         return 0.0 if self.rank_of is None else self.rank_of(lane.demand, lane.first(1)[0])

@@ -4,13 +4,14 @@ Answered from the row, its events, and, while it waits, from the scheduler's ind
 stored explanation of its class elsewhere.
 """
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any, Final
 
 from hub.domain.demand import SAID_BY_MEMBER
 from hub.domain.plan import Reason
 from hub.domain.workload import ON_CLUSTER, TERMINAL, State
-from hub.services import avoided, preemptable, timeline
+from hub.services import as_it_is_now, avoided, preemptable, timeline
 from hub.services.checks import checks_of
 from hub.services.clusters import state_of
 from hub.services.schedule import refusal_view
@@ -157,14 +158,15 @@ def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
         "position": _position(index, row["uid"]),
     }
     if row["uid"] in index.claims:
-        return found  # its row says for whom it waits
-    if lane.refusal is not None:
-        view = refusal_view(lane.refusal)
+        return found | _of_when_it_was_nominated(row)  # its row says for whom it waits
+    refusal, when = as_it_is_now.refusal_of(index, lane), ""
+    if refusal is not None:
+        view = refusal_view(refusal)
     else:
         stored = schedule.explanation(unit, lane.demand.key)
         if stored is None:
             return found
-        view = stored[0]
+        view, when = stored[0], _as_of(stored[1])
     refused = row["reason"] in SAID_BY_MEMBER
     if refused and view["reason"] == Reason.NO_CLUSTER_MATCHES:
         return {**found, "waiting": view}  # its row has the member's words
@@ -173,7 +175,19 @@ def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
     if head is not None:
         message += f": {head['namespace']}/{head['name']}"
         message += f" ({head['reason']})" if head["reason"] else ""
-    return {**found, "reason": view["reason"], "message": message, "waiting": view}
+    return {**found, "reason": view["reason"], "message": message + when, "waiting": view}
+
+
+def _of_when_it_was_nominated(row: Row) -> Row:
+    """The sentence of one that waits for those it preempts; its figures are of when they were told to go."""
+    at = (row.get("nomination") or {}).get("at")
+    if not at or " used" not in row["message"]:
+        return {}
+    return {"message": row["message"] + _as_of(dt.datetime.fromisoformat(at))}
+
+
+def _as_of(at: dt.datetime) -> str:
+    return f" (as of {at:%Y-%m-%d %H:%M} UTC)"
 
 
 def _position(index: ScheduleIndex, uid: str) -> Row | None:

@@ -15,6 +15,7 @@ from shared.wire.agent_v1 import FULL_EVERY_S, Observed
 
 Row = dict[str, Any]
 CONDITION: Final = "ForgottenJobs"
+_LARGEST: Final = 2**63 - 1
 MOST: Final = 500  # that are kept to be shown
 _KEY: Final = "forgotten_jobs"
 # A member says everything it sees every ten minutes: what was not said twice is there no more.
@@ -101,7 +102,7 @@ def _told(cluster: str, entry: Observed, now: dt.datetime) -> Row:
     return {
         "cluster": cluster,
         "uid": entry.uid[:64],
-        "epoch": entry.epoch,
+        "epoch": max(0, min(entry.epoch, _LARGEST)),
         "there": there,
         "message": entry.message[:512],
         "seenAt": stamp(now),

@@ -6,6 +6,7 @@ import secrets
 import uuid
 from dataclasses import dataclass
 
+from hub.services.incarnations import new_incarnation
 from hub.services.tokens import ADMINISTRATOR, replace_bearer
 from hub.store import settings
 from hub.store.unit import Unit
@@ -28,7 +29,7 @@ def load(unit: Unit) -> Identity:
     if hub_id is None:
         hub_id = uuid.uuid4().hex[:16]
         settings.put(unit, "hub_id", hub_id)
-        settings.put(unit, "incarnation", uuid.uuid4().hex[:16])
+        settings.put(unit, "incarnation", new_incarnation(unit.now))
         key = base64.b64encode(secrets.token_bytes(32)).decode()
         settings.put(unit, "page_key", key)
     return Identity(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hub.services import bare
+from hub.services import bare, restored
 from hub.services.drafts import Draft, read_by_the_hub
 from hub.services.limits import Intake
 from hub.services.pod_security import Gatekeeper
@@ -331,6 +331,7 @@ def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
         ],
     )
     workloads.add(unit, [row for _, row in accepted])
+    restored.hold_late(unit, [row for _, row in accepted])
     _say_unheeded(unit, accepted)
     missing = missing_classes(unit, [given for given, _ in accepted])
     for _, row in accepted:

@@ -22,6 +22,7 @@ RETRY: Final = keys.PREFIX + "retry"
 RETRYING: Final = "Retrying"
 MESSAGE_CHARS: Final = 1024
 REASON_CHARS: Final = 64
+_MOST: Final = 2**31 - 1
 # How long a cluster that could not take or run a job is set aside for it.
 SET_ASIDE: Final = dt.timedelta(minutes=5)
 RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
@@ -81,6 +82,16 @@ def judge(entry: Observed, work: Standing, cluster: str, now: dt.datetime) -> Ve
     return _alive(entry, work, state, cluster, now)
 
 
+def _is_of_copy(entry: Observed, work: Standing) -> bool:
+    """Whether an agent that was not told of the work yet speaks of another object than is known.
+
+    Somebody may have copied the Job: once the agent knows the work, it says which one it means.
+    """
+    if entry.reason != "Orphan" or not entry.object_uid:
+        return False
+    return work.object_uid() not in ("", entry.object_uid)
+
+
 def _refuse(entry: Observed, work: Standing) -> Verdict | None:
     """Entries of another epoch, and those that take a result back."""
     if entry.epoch < work.epoch:
@@ -89,6 +100,8 @@ def _refuse(entry: Observed, work: Standing) -> Verdict | None:
     if entry.epoch > work.epoch:
         text = f"epoch {entry.epoch} was never given; {work.epoch} is current"
         return Verdict(record=False, code="FutureEpoch", detail=text)
+    if _is_of_copy(entry, work):
+        return Verdict(record=False)
     if work.state == State.PLACED and work.workload_epoch == work.epoch:
         text = f"epoch {entry.epoch} was not offered yet"
         return Verdict(record=False, code="FutureEpoch", detail=text)
@@ -315,7 +328,7 @@ def _counts(job: JobStatus, work: Standing) -> dict[str, Any]:
     before = (work.previous().get("failed") or 0) if job.failed else 0
     return {
         "succeeded": job.succeeded,
-        "failed": (work.failed or 0) + max(0, job.failed - before),
+        "failed": min(_MOST, (work.failed or 0) + max(0, job.failed - before)),
         "active": job.active,
         "ready": job.ready,
     }

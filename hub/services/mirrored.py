@@ -49,6 +49,11 @@ def take(unit: Unit, drafts: Sequence[Draft | Rejected], intake: Intake) -> list
     return apply_documents(unit, drafts, intake)
 
 
+def known_uids(unit: Unit, uids: Sequence[str]) -> set[str]:
+    """Those of these jobs that are in the store."""
+    return set(workloads.get_many(unit, uids))
+
+
 def uids_of_kind(unit: Unit, group: str, kind: str) -> dict[str, tuple[str, str]]:
     """Objects of one kind that came from the hub cluster and are not being deleted: uid → where."""
     if (group, kind) == ("batch", "Job"):

@@ -7,13 +7,16 @@ already goes on there, if it is there; it is never made again, and once it is go
 The rule and its proof: docs/explain/exactly-once.md, rule 12.
 """
 
-from collections.abc import Iterable
-from typing import Final
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from hub.domain.workload import State, beyond
+from hub.services.drafts import ORIGIN_HUB_CLUSTER
 from hub.services.withdraw import withdraw_jobs
-from hub.store import doubts, workloads
+from hub.store import doubts, settings, workloads
 from hub.store.unit import Unit
+from hub.store.workloads import BARE
 
 REASON: Final = "Restored"
 MESSAGE: Final = (
@@ -23,6 +26,7 @@ MESSAGE: Final = (
 HELD: Final = {"reason": REASON, "message": MESSAGE}
 # In the options of a work: whether its job is still where it was given is not known.
 DOUBTFUL: Final = "doubtful"
+_ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
 
 _AT_ONCE: Final = (State.PENDING, State.RESERVED, State.PLACED)
 _MAY_START: Final = (*_AT_ONCE, State.HELD, State.DEACTIVATED)
@@ -37,6 +41,7 @@ _GIVEN: Final = (
 
 def hold_everything(unit: Unit) -> int:
     """Hold what waits, and mark what members were given; how many jobs are held."""
+    settings.put(unit, _ACCEPTED_AT, unit.now.isoformat())
     jobs = doubts.jobs_in(unit, _MAY_START)
     withdraw_jobs(unit, [job["uid"] for job in jobs if job["state"] in _AT_ONCE], "Held", **HELD)
     held = [job["uid"] for job in jobs if job["state"] == State.HELD]
@@ -47,6 +52,21 @@ def hold_everything(unit: Unit) -> int:
     given = doubts.given_in(unit, _GIVEN)
     doubts.mark(unit, [{**work, "options": {**work["options"], DOUBTFUL: True}} for work in given])
     return sum(job["state"] != State.DEACTIVATED for job in jobs)
+
+
+def hold_late(unit: Unit, rows: Sequence[dict[str, Any]]) -> None:
+    """Hold Jobs of the hub cluster that are taken now and were made before the store was accepted.
+
+    Their uids are those of the hub cluster: the store may have known them in the time that is lost.
+    """
+    theirs = [row for row in rows if row["origin"] == ORIGIN_HUB_CLUSTER and row["kind"] != BARE]
+    accepted_at = settings.get(unit, _ACCEPTED_AT) if theirs else None
+    if accepted_at is None:
+        return
+    until = dt.datetime.fromisoformat(accepted_at)
+    late = [row["uid"] for row in theirs if row["created_at"] <= until]
+    withdraw_jobs(unit, late, "Held", **HELD)
+    workloads.change(unit, [{"uid": uid, **HELD, "epoch": beyond(0, unit.now)} for uid in late])
 
 
 def doubtful(unit: Unit, cluster: str, uids: Iterable[str]) -> set[str]:

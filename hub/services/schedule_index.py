@@ -13,14 +13,14 @@ from hub.domain.admission_fair import History
 from hub.domain.demand import SAID_BY_MEMBER, selected_keys
 from hub.domain.flavors import Market
 from hub.domain.pace import Starts
-from hub.domain.plan import Plan, Reason, Refusal
+from hub.domain.plan import CYCLES, Plan, Reason, Refusal
 from hub.domain.queueing import Entry, Lane
 from hub.domain.quota import ClusterQueue, Flavor
 from hub.domain.selectors import LabelSelector
 from hub.domain.snapshot import Nomination, Snapshot
 from hub.domain.standing import Holder
 from hub.domain.victims import Limits
-from hub.domain.waiting import Waiting
+from hub.domain.waiting import Waiting, WaitingLane
 from hub.domain.workload import CHARGED, State
 from hub.services.backing_off import BackingOff
 from hub.services.charges import Charges
@@ -248,15 +248,22 @@ class ScheduleIndex:
         self.waiting.add(demand, entry)
         self.tellings.note(row.uid, row.reason)
         self.claims.read(row)
-        lane = self.waiting.lane(demand)
+        self._tell_as_class(row, self.waiting.lane(demand))
+
+    def _tell_as_class(self, row: Standing, lane: WaitingLane) -> None:
+        """See that a row says what its class was told last, whichever way it came to stand in it."""
         refusal = lane.parked
-        if refusal is None and (queue := self.routes.queues.get(demand.queue)) is not None:
-            refusal = self.waiting.behind_head(queue, lane)
-            lane.refusal = lane.refusal or refusal
-        if refusal is not None and row.reason != refusal.reason:
+        if refusal is None and row.uid in self.claims:
+            return  # it says for whom it waits
+        if refusal is None and (queue := self.routes.queues.get(lane.demand.queue)) is not None:
+            lane.refusal = refusal = self.waiting.behind_head(queue, lane) or lane.refusal
+        if refusal is None and row.reason in CYCLES:
+            return  # a cycle said so before this hub led: the next one says what is so now
+        if refusal is None or refusal.head == row.uid:
+            if row.reason:
+                self._tell(row, "", "")  # what held it back no longer does
+        elif row.reason != refusal.reason:
             self._tell(row, refusal.reason, refusal.message)
-        elif refusal is None and row.reason and row.uid not in self.claims:
-            self._tell(row, "", "")  # what held it back no longer does
 
     def _tell(self, row: Standing, reason: str, message: str) -> None:
         if row.reason == _LEFT_OUT and reason == Reason.AWAITING_PLACEMENT:
@@ -359,9 +366,6 @@ class ScheduleIndex:
     def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
         """Park what a plan refused, and queue what rows should say; refusals to be stored anew, by key."""
         stored = {}
-        if len(self.tellings) > 2 * _MOST_DEMANDS:
-            alive = {lane.demand.key for lane in self.waiting.every_lane()}
-            self.tellings.trim(alive)
         for lane in self.waiting.park(plan.refusals):
             self._pods_awaited |= lane.parked is not None and (
                 lane.parked.reason is Reason.WAITING_FOR_PODS_READY
@@ -373,11 +377,6 @@ class ScheduleIndex:
     def tell(self, limit: int) -> list[dict[str, str]]:
         """Rows of waiting workloads to set reason and message of, at most `limit`."""
         return self.tellings.take(limit, lambda uid: uid in self.waiting or uid in self.held_back)
-
-    def refusal_of(self, uid: str) -> Refusal | None:
-        """Why a workload waits, as of the last cycle that looked at it."""
-        lane = self.waiting.find(uid)
-        return lane.refusal if lane else None
 
     def position(self, uid: str) -> tuple[int, int] | None:
         """Place in its ClusterQueue and overall, from 1; None if it is not in line."""

@@ -28,6 +28,8 @@ SYNCS_PER_S: Final = 5.0
 BURST: Final = 20.0
 # Superseded session ids remembered per cluster.
 MAX_RETIRED: Final = 256
+# Objects of one cluster of which it is remembered what was said: more than any holds, some 30 MB.
+MAX_REMEMBERED: Final = 100_000
 
 
 class Slow(Rejected):
@@ -39,9 +41,15 @@ class Slow(Rejected):
 
 
 class ObservedDigest:
-    """What one session has said it sees: uid → its digest line."""
+    """What one session has said it sees: uid → its digest line.
 
-    def __init__(self) -> None:
+    Beyond `most` uids nothing more is remembered, and the whole is not judged any more until it is told
+    anew: what is said is taken all the same.
+    """
+
+    def __init__(self, most: int = MAX_REMEMBERED) -> None:
+        self._most = most
+        self._too_many = False
         self._lines: dict[str, str] = {}
         self._digest = SetDigest()
         self.complete = False  # a full set has come in this process's life
@@ -53,18 +61,23 @@ class ObservedDigest:
         """
         if said.full:
             self._lines, self._digest = {}, SetDigest()
-            self.complete = True
+            self.complete, self._too_many = True, False
         for entry in said.entries:
             line = entry.digest_line()
             old = self._lines.get(entry.uid)
-            if old != line:
+            if old is None and len(self._lines) >= self._most:
+                self._too_many = True
+            elif old != line:
                 if old is not None:
                     self._digest.remove(old)
                 self._lines[entry.uid] = line
                 self._digest.add(line)
         if not self.complete:
             return False
-        return said.more or self._digest.hex() == said.digest
+        return said.more or self._too_many or self._digest.hex() == said.digest
+
+    def __len__(self) -> int:
+        return len(self._lines)
 
     def forget(self, uids: Sequence[str]) -> None:
         """Drop entries of works that are neither desired nor there any more."""

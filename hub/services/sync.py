@@ -151,7 +151,8 @@ class AgentSync:
         await self._ready.wait()
         session = await self._sessions.of(cluster, request.cluster_uid)
         await self._check_marks(cluster, request)
-        if self._roll_call.heard(cluster):
+        # Who has not seen all of its Jobs knows no capacity, nor the marks that they carry.
+        if request.capacity is not None and self._roll_call.heard(cluster):
             self._announce()
         await self._sessions.begin(cluster, session, request.session)
         replay = session.admit(request)

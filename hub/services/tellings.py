@@ -5,13 +5,13 @@ would cost more than scheduling does. Explanations, kept per class, are never la
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from hub.domain.demand import SAID_BY_MEMBER
 from hub.domain.plan import Reason, Refusal
 from hub.domain.queueing import Entry
-from hub.domain.waiting import WaitingLane
+from hub.domain.waiting import Told, WaitingLane
 
 # The same reason with other numbers is told again at most this often.
 SAME_REASON_AGAIN: Final = dt.timedelta(seconds=5)
@@ -21,21 +21,12 @@ MESSAGE_CHARS: Final = 1000
 _NOTHING: Final = ("", "")
 
 
-class _Told(NamedTuple):
-    """What the workloads of a class were last told."""
-
-    reason: str
-    message: str
-    at: dt.datetime
-
-
 class Tellings:
     """Reasons waiting to be written."""
 
     def __init__(self) -> None:
         self._rows: dict[str, tuple[str, str]] = {}
-        self._lanes: dict[str, tuple[str, str, Iterator[Entry]]] = {}  # by demand
-        self._told: dict[str, _Told] = {}
+        self._lanes: dict[str, tuple[Refusal, Iterator[Entry]]] = {}  # by demand
         self._refused: set[str] = set()  # rows that say which field and rule a member refused
 
     def note(self, uid: str, reason: str) -> None:
@@ -54,16 +45,19 @@ class Tellings:
         self._rows.pop(uid, None)
 
     def lane(self, lane: WaitingLane, refusal: Refusal, now: dt.datetime) -> bool:
-        """A whole class was refused; False if that is not news (yet)."""
-        told = self._told.get(refusal.demand)
+        """A whole class was refused; False if that is not news (yet).
+
+        Who joins it later, or is read again, is told by itself what its class was told.
+        """
+        told = lane.told
         same_reason = told is not None and told.reason == refusal.reason
         if told is not None and same_reason:
             recent = now - told.at < SAME_REASON_AGAIN
             if recent or told.message == refusal.message:
                 return False
-        self._told[refusal.demand] = _Told(refusal.reason, refusal.message, now)
+        lane.told = Told(refusal.reason, refusal.message, now)
         entries = lane.first(FIRST_OF_CLASS) if same_reason else lane
-        self._lanes[refusal.demand] = (refusal.reason, refusal.message, iter(entries))
+        self._lanes[refusal.demand] = (refusal, iter(entries))
         return True
 
     def take(self, limit: int, waits: Callable[[str], bool]) -> list[dict[str, str]]:
@@ -74,16 +68,19 @@ class Tellings:
             if waits(uid):
                 taken[uid] = told
         for key in list(self._lanes):
-            reason, message, entries = self._lanes[key]
+            refusal, entries = self._lanes[key]
             while len(taken) < limit:
                 entry = next(entries, None)
                 if entry is None:
                     del self._lanes[key]
                     break
-                if entry.uid in self._refused and reason == Reason.NO_CLUSTER_MATCHES:
+                if entry.uid in self._refused and refusal.reason == Reason.NO_CLUSTER_MATCHES:
                     continue
+                if entry.uid == refusal.head:
+                    continue  # the head of its queue, with others of its class behind it
                 if waits(entry.uid) and not taken.get(entry.uid, _NOTHING)[0]:
-                    taken[entry.uid] = (reason, message)  # looked at after a row was cleared
+                    # Looked at after a row was cleared.
+                    taken[entry.uid] = (refusal.reason, refusal.message)
         return [
             {"uid": uid, "reason": reason, "message": message[:MESSAGE_CHARS]}
             for uid, (reason, message) in taken.items()
@@ -91,11 +88,3 @@ class Tellings:
 
     def __bool__(self) -> bool:
         return bool(self._rows or self._lanes)
-
-    def __len__(self) -> int:
-        """Classes remembered."""
-        return len(self._told)
-
-    def trim(self, alive: Collection[str]) -> None:
-        """Forget what was told of classes that nobody waits in."""
-        self._told = {key: told for key, told in self._told.items() if key in alive}

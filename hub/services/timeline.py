@@ -1,10 +1,12 @@
 """Whether this store has gone back to an older copy of itself, and what then must not happen.
 
 Every start of the hub is a run, written down with the revision it began at. Each reply to an agent
-carries a mark: the run, the revision that the store had come to, and a proof that this hub made it.
-Agents give their marks back, from memory and from the Jobs they made. A mark that this store does not
-hold was given out by a later state than it has: jobs were placed that it knows nothing of. Then
-nothing is dispatched until an administrator says how to go on (agents reference, 5.7 and R-15).
+carries a mark: the incarnation and the run, the revision that the store had come to, and a proof that
+this hub made it. Agents give their marks back, from memory and from the Jobs they made. A mark that this
+store does not hold was given out by a later state than it has: jobs were placed that it knows nothing of.
+Then nothing is dispatched until an administrator says how to go on (agents reference, 5.7 and R-15).
+Marks of an earlier incarnation are of time that was accepted as lost; those of a later one say that the
+store is from before it was accepted.
 """
 
 import hashlib
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.services import restored
+from hub.services.incarnations import began_ms, new_incarnation
 from hub.store import audit, changes, settings
 from hub.store.unit import Unit
 from shared.errors import Rejected
@@ -48,16 +51,21 @@ class Timeline:
     def mark(self, revision: int) -> Mark:
         """The mark of a reply that follows from what is committed up to `revision`."""
         run = self.runs[-1][0]
-        return Mark(run=run, revision=revision, proof=self._proof(run, revision))
+        proof = self._proof(self.incarnation, run, revision)
+        return Mark(run=f"{self.incarnation}.{run}", revision=revision, proof=proof)
 
     def contradicts(self, mark: Mark, revision: int) -> bool:
         """Whether this store, now at `revision`, can not have given out this mark.
 
         A mark without a valid proof says nothing: nobody but this hub can stop it.
         """
-        if not hmac.compare_digest(mark.proof, self._proof(mark.run, mark.revision)):
+        incarnation, run = _names(mark, self.incarnation)
+        proof = self._proof(incarnation, run, mark.revision)
+        if not hmac.compare_digest(mark.proof.encode(), proof.encode()):
             return False
-        index = self._began.get(mark.run)
+        if incarnation != self.incarnation:
+            return began_ms(incarnation) > began_ms(self.incarnation)
+        index = self._began.get(run)
         if index is None:
             return not self.truncated or mark.revision > self.runs[0][1]
         ended = self.runs[index + 1][1] if index + 1 < len(self.runs) else revision
@@ -67,9 +75,15 @@ class Timeline:
         """The first of the marks that this store can not have given out."""
         return next((mark for mark in marks if self.contradicts(mark, revision)), None)
 
-    def _proof(self, run: str, revision: int) -> str:
-        told = f"{self.incarnation}:{run}:{revision}".encode()
+    def _proof(self, incarnation: str, run: str, revision: int) -> str:
+        told = f"{incarnation}:{run}:{revision}".encode()
         return hmac.new(self.key, told, hashlib.sha256).hexdigest()[:32]
+
+
+def _names(mark: Mark, present: str) -> tuple[str, str]:
+    """Incarnation and run of a mark; those of older hubs are of the present incarnation, or of none."""
+    incarnation, _, run = mark.run.rpartition(".")
+    return incarnation or present, run
 
 
 def begin(unit: Unit, incarnation: str, key: bytes) -> Timeline:
@@ -112,7 +126,8 @@ def stop(unit: Unit, cluster: str, mark: Mark, incarnation: str) -> str:
         "run that it does not know. Nothing is dispatched until an administrator accepts the "
         "restored state (roadstead restored --accept)"
     )
-    settings.put(unit, _STOPPED, {"at": unit.now.isoformat(), "cluster": cluster, "message": text})
+    told = {"at": unit.now.isoformat(), "cluster": cluster, "message": text}
+    settings.put(unit, _STOPPED, told | {"incarnation": _names(mark, incarnation)[0]})
     _say(unit, CODE, text)
     return text
 
@@ -137,7 +152,9 @@ def accept(unit: Unit, principal: str) -> str:
     """
     if not stopped(unit):
         raise Rejected("NotRolledBack", "the hub is not stopped: there is nothing to accept")
-    incarnation = uuid.uuid4().hex[:16]
+    shown = str((settings.get(unit, _STOPPED) or {}).get("incarnation", ""))
+    earlier = str(settings.get(unit, "incarnation")), shown
+    incarnation = new_incarnation(unit.now, earlier)
     settings.put(unit, "incarnation", incarnation)
     settings.remove(unit, _STOPPED)
     held = restored.hold_everything(unit)

@@ -236,7 +236,7 @@ workloads = Table(
     Column("pods_lost_at", Utc),  # since when, after that, one of them is not
     Column("placed_at", Utc),
     Column("applied_at", Utc),
-    Column("started_at", Utc),  # of the first epoch that started
+    Column("started_at", Utc),  # of the present epoch; of the last one, once it has ended
     Column("finished_at", Utc),
     Column("deleted_at", Utc),
     UniqueConstraint("namespace", "name", "kind", "live"),

@@ -55,6 +55,7 @@ _FREED: Final[Mapping[str, Any]] = {
     "placed_at": None,
     "finished_at": None,
     "applied_at": None,
+    "started_at": None,
     "pods_ready_at": None,
     "pods_lost_at": None,
     "active": 0,
@@ -276,7 +277,7 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
             continue
         column = "epoch" if key == "new_epoch" else key
         bound = bindparam(f"b_{key}", type_=workloads.c[column].type)
-        first = key in _FIRST and not (freed and key != "started_at")
+        first = key in _FIRST and not freed
         values[column] = func.coalesce(workloads.c[key], bound) if first else bound
     return Bulk(
         update(workloads)

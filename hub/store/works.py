@@ -83,6 +83,10 @@ class Standing(NamedTuple):
         """The Job's status as last observed for this epoch."""
         return (_decoded(self.observed_json) or {}).get("job") or {}
 
+    def object_uid(self) -> str:
+        """Of the object in the member, as last observed for this epoch; "" for none."""
+        return str((_decoded(self.observed_json) or {}).get("object_uid") or "")
+
     def drift(self) -> list[dict[str, Any]]:
         """The drift last observed."""
         return _decoded(self.drift_json) or []

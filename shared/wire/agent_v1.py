@@ -9,7 +9,7 @@ leader), `session`+`seq` (two agents, replays, reordered replies), `epoch` (stal
 """
 
 import hashlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,6 +28,10 @@ FULL_EVERY_S = 600.0
 MAX_WORKS_PER_REPLY = 1000
 MAX_OBSERVED_PER_REQUEST = 2000
 MAX_MARKS = 64
+
+# A whole number that the hub can keep. Some come from what anybody may write on objects of a member.
+Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]  # int32, as of a Job's pods
 
 
 class Message(BaseModel):
@@ -101,8 +105,8 @@ class NodeFree(Message):
     """One node: amounts in the order of `Pool.resources`; exact ints (cpu milli, else base units)."""
 
     name: str
-    allocatable: list[int]
-    free: list[int]  # allocatable minus requests of bound, non-terminal pods; may be negative
+    allocatable: list[Whole]
+    free: list[Whole]  # allocatable minus requests of bound, non-terminal pods; may be negative
 
 
 class Pool(Message):
@@ -112,28 +116,28 @@ class Pool(Message):
     taints: list[Taint] = []
     resources: list[str]
     nodes: list[NodeFree]
-    unusable: int = 0  # nodes alike that are not ready or cordoned
+    unusable: Whole = 0  # nodes alike that are not ready or cordoned
 
 
 class GrowingPool(Message):
     """An autoscaled pool, as its nodes' labels `roadstead.dev/pool` and `…/pool-max-nodes` say."""
 
     name: str
-    max_nodes: int
-    nodes: int  # that are there, ready or not
+    max_nodes: Whole
+    nodes: Whole  # that are there, ready or not
     labels: dict[str, str]  # of the keys that pools are grouped by
     taints: list[Taint] = []
     resources: list[str]
-    shape: list[int]  # allocatable of one node, in the order of `resources`
+    shape: list[Whole]  # allocatable of one node, in the order of `resources`
 
 
 class Bound(Message):
     """Pods of one work, from the same cache snapshot as the pools' free vectors."""
 
     uid: str
-    epoch: int
-    bound: int  # on a node and not terminal, terminating ones included
-    succeeded: int
+    epoch: Whole
+    bound: Whole  # on a node and not terminal, terminating ones included
+    succeeded: Whole
 
 
 class ApiServer(Message):
@@ -146,10 +150,10 @@ class ApiServer(Message):
 class Capacity(Message):
     """What the cluster has, as of one snapshot of the agent's cache."""
 
-    pools_revision: int  # revision of the keys the pools are grouped by
+    pools_revision: Whole  # revision of the keys the pools are grouped by
     pools: list[Pool]
     bound: list[Bound]
-    node_count: int = 0
+    node_count: Whole = 0
     kubernetes_version: str = ""
     growing: list[GrowingPool] = []
     properties: dict[str, str] = {}  # further properties: name → quantity text
@@ -180,11 +184,11 @@ class JobStatus(Message):
     """A member Job's own status, as its controller wrote it."""
 
     suspended: bool = False
-    active: int = 0
-    ready: int = 0
-    terminating: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    active: Count = 0
+    ready: Count = 0
+    terminating: Count = 0
+    succeeded: Count = 0
+    failed: Count = 0
     start_time: str | None = None
     completion_time: str | None = None
     completed_indexes: str | None = None
@@ -201,15 +205,15 @@ class Observed(Message):
 
     uid: str
     epoch: int
-    generation: int
-    seq: int  # grows per session with each change of this or any entry
+    generation: Whole
+    seq: Whole  # grows per session with each change of this or any entry
     phase: Phase
     object_uid: str = ""
     reason: str = ""  # NameConflict, KindNotServed, ApplyFailed, FoundDrifts, … when Failed
     message: str = ""
     job: JobStatus | None = None
     available: bool | None = None  # None: not trackable for this kind
-    member_generation: int = 0
+    member_generation: Whole = 0
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
 
@@ -225,14 +229,14 @@ class Mark(Message):
     """
 
     run: str = Field(max_length=64)
-    revision: int = Field(ge=0)
+    revision: Whole = Field(ge=0)
     proof: str = Field(max_length=64)  # that this hub made it
 
 
 class DesiredBase(Message):
     """The desired set the agent holds: 0 and the empty digest before the first reply."""
 
-    revision: int = 0
+    revision: Whole = 0
     digest: str = ""
 
 
@@ -250,7 +254,7 @@ class SyncRequest(Message):
 
     proto: int = PROTO
     session: str = Field(min_length=8, max_length=64)
-    seq: int = Field(ge=1)
+    seq: Whole = Field(ge=1)
     cluster_uid: str
     incarnation_seen: str = ""
     marks: list[Mark] = Field(default=[], max_length=MAX_MARKS)

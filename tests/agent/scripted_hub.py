@@ -153,6 +153,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.refusal: tuple[int, str] | None = None
         self.loses: Callable[[SyncRequest], bool] = lambda request: False  # the reply, that is
         self.page = 1000
+        self.takes_at_most: int | None = None  # entries a request; more are too large a body
         self.session: str | None = None
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
@@ -252,6 +253,9 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         return await self._sync(request, SyncRequest.model_validate_json(body))
 
     async def _sync(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
+        if self.takes_at_most is not None and len(request.observed.entries) > self.takes_at_most:
+            body = {"code": "BodyTooLarge", "detail": "too large"}
+            return httpx.Response(413, json=body, request=http)
         if request.session in self.gone_sessions:
             body = {"code": "SessionSuperseded", "detail": "another agent"}
             return httpx.Response(409, json=body, request=http)

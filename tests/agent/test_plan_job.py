@@ -244,9 +244,16 @@ JOBS = [
         ("Nothing", "Applied", "Withdrawing"),
     ),
     (
-        "withdrawn, pods left",
+        "withdrawn, pods left, their Job perhaps hidden by an edited label",
         WITHDRAW,
         Seen(pods=1),
+        {},
+        ("ReadBack", "Waiting", "PodsRemain"),
+    ),
+    (
+        "withdrawn, pods left",
+        WITHDRAW,
+        Seen(pods=1, absent_at=90.0),
         {},
         ("Nothing", "Waiting", "PodsRemain"),
     ),

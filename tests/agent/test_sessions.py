@@ -223,5 +223,18 @@ async def test_an_orphan_is_told_and_left(member):
     await member.hub.seen("u-9", "Gone")
 
 
+async def test_what_is_too_large_for_one_request_comes_in_several(member):
+    """Each is half as long until the hub takes it, and says whether more is to follow: none is lost."""
+    uids = [f"u-{number}" for number in range(250)]
+    member.hub.takes_at_most = 200
+    member.hub.put(*(a_job(uid, uid, action="Withdraw") for uid in uids))
+    member.start()
+    await member.hub.until(lambda hub: all(uid in hub.observed for uid in uids))
+    said = [request.observed for request in member.hub.requests if request.observed.entries]
+    first = next(place for place, each in enumerate(said) if each.more)
+    assert [each.more for each in said[first : first + 2]] == [True, False]
+    assert {e.uid for each in said[first : first + 2] for e in each.entries} == set(uids)
+
+
 def results_in(entries):
     return [entry for entry in entries if entry.job and entry.job.result == "Succeeded"]

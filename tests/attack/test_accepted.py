@@ -1,6 +1,7 @@
 """What becomes of jobs when an administrator accepts that the hub's store went back to an older copy."""
 
 import contextlib
+import datetime as dt
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,9 +10,13 @@ import pytest
 
 from hub.domain.workload import attempt, beyond
 from hub.services import fence, holding, timeline
+from hub.services.drafts import ORIGIN_HUB_CLUSTER, draft
+from hub.services.intake import submit_jobs
+from hub.services.limits import Intake
 from hub.services.withdraw import withdraw_jobs
+from shared.kinds import parse_job
 from shared.wire.agent_v1 import Mark
-from tests.sync.hubs import Agent, Running, ran, running_hub, seen
+from tests.sync.hubs import JOB, Agent, Running, ran, running_hub, seen
 from tests.sync.test_strays import a_stray
 
 pytestmark = pytest.mark.anyio
@@ -200,3 +205,26 @@ async def test_a_mark_that_comes_as_it_is_accepted_does_not_stop_it_again(tmp_pa
     async with accepted(tmp_path) as it:
         mark = Mark(run="lost", revision=9, proof="")
         assert await it.hub.write(timeline.stop, "south", mark, "the one before") == ""
+
+
+@pytest.mark.parametrize(("made", "state"), [(-60, "Held"), (0, "Held"), (60, "Pending")])
+async def test_a_job_of_the_hub_cluster_that_is_found_late_is_held(
+    tmp_path: Path, made: float, state: str
+):
+    """Its uid is its own: taken and run in the lost time, it is the same job when it is taken anew."""
+    async with accepted(tmp_path) as it:
+        now = it.hub.clock.now()
+        manifest = JOB | {"metadata": {"name": "kubectl", "namespace": "team-a"}}
+        given = draft(
+            parse_job(manifest),
+            now,
+            origin=ORIGIN_HUB_CLUSTER,
+            uid="u-kubectl",
+            created_at=now + dt.timedelta(seconds=made),
+        )
+        it.hub.clock.advance(120)
+        await it.hub.write(submit_jobs, [given], Intake(), strict=False)
+        row = await it.hub.job("u-kubectl")
+        held = state == "Held"
+        assert (row["state"], row["reason"] == "Restored") == (state, held)
+        assert row["epoch"] == (it.beyond(0) if held else 0)

@@ -12,6 +12,8 @@ from tests.sync.hubs import ran, running_hub
 
 pytestmark = pytest.mark.anyio
 
+CAPACITY = {"pools_revision": 0, "pools": [], "bound": []}
+
 
 async def restored(tmp_path: Path):
     """A backup in which a job waits that has been running in north since; both agents, and the uid."""
@@ -54,12 +56,46 @@ async def test_a_restored_hub_waits_for_its_members_before_it_dispatches(tmp_pat
         south.running = hub
         await hub.place(uid, "south")
         await hub.settled()
-        await south.sync()
+        await south.sync(capacity=CAPACITY)
         assert uid not in south.works
         north.running = hub
         assert (await north.post(north.request())).status_code == 409
         await south.sync()
         assert uid not in south.works
+
+
+async def test_an_agent_that_has_only_just_started_has_not_spoken_yet(tmp_path: Path):
+    """The marks of its Jobs are told when it has read them, and with them what the cluster has."""
+    backup, north, south, uid = await restored(tmp_path)
+    async with running_hub(backup, later(31)) as hub:
+        marks = north.marks
+        north.running = south.running = hub
+        await hub.place(uid, "south")
+        await hub.settled()
+        await south.sync(capacity=CAPACITY)
+        north.restart("session-north-2")
+        await north.sync()
+        await south.sync()
+        assert uid not in south.works
+        north.marks = marks
+        told = await north.post(north.request(capacity=CAPACITY))
+        assert (told.status_code, told.json()["code"]) == (409, "HubRolledBack")
+        await south.sync()
+        assert uid not in south.works
+
+
+async def test_when_every_member_has_told_what_it_has_work_is_given_out(tmp_path: Path):
+    """None of them knows of anything that the store has not."""
+    backup, north, south, uid = await restored(tmp_path)
+    async with running_hub(backup, later(31)) as hub:
+        north.running = south.running = hub
+        north.restart("session-north-2")
+        south.restart("session-south-2")
+        await hub.place(uid, "south")
+        await hub.settled()
+        await north.sync(capacity=CAPACITY)
+        await south.sync(capacity=CAPACITY)
+        assert uid in south.works
 
 
 async def test_a_member_that_stays_silent_is_waited_for_no_longer_than_makes_it_suspect(

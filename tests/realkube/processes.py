@@ -30,7 +30,11 @@ def prepare(planes: Fleet) -> None:
 def kubeconfig_by_script(plane: Plane, path: Path, *arguments: str) -> Path:
     """What `deploy/hub-cluster/kubeconfig.sh` writes for its administrator."""
     folder = plane.kubectl_path.parent
-    env = {"PATH": f"{folder}:{os.environ['PATH']}", "KUBECONFIG": str(plane.kubeconfig)}
+    env = {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "KUBECONFIG": str(plane.kubeconfig),
+        "HOME": str(path.parent),  # where kubectl keeps what it has learned
+    }
     script = REPOSITORY / "deploy" / "hub-cluster" / "kubeconfig.sh"
     done = subprocess.run([script, *arguments], env=env, capture_output=True, check=True)
     path.write_bytes(done.stdout)

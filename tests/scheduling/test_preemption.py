@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from hub.services import queries
+from hub.services.views import stamp
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
 from tests.scheduling.test_cohorts import in_cohort, states, submit
 
@@ -198,3 +200,39 @@ async def test_nominations_outlive_a_restart(tmp_path: Path) -> None:
         assert sorted(before) == ["Running", "Withdrawing"]
         assert await states(hub, low) == before
         assert high in hub.scheduler.index.claims
+
+
+async def test_one_that_waits_again_has_not_started(tmp_path: Path) -> None:
+    """Its start is that of the run it is in, or has ended with; its events keep the earlier ones."""
+
+    async def times(hub: Running, uid: str) -> tuple[str | None, str | None]:
+        told = await hub.hub.read(queries.get_job, uid)
+        return told["startedAt"], told["finishedAt"]
+
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))
+        (low,) = await submit(hub, "a", "4", "low")
+        await hub.settle()
+        await start(hub, low)
+        first = (await times(hub, low))[0]
+        assert first is not None
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        assert await times(hub, low) == (first, None)  # it is being taken back
+        await hub.transition("requeue", low)
+        await hub.settle()
+        assert await times(hub, low) == (None, None)
+        await start(hub, high)
+        hub.clock.advance(5)
+        await hub.transition("succeed", high)
+        await hub.settle()
+        assert (await hub.job(low))["state"] == "Placed"
+        assert await times(hub, low) == (None, None)
+        await start(hub, low)
+        again = stamp(hub.clock.now())
+        hub.clock.advance(5)
+        await hub.transition("succeed", low)
+        assert await times(hub, low) == (again, stamp(hub.clock.now()))
+        events = (await hub.hub.read(queries.job_events, low, 100))["items"]
+        assert [each["at"] for each in events if each["reason"] == "Started"] == [first, again]

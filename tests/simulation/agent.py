@@ -11,6 +11,7 @@ from typing import Any
 
 from agent.applier import Applier
 from agent.audit import Audit
+from agent.copies import Copies
 from agent.gate import Gate
 from agent.holding import Holding
 from agent.holdings import ObservedSet
@@ -65,6 +66,7 @@ class Driven(Reconciler):
         self._news = agent.news
         self._clock = agent.clock
         self._audit = Audit(self.holdings, self.observer, self._applier, agent.clock, self)
+        self._copies = Copies(HUB_ID, self.observer, self._applier, agent.lease, agent.clock)
         self._waves = Waves()
         self._wave_waiters = set()
         self._lease_waiters = set()

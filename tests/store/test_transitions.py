@@ -57,7 +57,7 @@ async def test_placing_raises_the_epoch_and_stamps(tmp_path):
 
 
 async def test_requeueing_frees_cluster_and_quota(tmp_path):
-    """A workload that waits holds nothing; the first start is remembered over epochs."""
+    """A workload that waits holds nothing and has not started; its events keep that it once had."""
     clock = ManualClock(START)
     async with opened(tmp_path, clock) as db:
         await db.write(lambda unit: workloads.add(unit, [a_workload("w")]))
@@ -68,16 +68,18 @@ async def test_requeueing_frees_cluster_and_quota(tmp_path):
             await db.write(_move(name, {"uid": "w", "epoch": 1}))
         await db.write(_move("requeue", {"uid": "w", "epoch": 1, "reason": "Retry"}))
         row = await _one(db)
-        freed = ("cluster", "cluster_queue", "admission", "placed_at", "applied_at")
-        assert [row[name] for name in freed] == ["", "", None, None, None]
+        freed = ("cluster", "cluster_queue", "admission", "placed_at", "applied_at", "started_at")
+        assert [row[name] for name in freed] == ["", "", None, None, None, None]
         assert (row["state"], row["reason"], row["epoch"]) == ("Pending", "Retry", 1)
         await db.write(_move("place", {"uid": "w", "epoch": 1, **charged}))
         await db.write(_move("offer", {"uid": "w", "epoch": 2}))
         clock.advance(9)
         await db.write(_move("start", {"uid": "w", "epoch": 2}))
         row = await _one(db)
-        assert row["started_at"] == START + dt.timedelta(seconds=2)
-        assert row["applied_at"] == START + dt.timedelta(seconds=12)
+        assert row["started_at"] == row["applied_at"] == START + dt.timedelta(seconds=12)
+        told = await db.read(lambda unit: events.list_events(unit, uid="w"))
+        started = [each["at"] for each in told if each["reason"] == "Started"]
+        assert started == [START + dt.timedelta(seconds=2), START + dt.timedelta(seconds=12)]
 
 
 async def test_a_terminal_state_is_stamped_and_final(tmp_path):

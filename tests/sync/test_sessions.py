@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hub.services.sessions import ObservedDigest, Session
 from hub.store.unit import Unit
 from shared.session_ids import new_session
+from shared.wire.agent_v1 import Observed, ObservedSet, SetDigest, SyncRequest
 from tests.sync.hubs import Agent, Running, running_hub
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +40,58 @@ async def idle() -> None:
     """Let everything go on that can."""
     for _ in range(200):
         await asyncio.sleep(0)
+
+
+def a_report(
+    *uids: str, of: tuple[str, ...] = (), full: bool = False, more: bool = False
+) -> ObservedSet:
+    """A page with these uids; its digest is of all those it is `of`."""
+    digest = SetDigest()
+    for uid in of or uids:
+        digest.add(_seen(uid).digest_line())
+    return ObservedSet(
+        full=full, more=more, digest=digest.hex(), entries=[_seen(uid) for uid in uids]
+    )
+
+
+def _seen(uid: str) -> Observed:
+    return Observed(uid=uid, epoch=1, generation=1, seq=1, phase="Applied")
+
+
+def test_pages_are_judged_together():
+    """The digest is of everything: it can not match before the last page, and has to match with it."""
+    every = ("a", "b", "c")
+    for last, adds_up in (("c", True), ("d", False)):
+        digest = ObservedDigest()
+        assert digest.take(a_report("a", of=every, full=True, more=True))
+        assert digest.take(a_report("b", of=every, more=True))
+        assert digest.take(a_report(last, of=every)) is adds_up
+
+
+def test_what_is_remembered_of_a_cluster_is_bounded():
+    """Whoever tells of more objects than any cluster holds is heard, and costs no more memory."""
+    digest = ObservedDigest(most=3)
+    told = tuple(f"u-{number}" for number in range(10))
+    assert digest.take(a_report(*told, full=True))
+    assert len(digest) == 3
+    assert digest.take(a_report("u-1", of=("never",)))
+    assert not digest.take(a_report("u-1", of=("never",), full=True)), "a new set is judged anew"
+
+
+def test_a_report_of_a_session_that_is_over_counts_not():
+    """Stored after another has taken over, it is none of that one's: its first request is no replay."""
+    session = Session("uid-north", id="session-1")
+    late = SyncRequest(
+        session="session-1",
+        seq=1,
+        cluster_uid="uid-north",
+        observed=ObservedSet(full=True, entries=[]),
+    )
+    session.admit(late)
+    session.supersede("session-2", dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
+    session.stored_up_to(late)
+    first = late.model_copy(update={"session": "session-2"})
+    assert session.admit(first) is False
 
 
 async def test_nothing_is_answered_in_a_session_that_is_not_stored_yet(tmp_path: Path):
