@@ -19,18 +19,25 @@ import resource
 import time
 from typing import Any
 
-from hub.domain.cohort import Cohort
-from hub.domain.cycle import schedule
-from hub.domain.demand import Constraints, Demand
-from hub.domain.flavors import Market
-from hub.domain.layout import Layout
-from hub.domain.ledger import Ledger
-from hub.domain.queue_policy import read_policy
-from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, LocalQueue, Quota, ResourceGroup
-from hub.domain.room import Room
-from hub.domain.snapshot import Profile, Snapshot
-from hub.domain.standing import Contender, Holder
+from hub.domain.admission.flavors import Market
+from hub.domain.cycle.cycle import schedule
+from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.fleet.free_capacity import Room
+from hub.domain.fleet.node_layout import Layout
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.quota.declared import (
+    ClusterQueue,
+    Flavor,
+    FlavorResource,
+    LocalQueue,
+    Quota,
+    ResourceGroup,
+)
+from hub.domain.quota.holders import Contender, Holder
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import read_policy
+from hub.domain.quota.tree import Cohort
+from hub.domain.workloads.demand import Constraints, Demand
 from hub.offline import documents, measures, scene
 from hub.offline.cycle import engine_of
 from hub.offline.generator import generated

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from hub.domain import eligibility
-from hub.domain.admission_fair import Ranks
-from hub.domain.eligibility import Hold
-from hub.domain.flavors import Market
+from hub.domain.admission.flavors import Market
+from hub.domain.cycle.rounds import ADMITTED, Attempt, Rounds
 from hub.domain.plan import Reason
-from hub.domain.requeue import Outcome, Where
-from hub.domain.rounds import ADMITTED, Attempt, Rounds
-from hub.domain.standing import Contender, Holder, Standing
-from hub.domain.waitlines import Waitline
+from hub.domain.queueing import eligibility
+from hub.domain.queueing.eligibility import Hold
+from hub.domain.queueing.requeue import Outcome, Where
+from hub.domain.queueing.waitlines import Waitline
+from hub.domain.quota.holders import Contender, Holder, Standing
+from hub.domain.quota.usage_history import Ranks
 from hub.offline.fleet import Grounds
 from hub.offline.scene import Scene
 from shared.resources import PodSet

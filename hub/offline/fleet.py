@@ -8,18 +8,19 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain import elastic, fleet, selectors
-from hub.domain.demand import Demand, explanation_key, read_constraints
-from hub.domain.flavors import Market
-from hub.domain.fleet import Cluster
-from hub.domain.ground import sized
-from hub.domain.placement.desk import Desk
+from hub.domain import selectors
+from hub.domain.admission import assign_with_scale_up
+from hub.domain.admission.flavors import Market
+from hub.domain.cycle.capacity_view import sized
+from hub.domain.fleet.clusters import MOST_NEW_NODES, Cluster, GrowingPool, Pool, pool as node_pool
+from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
+from hub.domain.placement.cluster_search import Desk
 from hub.domain.placement.registry import FILTERS
 from hub.domain.plan import Assignment, Reason
-from hub.domain.quota import Flavor
-from hub.domain.room import Layout, NodeAsk, Room
-from hub.domain.shape import shape_hash
-from hub.domain.standing import Contender, Holder
+from hub.domain.quota.declared import Flavor
+from hub.domain.quota.holders import Contender, Holder
+from hub.domain.workloads.demand import Demand, explanation_key, read_constraints
+from hub.domain.workloads.shape import shape_hash
 from hub.offline.documents import EPOCH, Document
 from shared import quantity
 from shared.errors import Rejected
@@ -39,7 +40,7 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
         ),
         None,
     )
-    growing: tuple[fleet.GrowingPool, ...] = ()
+    growing: tuple[GrowingPool, ...] = ()
     if declared is None:
         pools = _unlimited(flavors)
     else:
@@ -71,12 +72,12 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
     )
 
 
-def _pool(document: Document, given: Mapping[str, Any], field: str) -> fleet.Pool:
+def _pool(document: Document, given: Mapping[str, Any], field: str) -> Pool:
     allocatable = _allocatable(document, given, field)
     count = _count(document, given, f"{field}.count", 1)
     name = str(given.get("name") or "pool")
     amounts = [min(a, _PLENTY) for a in allocatable.values()]
-    return fleet.pool(
+    return node_pool(
         given.get("labels") or {},
         tuple(allocatable),
         {f"{name}-{i}": (amounts, amounts) for i in range(count)},
@@ -84,14 +85,14 @@ def _pool(document: Document, given: Mapping[str, Any], field: str) -> fleet.Poo
     )
 
 
-def _growing(document: Document, given: Mapping[str, Any], field: str) -> fleet.GrowingPool | None:
+def _growing(document: Document, given: Mapping[str, Any], field: str) -> GrowingPool | None:
     """What an autoscaled pool (`maxNodes`) may add to the nodes it has; None where it may not."""
     most = _count(document, given, f"{field}.maxNodes", 0)
-    more = min(most - _count(document, given, f"{field}.count", 1), fleet.MOST_NEW_NODES)
+    more = min(most - _count(document, given, f"{field}.count", 1), MOST_NEW_NODES)
     if more <= 0:
         return None
     amounts = _allocatable(document, given, field)
-    return fleet.GrowingPool(
+    return GrowingPool(
         name=str(given.get("name") or "pool"),
         labels=given.get("labels") or {},
         taints=selectors.read_taints(given.get("taints")),
@@ -118,12 +119,12 @@ def _count(document: Document, given: Mapping[str, Any], field: str, default: in
     return count
 
 
-def _unlimited(flavors: Iterable[Flavor]) -> tuple[fleet.Pool, ...]:
+def _unlimited(flavors: Iterable[Flavor]) -> tuple[Pool, ...]:
     """One node of everything for each flavor's labels."""
     kinds = {f.labels for f in flavors} | {()}
     amounts = [_PLENTY] * len(_USUAL)
     return tuple(
-        fleet.pool(dict(labels), _USUAL, {f"node-{i}": (amounts, amounts)})
+        node_pool(dict(labels), _USUAL, {f"node-{i}": (amounts, amounts)})
         for i, labels in enumerate(sorted(kinds))
     )
 
@@ -181,7 +182,7 @@ class Grounds:
         self, who: Contender, assignment: Assignment, gone: Sequence[Holder]
     ) -> str | None:
         demand = self._demand(who, sized(who, assignment))
-        for asks in dict.fromkeys((elastic.there(assignment.asks), assignment.asks)):
+        for asks in dict.fromkeys((assign_with_scale_up.there(assignment.asks), assignment.asks)):
             choice = self._desk(gone, copied=True).bid(demand, asks).place(who.uid)
             if choice is not None:
                 return choice.cluster

@@ -7,13 +7,13 @@ queues and cohorts are those before the rounds.
 from collections.abc import Callable
 from typing import Any
 
-from hub.domain.cohort import UNLIMITED, Node, QuotaTree
-from hub.domain.eligibility import Hold
-from hub.domain.fairness import dominant_share
+from hub.domain.cycle.rounds import PENDING, Attempt
 from hub.domain.plan import Assignment
-from hub.domain.quota import FlavorResource
-from hub.domain.rounds import PENDING, Attempt
-from hub.domain.standing import Contender
+from hub.domain.queueing.eligibility import Hold
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.dominant_share import dominant_share
+from hub.domain.quota.holders import Contender
+from hub.domain.quota.tree import UNLIMITED, Node, QuotaTree
 from hub.offline.cycle import play
 from hub.offline.scene import Scene
 from shared import quantity

@@ -6,13 +6,10 @@ Later documents of the same kind and name replace earlier ones, as applying them
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hub.domain import eligibility
-from hub.domain.checks import Check, queue_fault
-from hub.domain.cohort import Cohort, QuotaTree, find_cycle, read_cohort
-from hub.domain.eligibility import NAME_LABEL
-from hub.domain.fleet import Cluster
-from hub.domain.queue_policy import QueuePolicy, read_policy
-from hub.domain.quota import (
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.queueing import eligibility
+from hub.domain.queueing.eligibility import NAME_LABEL
+from hub.domain.quota.declared import (
     ClusterQueue,
     Flavor,
     LocalQueue,
@@ -20,7 +17,10 @@ from hub.domain.quota import (
     read_flavor,
     read_local_queue,
 )
-from hub.domain.standing import Contender, Holder
+from hub.domain.quota.holders import Contender, Holder
+from hub.domain.quota.queue_policy import QueuePolicy, read_policy
+from hub.domain.quota.tree import Cohort, QuotaTree, find_cycle, read_cohort
+from hub.domain.workloads.admission_checks import Check, queue_fault
 from hub.offline.documents import Document
 from hub.offline.fleet import read_cluster
 from hub.offline.settings import Settings

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from hub.domain.admission_fair import History
-from hub.domain.fair_preemption import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_SHARE
-from hub.domain.nomination import Rules
-from hub.domain.quota import EVERYTHING
+from hub.domain.admission.nomination import Rules
+from hub.domain.preemption.fair import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_SHARE
+from hub.domain.preemption.search import ORDERS, Limits
+from hub.domain.quota.declared import EVERYTHING
+from hub.domain.quota.usage_history import History
 from hub.domain.selectors import LabelSelector
-from hub.domain.victims import ORDERS, Limits
 from hub.offline.documents import Unreadable, read_content
 
 _STRATEGIES: Final = (

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
-from hub.domain.admission_fair import request_of
-from hub.domain.requeue import Where
-from hub.domain.rounds import ADMITTED, PREEMPTING, SKIPPED, Attempt
-from hub.domain.standing import Contender, Holder
+from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, SKIPPED, Attempt
+from hub.domain.queueing.requeue import Where
+from hub.domain.quota.holders import Contender, Holder
+from hub.domain.quota.usage_history import request_of
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.load import MICROSECONDS, Arrival, Load
 from hub.offline.scene import Scene

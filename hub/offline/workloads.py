@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from hub.domain.quota import FlavorResource
-from hub.domain.standing import Contender, Holder
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import Contender, Holder
 from hub.offline.documents import Document
 from shared import labels, quantity
 from shared.errors import Rejected

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hub.domain.bench import Bench, Stand
-from hub.domain.flavors import Market
-from hub.domain.forecast import TOO_MUCH, Forecast, Runtimes, forecast
-from hub.domain.nomination import Nominee
+from hub.domain.admission.flavors import Market
+from hub.domain.admission.nomination import Nominee
+from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.placement import registry
-from hub.domain.queueing import Lane
-from hub.domain.quota import ClusterQueue
-from hub.domain.remedy import Remedy
-from hub.domain.snapshot import Profile, Snapshot
-from hub.domain.standing import Contender
-from hub.domain.waiting import WaitingLane
-from hub.domain.whatif import by_flavor, remedies
+from hub.domain.queueing.lanes import Lane
+from hub.domain.queueing.pending import WaitingLane
+from hub.domain.quota.declared import ClusterQueue
+from hub.domain.quota.holders import Contender
+from hub.domain.whatif.forecast import TOO_MUCH, Forecast, Runtimes, forecast
+from hub.domain.whatif.remedies import by_flavor, remedies
+from hub.domain.whatif.remedy import Remedy
+from hub.domain.whatif.trial import Bench, Stand
 from hub.services.limits import Limits
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule_index import ScheduleIndex

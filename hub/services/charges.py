@@ -7,16 +7,16 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.demand import Demand
-from hub.domain.flavors import Market
-from hub.domain.ledger import Ledger
-from hub.domain.pace import Paces
+from hub.domain.admission.flavors import Market
+from hub.domain.fleet.promises import Members, Promise
+from hub.domain.placement.scoring.pace import Paces
 from hub.domain.plan import Placement
-from hub.domain.promises import Members, Promise
-from hub.domain.queueing import Entry
-from hub.domain.quota import Usage, read_usage
-from hub.domain.standing import Holder, Pods
-from hub.domain.workload import CHARGED, State
+from hub.domain.queueing.lanes import Entry
+from hub.domain.quota.declared import Usage, read_usage
+from hub.domain.quota.holders import Holder, Pods
+from hub.domain.quota.ledger import Ledger
+from hub.domain.workloads.demand import Demand
+from hub.domain.workloads.states import CHARGED, State
 from hub.services.routes import Routes
 from hub.store.schedule import Pulse, Standing
 from shared.resources import PodSet

@@ -11,8 +11,8 @@ from typing import Final
 
 import orjson
 
-from hub.domain.snapshot import Nomination
-from hub.domain.standing import Holder
+from hub.domain.cycle.snapshot import Nomination
+from hub.domain.quota.holders import Holder
 from hub.services.charges import Charges
 from hub.store.schedule import Standing
 

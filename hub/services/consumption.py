@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from hub.domain.admission_fair import History, Ranks, request_of
-from hub.domain.demand import Demand
-from hub.domain.queueing import Entry
-from hub.domain.quota import Usage
-from hub.domain.standing import Holder
-from hub.domain.workload import State
+from hub.domain.queueing.lanes import Entry
+from hub.domain.quota.declared import Usage
+from hub.domain.quota.holders import Holder
+from hub.domain.quota.usage_history import History, Ranks, request_of
+from hub.domain.workloads.demand import Demand
+from hub.domain.workloads.states import State
 from hub.services.limits import Queueing
 from hub.services.routes import Routes
 from hub.services.views import stamp

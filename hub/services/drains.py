@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from hub.domain.standing import Holder
+from hub.domain.quota.holders import Holder
 from hub.services.routes import DEFAULT_QUEUE, DRAIN, Routes
 
 

@@ -6,10 +6,10 @@ Answered from the scheduler's index, so on the leader only, without a query; equ
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from hub.domain.demand import read_constraints
-from hub.domain.flavors import Market
-from hub.domain.layout import Layout
-from hub.domain.placement.never import why_never
+from hub.domain.admission.flavors import Market
+from hub.domain.fleet.node_layout import Layout
+from hub.domain.placement.never_fits import why_never
+from hub.domain.workloads.demand import read_constraints
 from hub.services.drafts import Draft, read_by_the_hub
 from hub.services.schedule_index import ScheduleIndex
 from shared.errors import Rejected

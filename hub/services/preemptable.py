@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from hub.domain.queue_policy import NEVER
-from hub.domain.standing import Contender, Holder, Standing
-from hub.domain.victims import Contest
-from hub.domain.waiting import WaitingLane
+from hub.domain.preemption.search import Contest
+from hub.domain.queueing.pending import WaitingLane
+from hub.domain.quota.holders import Contender, Holder, Standing
+from hub.domain.quota.queue_policy import NEVER
 from hub.services import quotas
 from hub.services.schedule_index import ScheduleIndex
 from hub.store import workloads

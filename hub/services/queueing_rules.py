@@ -2,8 +2,8 @@
 
 import datetime as dt
 
-from hub.domain.nomination import Rules
-from hub.domain.victims import ORDERS, Limits
+from hub.domain.admission.nomination import Rules
+from hub.domain.preemption.search import ORDERS, Limits
 from hub.services.charges import instant
 from hub.services.limits import Queueing
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain import resize
-from hub.domain.ledger import Ledger
-from hub.domain.room import Room
-from hub.domain.standing import Holder
-from hub.domain.waiting import Waiting
-from hub.domain.workload import State
+from hub.domain.fleet.free_capacity import Room
+from hub.domain.queueing.pending import Waiting
+from hub.domain.quota import resize
+from hub.domain.quota.holders import Holder
+from hub.domain.quota.ledger import Ledger
+from hub.domain.workloads.states import State
 from hub.services import compose
 from hub.services.charges import Charges
 from hub.services.routes import DEFAULT_QUEUE, Routes

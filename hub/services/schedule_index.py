@@ -8,20 +8,20 @@ import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from hub.domain import shape
-from hub.domain.admission_fair import History
-from hub.domain.demand import SAID_BY_MEMBER, selected_keys
-from hub.domain.flavors import Market
-from hub.domain.pace import Starts
+from hub.domain.admission.flavors import Market
+from hub.domain.cycle.snapshot import Nomination, Snapshot
+from hub.domain.placement.scoring.pace import Starts
 from hub.domain.plan import CYCLES, Plan, Reason, Refusal
-from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import ClusterQueue, Flavor
+from hub.domain.preemption.search import Limits
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.queueing.pending import Waiting, WaitingLane
+from hub.domain.quota.declared import ClusterQueue, Flavor
+from hub.domain.quota.holders import Holder
+from hub.domain.quota.usage_history import History
 from hub.domain.selectors import LabelSelector
-from hub.domain.snapshot import Nomination, Snapshot
-from hub.domain.standing import Holder
-from hub.domain.victims import Limits
-from hub.domain.waiting import Waiting, WaitingLane
-from hub.domain.workload import CHARGED, State
+from hub.domain.workloads import shape
+from hub.domain.workloads.demand import SAID_BY_MEMBER, selected_keys
+from hub.domain.workloads.states import CHARGED, State
 from hub.services.backing_off import BackingOff
 from hub.services.charges import Charges
 from hub.services.claims import Claims

@@ -4,9 +4,9 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain.quota import FlavorResource
-from hub.domain.remedy import Kind, Remedy
-from hub.domain.standing import Holder
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import Holder
+from hub.domain.whatif.remedy import Kind, Remedy
 from hub.services.views import stamp
 from shared import quantity
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from hypothesis import given, settings, strategies as st
 
-from hub.domain.ledger import Ledger
-from hub.domain.nomination import Rules
+from hub.domain.admission.nomination import Rules
+from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Nominated, Plan
-from hub.domain.queue_policy import QueuePolicy
-from hub.domain.quota import FlavorResource
-from hub.domain.room import NodeAsk
-from hub.domain.snapshot import Profile, Snapshot
-from hub.domain.standing import Holder
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import Holder
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import QueuePolicy
 from shared.resources import Resources
 from tests.domain.build import (
     a_cluster,

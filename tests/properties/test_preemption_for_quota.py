@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from hypothesis import example, given, settings, strategies as st
 
-from hub.domain.cohort import Cohort
-from hub.domain.ledger import Ledger
+from hub.domain.cycle.snapshot import Nomination, Snapshot
+from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Plan
-from hub.domain.queue_policy import QueuePolicy
-from hub.domain.quota import FlavorResource, Quota
-from hub.domain.room import NodeAsk
-from hub.domain.snapshot import Nomination, Snapshot
-from hub.domain.standing import Holder, Pods
+from hub.domain.quota.declared import FlavorResource, Quota
+from hub.domain.quota.holders import Holder, Pods
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import QueuePolicy
+from hub.domain.quota.tree import Cohort
 from shared.resources import Resources
 from tests.domain.build import (
     a_cluster,

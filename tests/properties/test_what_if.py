@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from hypothesis import example, given, strategies as st
 
-from hub.domain.bench import Bench
-from hub.domain.forecast import Runtimes, forecast
-from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import FlavorResource
-from hub.domain.remedy import Kind, Remedy
-from hub.domain.snapshot import Profile, Snapshot
-from hub.domain.standing import Contender, Holder
-from hub.domain.whatif import remedies
+from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import Contender, Holder
+from hub.domain.whatif.forecast import Runtimes, forecast
+from hub.domain.whatif.remedies import remedies
+from hub.domain.whatif.remedy import Kind, Remedy
+from hub.domain.whatif.trial import Bench
 from tests.domain.build import (
     NOW,
     a_cluster,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hub.domain.quota import LocalQueue
-from hub.domain.requeue import Outcome, Where, is_sticky, wake, where_next
-from hub.domain.standing import Contender
+from hub.domain.queueing.requeue import Outcome, Where, is_sticky, wake, where_next
+from hub.domain.quota.declared import LocalQueue
+from hub.domain.quota.holders import Contender
 from tests.queueing.scenes import (
     a_condition,
     a_flavor,

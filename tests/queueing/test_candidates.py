@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.domain.quota import FlavorResource
+from hub.domain.quota.declared import FlavorResource
 from tests.queueing.scenes import (
     FAIR,
     Q,

@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hub.domain.rounds import ADMITTED, PREEMPTING
-from hub.domain.waitlines import Waitline
+from hub.domain.cycle.rounds import ADMITTED, PREEMPTING
+from hub.domain.queueing.waitlines import Waitline
 from hub.offline import documents, report, scene
 from hub.offline.load import Arrival, Kind, Load, pod_set
 from hub.offline.settings import settings_of

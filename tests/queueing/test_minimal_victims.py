@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hub.domain.rounds import PREEMPTING, SKIPPED
+from hub.domain.cycle.rounds import PREEMPTING, SKIPPED
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hub.domain.requeue import Outcome, Where
+from hub.domain.queueing.requeue import Outcome, Where
 from tests.queueing.scenes import (
     INSTANT,
     Played,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hub.domain.placement.desk import Choice
+from hub.domain.placement.cluster_search import Choice
 
 NOWHERE: Final = Choice("", (), (), 0)
 

@@ -11,16 +11,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from hub.domain.demand import Constraints
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.placement import because, registry
 from hub.domain.placement.framework import Filter, first_rejection
 from hub.domain.placement.plugins.eligibility import Eligible
 from hub.domain.placement.plugins.naming import Named
-from hub.domain.placement.ranking import Ranking
+from hub.domain.placement.scoring.preferences import Ranking
 from hub.domain.placement.spread import spread_score
-from hub.domain.policy import Policy
-from hub.domain.room import Layout, Room
+from hub.domain.workloads.demand import Constraints
+from hub.domain.workloads.placement_policy import Policy
 
 SCHEDULED: Final = "Scheduled"
 NOT_SCHEDULED: Final = "ScheduleFailed"

@@ -1,0 +1,72 @@
+"""The immutable picture a cycle reasons about, and the settings it reasons with."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hub.domain.admission.flavors import Market
+from hub.domain.admission.nomination import Rules
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.free_capacity import Room
+from hub.domain.placement.framework import Filter
+from hub.domain.placement.registry import FILTERS
+from hub.domain.placement.scoring.pace import Starts
+from hub.domain.queueing.eligibility import Namespaces
+from hub.domain.queueing.lanes import Lane
+from hub.domain.quota.declared import ClusterQueue
+from hub.domain.quota.holders import Holder, Pods
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import QueuePolicy
+from hub.domain.quota.usage_history import Ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """A workload's claim to a cluster's room, while those it displaced leave.
+
+    `pods`: as assigned. `leaving`: whoever of those displaced is still there.
+    """
+
+    cluster: str
+    pods: Pods = ()
+    leaving: tuple[Holder, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """Queues with who waits in them, what is charged, and the fleet with what is promised.
+
+    `clusters` are all known members, also those that may get nothing; `room` counts every promise and
+    is laid out over the same clusters. `holders`, by queue and uid, are who could be preempted; they
+    are charged in the ledger. The cycle takes copies and changes none of it.
+    """
+
+    queues: Sequence[tuple[ClusterQueue, Sequence[Lane]]]
+    ledger: Ledger
+    market: Market
+    clusters: Mapping[str, Cluster]
+    room: Room
+    policies: Mapping[str, QueuePolicy] = field(default_factory=dict)  # absent: Kueue's defaults
+    holders: Mapping[str, Mapping[str, Holder]] = field(default_factory=dict)
+    nominations: Mapping[str, Nomination] = field(default_factory=dict)  # by uid
+    namespaces: Namespaces = field(default_factory=dict)
+    ranks: Ranks | None = None  # of LocalQueues, where history counts
+    inactive: Collection[str] = ()  # queues, stopped or misconfigured, that lose nobody
+    starts: Mapping[str, Starts] = field(
+        default_factory=dict
+    )  # by cluster: what it owes, its pace
+
+
+def forever(placed: int) -> bool:
+    """No limit."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How a cycle decides. `may_go_on` is asked now and then with the number of placements made."""
+
+    filters: Sequence[Filter] = field(default=FILTERS)
+    may_go_on: Callable[[int], bool] = forever
+    max_placements: int = 1 << 30
+    one_round: bool = False  # Kueue's cycle; the live cycle repeats rounds
+    rules: Rules = field(default_factory=Rules)

@@ -1,0 +1,237 @@
+"""What would let a waiting workload in: differences under which the engine itself would admit it.
+
+Each `Remedy` was tried on a `Bench`: the cycle's own search said yes on a picture with that
+difference, in full or, where `rest` says so, up to what else is missing. Nothing here is estimated.
+More quota, other clusters and fewer pods are `supply_remedies`'s.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from hub.domain.admission.flavor_assigner import Mode
+from hub.domain.admission.nomination import Nominee
+from hub.domain.preemption.search import Victim
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import Holder
+from hub.domain.quota.queue_policy import NEVER
+from hub.domain.whatif import supply_remedies
+from hub.domain.whatif.remedy import Kind, Remedy
+from hub.domain.whatif.trial import Bench, Change
+
+CANDIDATES: Final = 400  # holders looked at for what their end would free
+
+Ends = Mapping[str, int]  # uid → when it is expected to end, microseconds since the epoch
+
+
+def remedies(bench: Bench, ends: Ends) -> list[Remedy]:
+    """What would let the workload in, from what needs nobody to what needs hardware."""
+    found = bench.ask()
+    if found.search.mode is Mode.FIT:
+        return [Remedy(Kind.TURN)]
+    if found.victims:
+        return [_displacing(Kind.PREEMPTION, found)]
+    looked_for: list[Callable[[], Iterable[Remedy]]] = [
+        lambda: _release(bench, found, ends),
+        lambda: _priority(bench, found),
+        lambda: _policy(bench),
+        lambda: _limits(bench),
+        lambda: supply_remedies.quota(bench, found),
+        lambda: supply_remedies.borrowing(bench, found),
+        lambda: supply_remedies.fleet(bench, found),
+        lambda: supply_remedies.fewer_pods(bench),
+    ]
+    return [remedy for look in looked_for if bench.may_ask for remedy in look()]
+
+
+def by_flavor(bench: Bench) -> Iterator[tuple[str, Nominee]]:
+    """What the workload could get of each flavor alone, in the queue's order."""
+    for number, group in enumerate(bench.queue.groups):
+        for flavor in group.flavors:
+            if not bench.may_ask:
+                return
+            groups = list(bench.queue.groups)
+            groups[number] = replace(group, flavors=(flavor,))
+            yield flavor, bench.ask(Change(queue=replace(bench.queue, groups=tuple(groups))))
+
+
+def _displacing(kind: Kind, found: Nominee, **told: object) -> Remedy:
+    holders = tuple(v.holder for v in found.victims)
+    return Remedy(kind, holders=holders, **told)  # type: ignore[arg-type]  # by its callers
+
+
+# --- somebody ends --------------------------------------------------------------------------------
+
+
+def _release(bench: Bench, found: Nominee, ends: Ends) -> Iterator[Remedy]:
+    """The first to end, then the largest, until it fits; those that turn out not to be needed stay.
+
+    Where quota was short, it will do that no more of it is, though clusters still are.
+    """
+    candidates = _candidates(bench, found, ends)
+    said: list[str] = []
+
+    def will_do(gone: Sequence[Holder]) -> bool:
+        search = bench.ask(Change(gone=gone)).search
+        fleet_short = search.mode is Mode.NO_FIT and search.asks is not None
+        if search.mode is not Mode.FIT and not (found.search.shortages and fleet_short):
+            return False
+        said[:] = [] if search.mode is Mode.FIT else [search.message]
+        return True
+
+    size = bench.least(len(candidates), lambda n: will_do(candidates[:n]))
+    if size is None:
+        return
+    gone = _none_to_spare(bench, candidates[:size], will_do)
+    yield Remedy(Kind.RELEASE, _usage_of(gone, found), tuple(gone), rest="".join(said))
+
+
+def _none_to_spare(
+    bench: Bench, gone: list[Holder], will_do: Callable[[Sequence[Holder]], bool]
+) -> list[Holder]:
+    """Those of them without whom it would not do, the later ones left out first.
+
+    Until nobody more can be: of pod sets that fill nodes one after another, fewer gone may do where
+    more did not.
+    """
+    before = 0
+    while before != len(gone):
+        before = len(gone)
+        for holder in list(reversed(gone)):
+            if not bench.may_ask:
+                return gone
+            fewer = [h for h in gone if h is not holder]
+            if fewer and will_do(fewer):
+                gone = fewer
+    return gone
+
+
+def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[Holder]:
+    """Whose end might help: who uses the quota that is short; else who is on the nearest cluster."""
+    standing = bench.standing
+    contested = {s.of for s in found.search.shortages}
+    nearest = bench.none.nearest if bench.none else None
+    if contested:
+        root = standing.node(bench.who.queue).root()
+        names = [root.name] if root.is_queue else [n.name for n in root.queues()]
+        held = [h for name in names for h in standing.holders(name) if h.uses(contested)]
+    else:
+        held = [h for h in standing.all_holders() if h.cluster]
+        if nearest is not None:
+            held = [h for h in held if h.cluster == nearest.cluster]
+
+    def amount(holder: Holder) -> int:
+        if contested:
+            return sum(holder.usage.get(of, 0) for of in contested)
+        return _taken(holder, nearest.missing if nearest else {})
+
+    own = bench.who.queue
+    far = 1 << 62
+    held.sort(
+        key=lambda h: (
+            not h.evicted, ends.get(h.uid, far), h.queue != own, -amount(h), *h.identity,
+        )
+    )  # fmt: skip
+    return held[:CANDIDATES]
+
+
+def _taken(holder: Holder, of: Mapping[str, int]) -> int:
+    return sum(
+        requests.get(r, 0) * count for requests, _, count in holder.pods for r in of or requests
+    )
+
+
+def _usage_of(gone: Sequence[Holder], found: Nominee) -> tuple[tuple[FlavorResource, int], ...]:
+    """What their end frees of what is short; of everything they hold where only clusters were short."""
+    contested = {s.of for s in found.search.shortages}
+    total: dict[FlavorResource, int] = {}
+    for holder in gone:
+        for of, amount in holder.usage.items():
+            if not contested or of in contested:
+                total[of] = total.get(of, 0) + amount
+    return tuple(sorted(total.items()))
+
+
+# --- it may preempt -------------------------------------------------------------------------------
+
+
+def _priority(bench: Bench, found: Nominee) -> Iterator[Remedy]:
+    """The least priority with which it could preempt."""
+    policy = bench.policy
+    contested = {s.of for s in found.search.shortages}
+    for_room = not contested and bench.profile.rules.for_room
+    if (policy.within, policy.reclaim) == (NEVER, NEVER) or not (contested or for_room):
+        return
+    root = bench.standing.node(bench.who.queue).root()
+    names = [root.name] if root.is_queue else [n.name for n in root.queues()]
+    steps = sorted(
+        {
+            h.priority
+            for name in names
+            for h in bench.standing.holders(name)
+            if h.priority >= bench.who.priority and (h.uses(contested) or for_room)
+        }
+    )
+    size = bench.least(len(steps), lambda n: _gets(bench.ask(Change(priority=steps[n - 1] + 1))))
+    if size is not None:
+        step = steps[size - 1]
+        yield _displacing(Kind.PRIORITY, bench.ask(Change(priority=step + 1)), number=step)
+
+
+def _policy(bench: Bench) -> Iterator[Remedy]:
+    """The mildest policies of its ClusterQueue that would let it preempt."""
+    policy, cohort = bench.policy, bench.queue.cohort
+    within = {"within": "LowerPriority"}, {"within": "LowerOrNewerEqualPriority"}
+    reclaim = {"reclaim": "LowerPriority"}, {"reclaim": "Any"}
+    names = {
+        "within": "withinClusterQueue",
+        "reclaim": "reclaimWithinCohort",
+        "borrow_within": "borrowWithinCohort.policy",
+    }
+    listed: list[Sequence[dict[str, str]]] = [within] if not cohort else [within, reclaim]
+    if cohort and policy.reclaim != NEVER and policy.borrow_within == NEVER:
+        listed.append(({"borrow_within": "LowerPriority"},))
+    for steps in listed:
+        for step in steps:
+            ((name, value),) = step.items()
+            if not bench.may_ask or _allows(getattr(policy, name), value):
+                continue
+            found = bench.ask(Change(policy=replace(policy, **{name: value})))  # type: ignore[arg-type]  # texts
+            if found.victims:
+                yield _displacing(Kind.POLICY, found, setting=names[name], value=value)
+                break
+
+
+_ALLOWS: Final = (NEVER, "LowerPriority", "LowerOrNewerEqualPriority", "Any")
+
+
+def _allows(present: str, value: str) -> bool:
+    """Does a policy allow at least as much?"""
+    return _ALLOWS.index(present) >= _ALLOWS.index(value) if present in _ALLOWS else True
+
+
+def _limits(bench: Bench) -> Iterator[Remedy]:
+    """What an administrator allows of preemption, one by one."""
+    limits = bench.profile.rules.limits
+    if limits.budget is not None and bench.may_ask:
+        found = bench.ask(Change(limits=replace(limits, budget=None)))
+        if found.victims:
+            yield _displacing(Kind.BUDGET, found, number=len(found.victims))
+    if limits.minimum_runtime and bench.may_ask:
+        found = bench.ask(Change(limits=replace(limits, minimum_runtime=0)))
+        if found.victims:
+            at = max(v.holder.started_at or 0 for v in found.victims) + limits.minimum_runtime
+            yield _displacing(Kind.MINIMUM_RUNTIME, found, at=at)
+    if limits.protected and bench.may_ask:
+        found = bench.ask(Change(limits=replace(limits, protected=frozenset())))
+        if found.victims:
+            yield _displacing(Kind.PROTECTED, found, value=_first_protected(found.victims, bench))
+
+
+def _first_protected(victims: Sequence[Victim], bench: Bench) -> str:
+    protected = bench.profile.rules.limits.protected
+    return min((v.holder.queue for v in victims if v.holder.queue in protected), default="")
+
+
+def _gets(found: Nominee) -> bool:
+    return found.search.mode is Mode.FIT or bool(found.victims)
