@@ -33,7 +33,7 @@ from hub.domain.quota.declared import (
     Quota,
     ResourceGroup,
 )
-from hub.domain.quota.holders import Contender, Holder
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.quota.ledger import Ledger
 from hub.domain.quota.queue_policy import read_policy
 from hub.domain.quota.tree import Cohort
@@ -101,8 +101,8 @@ def a_house(queues: int, pending: int) -> Scene:
     for number in range(pending):
         name = f"queue-{number % queues:04}"
         kind = number // queues % 3
-        found.contenders.append(
-            Contender(
+        found.pending.append(
+            PendingWorkload(
                 f"w{number:06}", name, f"w{number:06}", name, shapes[kind],
                 priority=50 * (1 + kind), queued_at=NOW - pending + number, local_queue="default",
             )
@@ -114,7 +114,9 @@ def _fill(found: Scene, name: str, cores: int) -> None:
     for number in range(cores // 2):
         uid = f"{name}-h{number}"
         found.holders.append(
-            Holder(uid, name, uid, name, {CPU: 2000}, priority=20, reserved_at=NOW - number)
+            AdmittedWorkload(
+                uid, name, uid, name, {CPU: 2000}, priority=20, reserved_at=NOW - number
+            )
         )
 
 
@@ -162,7 +164,9 @@ def a_live_cycle(queues: int, pending: int) -> dict[str, float]:
         listed.append((queue, lanes))
         uids = [f"{name}-h{n}" for n in range(20)]
         held[name] = {
-            uid: Holder(uid, name, uid, name, {CPU: 1000}, priority=50, reserved_at=NOW - n)
+            uid: AdmittedWorkload(
+                uid, name, uid, name, {CPU: 1000}, priority=50, reserved_at=NOW - n
+            )
             for n, uid in enumerate(uids)
         }
         used[name] = {CPU: 20_000}

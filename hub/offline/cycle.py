@@ -10,7 +10,7 @@ from hub.domain.queueing import eligibility
 from hub.domain.queueing.eligibility import Hold
 from hub.domain.queueing.requeue import Outcome, Where
 from hub.domain.queueing.waitlines import Waitline
-from hub.domain.quota.holders import Contender, Holder, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
 from hub.domain.quota.usage_history import Ranks
 from hub.offline.fleet import Grounds
 from hub.offline.scene import Scene
@@ -30,14 +30,14 @@ class Engine:
     ground: Grounds | None
     held: dict[str, Hold] = field(default_factory=dict)  # uid → why its turn can not come
 
-    def hold(self, scene: Scene, who: Contender) -> Hold | None:
+    def hold(self, scene: Scene, who: PendingWorkload) -> Hold | None:
         """Why the turn of a workload can not come; None where it can."""
         queue = scene.queues.get(who.queue)
         return eligibility.held_back(
             who, scene.local_queue_of(who), queue, scene.inactive, scene.now
         )
 
-    def holder(self, who: Contender) -> Holder:
+    def holder(self, who: PendingWorkload) -> AdmittedWorkload:
         """A workload that was admitted, as it holds quota now."""
         return self.standing.holder(who.queue, who.uid)
 
@@ -98,8 +98,8 @@ def _running_pods(scene: Scene, uid: str) -> tuple[PodSet, ...]:
 
 
 def _line_up(scene: Scene, engine: Engine) -> None:
-    waiting: dict[str, list[Contender]] = {}
-    for who in scene.contenders:
+    waiting: dict[str, list[PendingWorkload]] = {}
+    for who in scene.pending:
         hold = engine.hold(scene, who)
         if hold is None:
             waiting.setdefault(who.queue, []).append(who)
@@ -109,7 +109,7 @@ def _line_up(scene: Scene, engine: Engine) -> None:
         engine.lines[name].extend(those)
 
 
-def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[Contender, Hold]]]:
+def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[PendingWorkload, Hold]]]:
     """Up to `rounds` rounds; for everyone who waits the last attempt, or why there was none."""
     engine = engine_of(scene)
     latest: dict[str, Attempt] = {}
@@ -118,8 +118,8 @@ def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[Conten
         if not attempts:
             break
         latest.update((attempt.who.uid, attempt) for attempt in attempts)
-    told: list[Attempt | tuple[Contender, Hold]] = []
-    for who in scene.contenders:
+    told: list[Attempt | tuple[PendingWorkload, Hold]] = []
+    for who in scene.pending:
         attempt = latest.get(who.uid)
         told.append(attempt or (who, engine.held.get(who.uid, _TURN)))
     return engine, told

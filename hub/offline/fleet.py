@@ -18,7 +18,7 @@ from hub.domain.placement.cluster_search import Desk
 from hub.domain.placement.registry import FILTERS
 from hub.domain.plan import Assignment, Reason
 from hub.domain.quota.declared import Flavor
-from hub.domain.quota.holders import Contender, Holder
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.workloads.demand import Demand, explanation_key, read_constraints
 from hub.domain.workloads.shape import shape_hash
 from hub.offline.documents import EPOCH, Document
@@ -136,7 +136,7 @@ class Grounds:
         self,
         clusters: Mapping[str, Cluster],
         market: Market,
-        holders: Sequence[Holder],
+        holders: Sequence[AdmittedWorkload],
         pod_sets: Mapping[str, Sequence[PodSet]],
         now: int,
     ) -> None:
@@ -157,29 +157,31 @@ class Grounds:
 
     def can_hold(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         asks: tuple[NodeAsk, ...],
-        gone: Sequence[Holder] = (),
+        gone: Sequence[AdmittedWorkload] = (),
     ) -> bool:
         """Can some cluster hold all pods, once `gone` are?"""
         demand = self._demand(who, pod_sets)
         desk = self._desk(gone, copied=True)
         return desk.can_hold(demand, asks) and desk.bid(demand, asks).place(who.uid) is not None
 
-    def place(self, who: Contender, assignment: Assignment) -> str | None:
+    def place(self, who: PendingWorkload, assignment: Assignment) -> str | None:
         """Take room on the best cluster that can hold all of it."""
         cluster = self._choose(who, assignment, ())
         if cluster is not None:
             self._put_on(who, assignment, cluster)
         return cluster
 
-    def claim(self, who: Contender, assignment: Assignment, gone: Sequence[Holder]) -> str | None:
+    def claim(
+        self, who: PendingWorkload, assignment: Assignment, gone: Sequence[AdmittedWorkload]
+    ) -> str | None:
         """The best cluster that can hold all of it, once `gone` are."""
         return self._choose(who, assignment, gone)
 
     def _choose(
-        self, who: Contender, assignment: Assignment, gone: Sequence[Holder]
+        self, who: PendingWorkload, assignment: Assignment, gone: Sequence[AdmittedWorkload]
     ) -> str | None:
         demand = self._demand(who, sized(who, assignment))
         for asks in dict.fromkeys((assign_with_scale_up.there(assignment.asks), assignment.asks)):
@@ -188,32 +190,32 @@ class Grounds:
                 return choice.cluster
         return None
 
-    def _put_on(self, who: Contender, assignment: Assignment, cluster: str) -> None:
+    def _put_on(self, who: PendingWorkload, assignment: Assignment, cluster: str) -> None:
         put = list(zip(sized(who, assignment), assignment.asks, strict=True))
         self._put[who.uid] = (cluster, put)
         self._charge(self._room, cluster, put)
 
-    def has_claim(self, who: Contender) -> bool:
+    def has_claim(self, who: PendingWorkload) -> bool:
         """What was freed is seen at once here: nothing is on its way."""
         return False
 
-    def may_use(self, who: Contender) -> list[str]:
+    def may_use(self, who: PendingWorkload) -> list[str]:
         """The clusters it may go to, room aside."""
         allowed = self._desk(()).allowed(self._demand(who, who.pod_sets))
         return [name for name, may in zip(self._layout.names, allowed, strict=True) if may]
 
-    def stands_on(self, holder: Holder) -> str:
+    def stands_on(self, holder: AdmittedWorkload) -> str:
         """The cluster that holds it; "" where none has to."""
         cluster, _ = self._put.get(holder.uid, ("", []))
         return cluster
 
     def fits_on(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         asks: tuple[NodeAsk, ...],
         cluster: str,
-        gone: Sequence[Holder],
+        gone: Sequence[AdmittedWorkload],
     ) -> bool:
         """Can this cluster hold all pods once `gone` are?"""
         absent = {h.uid for h in gone}
@@ -226,7 +228,7 @@ class Grounds:
         return room.take_all([(room.layout.need(p.requests, a), p.count) for p, a in pairs], 0)
 
     def explain(
-        self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
+        self, who: PendingWorkload, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
     ) -> tuple[Reason, str]:
         """Why no cluster holds it, and which came nearest."""
         none = self._desk(()).explain(self._demand(who, pod_sets), asks)
@@ -237,14 +239,14 @@ class Grounds:
         if self._put.pop(uid, None) is not None:
             self._room = self._without(())
 
-    def _settle(self, holder: Holder, pod_sets: Sequence[PodSet]) -> None:
+    def _settle(self, holder: AdmittedWorkload, pod_sets: Sequence[PodSet]) -> None:
         """A running workload stands where its status says, else where it fits best."""
         flavors = {of.flavor for of in holder.usage}
         known = [self._market.flavors[f] for f in sorted(flavors) if f in self._market.flavors]
         put = [(p, self._market.ask(p, known)) for p in pod_sets]
         cluster = holder.cluster if holder.cluster in self._clusters else None
         if cluster is None and put:
-            who = Contender(
+            who = PendingWorkload(
                 holder.uid, holder.namespace, holder.name, holder.queue, tuple(pod_sets)
             )
             demand = self._demand(who, pod_sets)
@@ -269,13 +271,13 @@ class Grounds:
                 self._charge(room, cluster, put)
         return room
 
-    def _desk(self, gone: Sequence[Holder], *, copied: bool = False) -> Desk:
+    def _desk(self, gone: Sequence[AdmittedWorkload], *, copied: bool = False) -> Desk:
         room = self._room.copy() if copied else self._room
         if gone:
             room = self._without(h.uid for h in gone)
         return Desk(self._clusters, room, FILTERS, self._now)
 
-    def _demand(self, who: Contender, pod_sets: Sequence[PodSet]) -> Demand:
+    def _demand(self, who: PendingWorkload, pod_sets: Sequence[PodSet]) -> Demand:
         sets = tuple(pod_sets)
         constraints = read_constraints(who.annotations, None, None, sets)
         shape = shape_hash(sets)

@@ -12,7 +12,7 @@ from hub.domain.plan import Assignment
 from hub.domain.queueing.eligibility import Hold
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.dominant_share import dominant_share
-from hub.domain.quota.holders import Contender
+from hub.domain.quota.holders import PendingWorkload
 from hub.domain.quota.tree import UNLIMITED, Node, QuotaTree
 from hub.offline.cycle import play
 from hub.offline.scene import Scene
@@ -95,7 +95,7 @@ def _attempted(attempt: Attempt) -> Json:
     }
 
 
-def _not_attempted(who: Contender, hold: Hold) -> Json:
+def _not_attempted(who: PendingWorkload, hold: Hold) -> Json:
     return {
         **_who(who),
         "decision": PENDING,
@@ -108,7 +108,7 @@ def _not_attempted(who: Contender, hold: Hold) -> Json:
     }
 
 
-def _who(who: Contender) -> Json:
+def _who(who: PendingWorkload) -> Json:
     return {"namespace": who.namespace, "name": who.name, "clusterQueue": who.queue}
 
 
@@ -124,6 +124,6 @@ def _pod_sets(assignment: Assignment | None) -> list[Json]:
     ]
 
 
-def _place(told: Attempt | tuple[Contender, Hold]) -> tuple[str, str, str]:
+def _place(told: Attempt | tuple[PendingWorkload, Hold]) -> tuple[str, str, str]:
     who = told.who if isinstance(told, Attempt) else told[0]
     return who.queue, who.namespace, who.name

@@ -15,7 +15,7 @@ from typing import Final
 
 from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, SKIPPED, Attempt
 from hub.domain.queueing.requeue import Where
-from hub.domain.quota.holders import Contender, Holder
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.quota.usage_history import request_of
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.load import MICROSECONDS, Arrival, Load
@@ -39,7 +39,7 @@ class Event(IntEnum):
 class Life:
     """One workload of the load, and what became of it. Times in microseconds after the start."""
 
-    who: Contender
+    who: PendingWorkload
     class_name: str
     runtime: int
     arrived: int
@@ -50,7 +50,7 @@ class Life:
     lost: int = 0  # microseconds that were run in vain
     cluster: str = ""
     counts: dict[str, int] = field(default_factory=dict)  # pods per pod set, as last admitted
-    holder: Holder | None = None
+    holder: AdmittedWorkload | None = None
     reason: str = ""  # why it waits, as last said
     epoch: int = 0  # raised by each admission and each preemption
 
@@ -146,7 +146,7 @@ class Timeline:
     def _arrive(self, at: int, arrival: Arrival) -> None:
         door = f"{arrival.namespace}/{arrival.local_queue}"
         kind = arrival.kind
-        who = Contender(
+        who = PendingWorkload(
             uid=arrival.name, namespace=arrival.namespace, name=arrival.name,
             queue=self._doors.get(door, ""), pod_sets=kind.pod_sets, priority=kind.priority,
             queued_at=self.scene.now + at, local_queue=arrival.local_queue,

@@ -16,7 +16,7 @@ from hub.domain.placement import registry
 from hub.domain.queueing.lanes import Lane
 from hub.domain.queueing.pending import WaitingLane
 from hub.domain.quota.declared import ClusterQueue
-from hub.domain.quota.holders import Contender
+from hub.domain.quota.holders import PendingWorkload
 from hub.domain.whatif.forecast import TOO_MUCH, Forecast, Runtimes, forecast
 from hub.domain.whatif.remedies import by_flavor, remedies
 from hub.domain.whatif.remedy import Remedy
@@ -41,7 +41,7 @@ class Case:
 
     uid: str
     snapshot: Snapshot
-    who: Contender
+    who: PendingWorkload
     now: dt.datetime
     profile: Profile
     short: frozenset[str]
@@ -102,7 +102,7 @@ def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) ->
         index.routes.idle_queues(),
         index.starts(now),
     )
-    who = Contender(
+    who = PendingWorkload(
         uid=uid, namespace=entry.namespace, name="", queue=demand.queue,
         pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
         local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from hub.domain.preemption.search import Contest
 from hub.domain.queueing.pending import WaitingLane
-from hub.domain.quota.holders import Contender, Holder, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
 from hub.domain.quota.queue_policy import NEVER
 from hub.services import quotas
 from hub.services.schedule_index import ScheduleIndex
@@ -39,15 +39,15 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
         inactive=index.routes.idle_queues(),
     )  # fmt: skip
     entry = lane.first(1)[0]
-    who = Contender(
+    who = PendingWorkload(
         entry.uid, entry.namespace, "", queue, lane.demand.pod_sets,
         lane.demand.priority, entry.queued_at,
     )  # fmt: skip
     contested = frozenset(s.of for s in refusal.shortages)
     contest = Contest(standing, who, {}, contested, index.limits)
     root = contest.node.root()
-    spared: dict[str, list[Holder]] = {}
-    candidates: list[Holder] = []
+    spared: dict[str, list[AdmittedWorkload]] = {}
+    candidates: list[AdmittedWorkload] = []
     for node in [root] if root.is_queue else list(root.queues()):
         for holder in standing.holders(node.name):
             if not holder.uses(contested):
@@ -75,7 +75,7 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     }
 
 
-def _view(holder: Holder, names: dict[str, str]) -> Row:
+def _view(holder: AdmittedWorkload, names: dict[str, str]) -> Row:
     return {
         "namespace": holder.namespace,
         "name": names.get(holder.uid, holder.uid),
@@ -85,7 +85,7 @@ def _view(holder: Holder, names: dict[str, str]) -> Row:
     }
 
 
-def _spared(contest: Contest, holder: Holder) -> str:
+def _spared(contest: Contest, holder: AdmittedWorkload) -> str:
     """The rule by which a holder is no candidate; "" where it is one."""
     own = holder.queue == contest.who.queue
     field = "withinClusterQueue" if own else "reclaimWithinCohort"

@@ -16,7 +16,7 @@ from hub.domain.preemption.search import Limits
 from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.queueing.pending import Waiting, WaitingLane
 from hub.domain.quota.declared import ClusterQueue, Flavor
-from hub.domain.quota.holders import Holder
+from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.usage_history import History
 from hub.domain.selectors import LabelSelector
 from hub.domain.workloads import shape
@@ -83,7 +83,7 @@ class ScheduleIndex:
         self.limits = Limits()  # of preemption, as the administrator set them
 
     @property
-    def holders(self) -> Mapping[str, Mapping[str, Holder]]:
+    def holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
         """Who holds quota, by queue and uid."""
         return self._charges.holders
 

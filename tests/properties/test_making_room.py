@@ -9,7 +9,7 @@ from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Nominated, Plan
 from hub.domain.quota.declared import FlavorResource
-from hub.domain.quota.holders import Holder
+from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.ledger import Ledger
 from hub.domain.quota.queue_policy import QueuePolicy
 from shared.resources import Resources
@@ -60,7 +60,7 @@ def a_scene(
         demand = a_demand(a_pod_set(requests={"cpu": cpu}), priority=priority)
         lanes.append(a_lane(replace(demand, key=f"{demand.key}#{uid}"), uid, since=number))
     listed = {
-        uid: Holder(
+        uid: AdmittedWorkload(
             uid, "ns", uid, "q", {CPU: cpu * 1000}, priority=priority, cluster=f"c{at}",
             started_at=1, pods=((Resources(amounts({"cpu": cpu})), NodeAsk(), 1),),
         )

@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.quota.declared import FlavorResource
-from hub.domain.quota.holders import Contender, Holder
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.whatif.forecast import Runtimes, forecast
 from hub.domain.whatif.remedies import remedies
 from hub.domain.whatif.remedy import Kind, Remedy
@@ -36,13 +36,13 @@ def after(snapshot: Snapshot) -> Snapshot:
     """The same once its plan was carried out: who was placed holds quota and room."""
     demands = {lane.demand.key: lane.demand for _, lanes in snapshot.queues for lane in lanes}
     ledger, room = snapshot.ledger.copy(), snapshot.room.copy()
-    holders: dict[str, dict[str, Holder]] = {}
+    holders: dict[str, dict[str, AdmittedWorkload]] = {}
     plan = decide(snapshot)
     for placement in plan.placements:
         demand = demands[placement.demand]
         parts = zip(demand.pod_sets, placement.assignment.asks, strict=True)
         pods = tuple((p.requests, ask, p.count) for p, ask in parts)
-        holder = Holder(
+        holder = AdmittedWorkload(
             placement.uid, "", placement.uid, placement.queue, placement.assignment.charge,
             priority=demand.priority, cluster=placement.cluster, started_at=0, pods=pods,
         )  # fmt: skip
@@ -66,18 +66,18 @@ def after(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, queues=queues, ledger=ledger, room=room, holders=holders)
 
 
-def waiting(snapshot: Snapshot) -> Iterator[Contender]:
+def waiting(snapshot: Snapshot) -> Iterator[PendingWorkload]:
     """The first of each class."""
     for _, lanes in snapshot.queues:
         for lane in lanes:
             entry, demand = lane.entries[0], lane.demand
-            yield Contender(
+            yield PendingWorkload(
                 entry.uid, "", "", demand.queue, demand.pod_sets, demand.priority,
                 entry.queued_at, demand=demand,
             )  # fmt: skip
 
 
-def found(snapshot: Snapshot) -> Iterator[tuple[Contender, Remedy]]:
+def found(snapshot: Snapshot) -> Iterator[tuple[PendingWorkload, Remedy]]:
     """Whatever would change the lot of whoever waits, one difference at a time."""
     for who in waiting(snapshot):
         for remedy in remedies(Bench(snapshot, who, NOW, Profile()), {}):
@@ -85,7 +85,7 @@ def found(snapshot: Snapshot) -> Iterator[tuple[Contender, Remedy]]:
                 yield who, remedy
 
 
-def placed(snapshot: Snapshot, who: Contender) -> bool:
+def placed(snapshot: Snapshot, who: PendingWorkload) -> bool:
     """Does the cycle place it, where nobody else waits?"""
     assert who.demand is not None
     lane = Lane(replace(who.demand, pod_sets=who.pod_sets), [Entry(0, who.uid, 0)])
@@ -93,7 +93,7 @@ def placed(snapshot: Snapshot, who: Contender) -> bool:
     return who.uid in where(decide(replace(snapshot, queues=queues)))
 
 
-def without(snapshot: Snapshot, gone: list[Holder]) -> Snapshot:
+def without(snapshot: Snapshot, gone: list[AdmittedWorkload]) -> Snapshot:
     ledger, room = snapshot.ledger.copy(), snapshot.room.copy()
     for holder in gone:
         ledger.release(holder.queue, holder.usage)

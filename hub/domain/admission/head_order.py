@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from hub.domain.admission.flavor_assigner import Search
 from hub.domain.quota.declared import Usage
 from hub.domain.quota.dominant_share import Share, dominant_share
-from hub.domain.quota.holders import Contender, Standing
+from hub.domain.quota.holders import PendingWorkload, Standing
 from hub.domain.quota.tree import Node
 
 
@@ -14,7 +14,7 @@ class Entrant(Protocol):
     """A head with what it could get."""
 
     @property
-    def who(self) -> Contender: ...
+    def who(self) -> PendingWorkload: ...
     @property
     def search(self) -> Search: ...
     @property

@@ -14,7 +14,7 @@ from hub.domain.preemption import classical, for_capacity
 from hub.domain.preemption.fair import DEFAULT_STRATEGIES, find_fair_victims
 from hub.domain.preemption.search import Contest, Limits, Victim
 from hub.domain.quota.declared import FlavorResource, Usage
-from hub.domain.quota.holders import Contender, Holder, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
 from hub.domain.quota.queue_policy import NEVER
 from shared.resources import PodSet
 
@@ -44,22 +44,24 @@ class Ground(for_capacity.Ground, Protocol):
 
     def can_hold(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         asks: tuple[NodeAsk, ...],
-        gone: Sequence[Holder] = (),
+        gone: Sequence[AdmittedWorkload] = (),
     ) -> bool: ...
 
-    def place(self, who: Contender, assignment: Assignment) -> str | None:
+    def place(self, who: PendingWorkload, assignment: Assignment) -> str | None:
         """Take room on the best cluster that can hold all of it; its name."""
         ...
 
-    def claim(self, who: Contender, assignment: Assignment, gone: Sequence[Holder]) -> str | None:
+    def claim(
+        self, who: PendingWorkload, assignment: Assignment, gone: Sequence[AdmittedWorkload]
+    ) -> str | None:
         """The best cluster that can hold all of it once `gone` are; its room is kept for it."""
         ...
 
     def explain(
-        self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
+        self, who: PendingWorkload, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
     ) -> tuple[Reason, str]: ...
 
 
@@ -91,10 +93,10 @@ class Nominator:
 
     def nominate(
         self,
-        who: Contender,
+        who: PendingWorkload,
         tried: Tried = (),
         keep: Assignment | None = None,
-        gone: Sequence[Holder] = (),
+        gone: Sequence[AdmittedWorkload] = (),
     ) -> Nominee:
         """Full size if it fits or may preempt, else the most pods that do, else why not.
 
@@ -120,7 +122,7 @@ class Nominator:
             return partial_admission.largest(who.pod_sets, admissible) or full
         return full
 
-    def may_change(self, who: Contender, found: Search) -> bool:
+    def may_change(self, who: PendingWorkload, found: Search) -> bool:
         """Might a refused workload be given something now? Necessary, not sufficient, and cheap.
 
         It must fit some flavor that was short, or there must be someone to preempt.
@@ -140,7 +142,7 @@ class Nominator:
             lack <= self._most_gained(who, of) for of, lack in missing
         )
 
-    def _most_gained(self, who: Contender, of: FlavorResource) -> int:
+    def _most_gained(self, who: PendingWorkload, of: FlavorResource) -> int:
         """No preemption frees more than this: all its own candidates, and of other queues what they
         hold beyond their quota, with one workload more.
         """
@@ -172,11 +174,11 @@ class Nominator:
 
     def _at_size(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         tried: Tried,
         keep: Assignment | None,
-        gone: Sequence[Holder],
+        gone: Sequence[AdmittedWorkload],
     ) -> Nominee:
         found = self._search(who, pod_sets, tried, keep, gone)
         if found.asks is not None and self._ground is not None:  # only clusters were missing
@@ -194,14 +196,18 @@ class Nominator:
         has_room = None
         if ground is not None:
 
-            def has_room(more: Sequence[Holder]) -> bool:
+            def has_room(more: Sequence[AdmittedWorkload]) -> bool:
                 return ground.can_hold(who, pod_sets, assignment.asks, [*gone, *more])
 
         victims = self._victims(who, assignment.charge, found.contested, has_room)
         return Nominee(found, tuple(victims))
 
     def _make_room(
-        self, who: Contender, pod_sets: Sequence[PodSet], tried: Tried, keep: Assignment | None
+        self,
+        who: PendingWorkload,
+        pod_sets: Sequence[PodSet],
+        tried: Tried,
+        keep: Assignment | None,
     ) -> Nominee | None:
         """Flavors whose nodes would hold it once lower priorities are gone, and who would go."""
         ground, limits = self._ground, self._limits()
@@ -220,11 +226,11 @@ class Nominator:
 
     def _search(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         tried: Tried,
         keep: Assignment | None,
-        gone: Sequence[Holder] = (),
+        gone: Sequence[AdmittedWorkload] = (),
     ) -> Search:
         standing, ground = self._standing, self._ground_of(who)
         can_hold: CanHold | None = None
@@ -252,11 +258,11 @@ class Nominator:
             grows=ground is not None and ground.grows and not gone,
         )
 
-    def _ground_of(self, who: Contender) -> Ground | None:
+    def _ground_of(self, who: PendingWorkload) -> Ground | None:
         """The fleet, where it matters to a workload."""
         return None if who.quota_only else self._ground
 
-    def _foresee(self, who: Contender, of: FlavorResource, amount: int) -> Outlook:
+    def _foresee(self, who: PendingWorkload, of: FlavorResource, amount: int) -> Outlook:
         """What preemption for this one flavor and resource would come to."""
         tree, node = self._standing.tree, self._standing.node(who.queue)
         victims: list[Victim] = []
@@ -272,10 +278,10 @@ class Nominator:
 
     def _victims(
         self,
-        who: Contender,
+        who: PendingWorkload,
         usage: Usage,
         contested: frozenset[FlavorResource],
-        has_room: Callable[[Sequence[Holder]], bool] | None = None,
+        has_room: Callable[[Sequence[AdmittedWorkload]], bool] | None = None,
     ) -> list[Victim]:
         contest = Contest(self._standing, who, usage, contested, self._limits(), has_room)
         if self._rules.fair:

@@ -15,7 +15,7 @@ from hub.domain.fleet.clusters import IntArray
 from hub.domain.fleet.free_capacity import Need, NodeAsk, Room
 from hub.domain.placement.cluster_search import Choice, Desk, NoChoice, in_new_nodes
 from hub.domain.plan import Assignment, Reason
-from hub.domain.quota.holders import Contender, Holder, Pods
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Pods
 from hub.domain.workloads.demand import Demand
 from shared.resources import PodSet
 
@@ -58,10 +58,10 @@ class LiveGround:
 
     def can_hold(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         asks: tuple[NodeAsk, ...],
-        gone: Sequence[Holder] = (),
+        gone: Sequence[AdmittedWorkload] = (),
     ) -> bool:
         """May some cluster hold all pods, once `gone` are?"""
         demand = _demand(who, pod_sets)
@@ -77,7 +77,7 @@ class LiveGround:
             if allowed[at]
         )
 
-    def place(self, who: Contender, assignment: Assignment) -> str | None:
+    def place(self, who: PendingWorkload, assignment: Assignment) -> str | None:
         """Take room on the best cluster that can hold all of it; its name."""
         pod_sets = sized(who, assignment)
         demand = _demand(who, pod_sets)
@@ -99,7 +99,9 @@ class LiveGround:
         self.choices[who.uid] = choice
         return choice.cluster
 
-    def claim(self, who: Contender, assignment: Assignment, gone: Sequence[Holder]) -> str | None:
+    def claim(
+        self, who: PendingWorkload, assignment: Assignment, gone: Sequence[AdmittedWorkload]
+    ) -> str | None:
         """The best cluster that can hold all of it once `gone` are; its room is kept for it."""
         if who.uid in self._claims:
             return self._room.layout.names[self._claims[who.uid]]
@@ -117,7 +119,7 @@ class LiveGround:
         return self._room.layout.names[best]
 
     def _fitting(
-        self, uid: str, demand: Demand, needs: _Needs, gone: Sequence[Holder]
+        self, uid: str, demand: Demand, needs: _Needs, gone: Sequence[AdmittedWorkload]
     ) -> list[int]:
         """The clusters that can hold it once `gone` are: those of `gone`, else any."""
         allowed = self._desk.allowed(demand)
@@ -130,18 +132,18 @@ class LiveGround:
         ] or [at for at in every if allowed[at] and self._fits(uid, at, needs, ())]
 
     def explain(
-        self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
+        self, who: PendingWorkload, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
     ) -> tuple[Reason, str]:
         """Why no cluster holds it, and which came nearest."""
         none = self._desk.explain(_demand(who, pod_sets), asks)
         self.refusals[who.uid] = none
         return none.reason, none.message
 
-    def has_claim(self, who: Contender) -> bool:
+    def has_claim(self, who: PendingWorkload) -> bool:
         """Is room kept for it already?"""
         return who.uid in self._claims
 
-    def may_use(self, who: Contender) -> list[str]:
+    def may_use(self, who: PendingWorkload) -> list[str]:
         """The clusters that could hold it were they empty: the one it has a claim to, else all."""
         layout = self._room.layout
         names = layout.names
@@ -152,35 +154,35 @@ class LiveGround:
         every = range(len(names)) if claimed is None else (claimed,)
         return [names[at] for at in every if allowed[at]]
 
-    def stands_on(self, holder: Holder) -> str:
+    def stands_on(self, holder: AdmittedWorkload) -> str:
         """The cluster that holds it."""
         return holder.cluster
 
     def fits_on(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         asks: tuple[NodeAsk, ...],
         cluster: str,
-        gone: Sequence[Holder],
+        gone: Sequence[AdmittedWorkload],
     ) -> bool:
         """Can this cluster hold all pods once `gone` are?"""
         at = self._room.layout.position[cluster]
         return self._fits(who.uid, at, self._needs(pod_sets, asks), gone)
 
-    def _by_cluster(self, gone: Iterable[Holder]) -> dict[int, list[Holder]]:
-        found: dict[int, list[Holder]] = {}
+    def _by_cluster(self, gone: Iterable[AdmittedWorkload]) -> dict[int, list[AdmittedWorkload]]:
+        found: dict[int, list[AdmittedWorkload]] = {}
         for holder in gone:
             at = self._room.layout.position.get(holder.cluster)
             if at is not None:
                 found.setdefault(at, []).append(holder)
         return found
 
-    def _open(self, uid: str, leaving: Mapping[int, Sequence[Holder]]) -> list[int]:
+    def _open(self, uid: str, leaving: Mapping[int, Sequence[AdmittedWorkload]]) -> list[int]:
         """Clusters worth a look beside what the desk sees: the claimed one, else those somebody leaves."""
         return [self._claims[uid]] if uid in self._claims else sorted(leaving)
 
-    def _fits(self, uid: str, at: int, needs: _Needs, leaving: Sequence[Holder]) -> bool:
+    def _fits(self, uid: str, at: int, needs: _Needs, leaving: Sequence[AdmittedWorkload]) -> bool:
         """Can cluster `at` hold it, once those who leave that cluster are gone?"""
         room = self._room
         with room.trial(at):
@@ -193,7 +195,7 @@ class LiveGround:
             self._opened = room.growth.opened
             return fits
 
-    def _lay_out_anew(self, uid: str, leaving: Sequence[Holder], at: int) -> None:
+    def _lay_out_anew(self, uid: str, leaving: Sequence[AdmittedWorkload], at: int) -> None:
         """Make cluster `at` what it were without the claim of `uid` and without those who leave."""
         room = self._room
         room.set_back(at, self._before)
@@ -207,14 +209,14 @@ class LiveGround:
                 for need, count in taken.needs:
                     room.promise(need, count, at)
 
-    def _give_back(self, leaving: Sequence[Holder], at: int) -> None:
+    def _give_back(self, leaving: Sequence[AdmittedWorkload], at: int) -> None:
         since = {t.uid for t in self._taken}  # those were not there before the cycle
         for holder in leaving:
             if holder.uid not in since:
                 for need, count in self._needs_of(holder.pods):
                     self._room.give_back(need, count, at)
 
-    def _claim(self, uid: str, at: int, needs: _Needs, gone: Sequence[Holder]) -> None:
+    def _claim(self, uid: str, at: int, needs: _Needs, gone: Sequence[AdmittedWorkload]) -> None:
         """Keep the nodes on which it will fit: what is free of them, and what becomes free."""
         name = self._room.layout.names[at]
         room = self._room
@@ -238,13 +240,13 @@ class LiveGround:
         return tuple((need(requests, ask), count) for requests, ask, count in pods)
 
 
-def sized(who: Contender, assignment: Assignment) -> tuple[PodSet, ...]:
+def sized(who: PendingWorkload, assignment: Assignment) -> tuple[PodSet, ...]:
     """The pod sets with as many pods as were assigned."""
     pairs = zip(who.pod_sets, assignment.pod_sets, strict=True)
     return tuple(p if p.count == a.count else replace(p, count=a.count) for p, a in pairs)
 
 
-def _demand(who: Contender, pod_sets: Sequence[PodSet]) -> Demand:
+def _demand(who: PendingWorkload, pod_sets: Sequence[PodSet]) -> Demand:
     """The class of equals, at the size that is looked at."""
     demand = who.demand
     assert demand is not None

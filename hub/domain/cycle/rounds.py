@@ -20,7 +20,7 @@ from hub.domain.queueing import eligibility, requeue
 from hub.domain.queueing.lane_queue import Turns
 from hub.domain.queueing.requeue import Outcome, Where
 from hub.domain.quota.declared import FlavorResource, Usage
-from hub.domain.quota.holders import Contender, Holder, Picture, Pods, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Picture, Pods, Standing
 
 ADMITTED, PREEMPTING, SKIPPED, PENDING = "admitted", "preempting", "skipped", "pending"
 
@@ -29,7 +29,7 @@ ADMITTED, PREEMPTING, SKIPPED, PENDING = "admitted", "preempting", "skipped", "p
 class Attempt:
     """One head in one round: what it could get, then what became of it."""
 
-    who: Contender
+    who: PendingWorkload
     nominee: Nominee
     verdict: str = PENDING
     outcome: Outcome | None = None  # None once admitted
@@ -37,7 +37,7 @@ class Attempt:
     message: str = ""
     where: Where | None = None
     cluster: str | None = None
-    awaited: tuple[Holder, ...] = ()  # who must be gone before it can be admitted
+    awaited: tuple[AdmittedWorkload, ...] = ()  # who must be gone before it can be admitted
 
     @property
     def search(self) -> Search:
@@ -86,12 +86,12 @@ class Rounds:
             self._settle(attempt, now)
         return [*processed, *refused]
 
-    def nominate(self, heads: Iterable[Contender]) -> tuple[list[Attempt], list[Attempt]]:
+    def nominate(self, heads: Iterable[PendingWorkload]) -> tuple[list[Attempt], list[Attempt]]:
         """What each head could get; apart from these, heads that may get nothing."""
         attempts = [self.attempt(who) for who in heads]
         return [a for a in attempts if a.outcome is None], [a for a in attempts if a.outcome]
 
-    def attempt(self, who: Contender) -> Attempt:
+    def attempt(self, who: PendingWorkload) -> Attempt:
         """What one head could get; it has ended where it may get nothing."""
         hold = eligibility.inadmissible(who, self.standing.queues[who.queue], self._namespaces)
         if hold is None:
@@ -100,7 +100,7 @@ class Rounds:
         attempt.ends(PENDING, hold.outcome, hold.reason, hold.message)
         return attempt
 
-    def nominate_again(self, attempt: Attempt, gone: Sequence[Holder]) -> Nominee:
+    def nominate_again(self, attempt: Attempt, gone: Sequence[AdmittedWorkload]) -> Nominee:
         """The same head, with the flavors it has, on what the round has become; `gone` have left."""
         return self._nominator.nominate(attempt.who, keep=attempt.search.assignment, gone=gone)
 
@@ -122,7 +122,7 @@ class Rounds:
         attempt.cluster = self._ground.place(attempt.who, attempt.search.assignment)
         return attempt.cluster is not None
 
-    def nominate_cluster(self, attempt: Attempt, gone: Iterable[Holder]) -> bool:
+    def nominate_cluster(self, attempt: Attempt, gone: Iterable[AdmittedWorkload]) -> bool:
         """The cluster on which it fits once its victims are gone, and a claim to its room; False if none."""
         if self._ground is None or attempt.who.quota_only or attempt.search.assignment is None:
             return True
@@ -153,14 +153,14 @@ class Rounds:
         line.put_back(who, attempt.where, sticky=sticky)
 
 
-def holder_of(attempt: Attempt, now: int) -> Holder:
+def holder_of(attempt: Attempt, now: int) -> AdmittedWorkload:
     """An admitted workload as it holds quota from now on."""
     who, assigned = attempt.who, attempt.search.assignment
     pods: Pods = ()
     if assigned is not None and attempt.cluster:
         parts = zip(who.pod_sets, assigned.asks, assigned.pod_sets, strict=True)
         pods = tuple((p.requests, ask, given.count) for p, ask, given in parts)
-    return Holder(
+    return AdmittedWorkload(
         uid=who.uid, namespace=who.namespace, name=who.name, queue=who.queue, usage=attempt.usage,
         priority=who.priority, queued_at=who.queued_at, reserved_at=now,
         local_queue=who.local_queue, cluster=attempt.cluster or "", pods_ready=False, pods=pods,
@@ -185,7 +185,7 @@ class _Round:
         self._rounds = rounds
         self._standing = rounds.standing
         self._now = now
-        self._claimed: dict[str, Holder] = {}  # victims of earlier heads
+        self._claimed: dict[str, AdmittedWorkload] = {}  # victims of earlier heads
         self._after: Picture | None = None  # with those gone; None while there are none
         self._taken: list[tuple[str, Usage]] = []
         held = rounds.standing.all_holders() if rounds.rules.block_admission else ()
@@ -296,7 +296,7 @@ class _Round:
 
     def _preempt(self, attempt: Attempt) -> None:
         own = {v.holder.uid: v.holder for v in attempt.victims}
-        gone: Iterable[Holder] = own.values()  # for room: they stand where it will stand
+        gone: Iterable[AdmittedWorkload] = own.values()  # for room: they stand where it will stand
         if attempt.victims[0].cause is not Cause.FOR_ROOM:
             gone = chain(gone, (h for uid, h in self._claimed.items() if uid not in own))
         if not self._rounds.nominate_cluster(attempt, gone):  # nobody goes in vain

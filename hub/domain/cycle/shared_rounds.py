@@ -19,7 +19,7 @@ from hub.domain.placement.nowhere import NOWHERE
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queueing.lane_queue import LaneLine
 from hub.domain.queueing.requeue import Outcome
-from hub.domain.quota.holders import Contender, Standing
+from hub.domain.quota.holders import PendingWorkload, Standing
 from hub.domain.quota.queue_policy import NEVER, QueuePolicy
 from hub.domain.quota.tree import QuotaTree
 
@@ -108,7 +108,7 @@ class Contention(Rounds):
         waits = any(a.outcome is Outcome.FAILED_AFTER_NOMINATION for a in attempts)
         return self._idle == 0 or (waits and self._idle < _PATIENCE)
 
-    def attempt(self, who: Contender) -> Attempt:
+    def attempt(self, who: PendingWorkload) -> Attempt:
         """A workload that can not be judged is set aside, with the fault as its reason."""
         try:
             return super().attempt(who)
@@ -203,7 +203,7 @@ class Contention(Rounds):
         )  # fmt: skip
 
 
-def _unreadable(who: Contender, fault: Exception) -> Attempt:
+def _unreadable(who: PendingWorkload, fault: Exception) -> Attempt:
     attempt = Attempt(who, Nominee(Search(Mode.NO_FIT)))
     message = f"{type(fault).__name__}: {fault}"[:500]
     attempt.ends(PENDING, Outcome.GENERIC, Reason.UNREADABLE, message)

@@ -13,7 +13,7 @@ from hub.domain.placement.scoring.pace import Starts
 from hub.domain.queueing.eligibility import Namespaces
 from hub.domain.queueing.lanes import Lane
 from hub.domain.quota.declared import ClusterQueue
-from hub.domain.quota.holders import Holder, Pods
+from hub.domain.quota.holders import AdmittedWorkload, Pods
 from hub.domain.quota.ledger import Ledger
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.usage_history import Ranks
@@ -28,7 +28,7 @@ class Nomination:
 
     cluster: str
     pods: Pods = ()
-    leaving: tuple[Holder, ...] = ()
+    leaving: tuple[AdmittedWorkload, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class Snapshot:
     clusters: Mapping[str, Cluster]
     room: Room
     policies: Mapping[str, QueuePolicy] = field(default_factory=dict)  # absent: Kueue's defaults
-    holders: Mapping[str, Mapping[str, Holder]] = field(default_factory=dict)
+    holders: Mapping[str, Mapping[str, AdmittedWorkload]] = field(default_factory=dict)
     nominations: Mapping[str, Nomination] = field(default_factory=dict)  # by uid
     namespaces: Namespaces = field(default_factory=dict)
     ranks: Ranks | None = None  # of LocalQueues, where history counts

@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from hub.domain.preemption.search import Cause, Contest, Victim, trial
 from hub.domain.quota.declared import FlavorResource, Usage
-from hub.domain.quota.holders import Holder, Key
+from hub.domain.quota.holders import AdmittedWorkload, Key
 from hub.domain.quota.queue_policy import NEVER
 from hub.domain.quota.tree import Node
 
@@ -209,7 +209,7 @@ def _advantages(contest: Contest) -> dict[Node, bool]:
     return found
 
 
-def _kind(contest: Contest, holder: Holder) -> Kind:
+def _kind(contest: Contest, holder: AdmittedWorkload) -> Kind:
     policy = contest.policy
     if policy.borrow_within == NEVER or holder.priority >= contest.who.priority:
         return Kind.WITHOUT_BORROWING

@@ -10,7 +10,7 @@ from typing import Final
 
 from hub.domain.preemption.search import Cause, Contest, Trial, Victim, trial
 from hub.domain.quota.dominant_share import Share, dominance, dominant_share
-from hub.domain.quota.holders import Holder
+from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import NEVER
 from hub.domain.quota.tree import Node
 
@@ -42,7 +42,7 @@ def find_fair_victims(
         return found if contest.within_budget(found) else []
 
 
-_Listed = dict[str, list[Holder]]
+_Listed = dict[str, list[AdmittedWorkload]]
 
 
 def _candidates(contest: Contest) -> _Listed:
@@ -129,7 +129,7 @@ class _Scan:
                 targets.drop(queue)
         return False
 
-    def _take(self, holder: Holder, cause: Cause) -> bool:
+    def _take(self, holder: AdmittedWorkload, cause: Cause) -> bool:
         """Take one more; does the request fit now (its own usage set aside)?"""
         contest = self._contest
         self._tried.take(Victim(holder, cause))
@@ -171,7 +171,7 @@ class _Scan:
             now = [self._share(node) for node in self._sides] if equals else self._before
             return all(new <= old for new, old in zip(now, self._before, strict=True))
 
-    def _may_answer(self, holder: Holder) -> bool:
+    def _may_answer(self, holder: AdmittedWorkload) -> bool:
         """May a victim, once it waits, reclaim from the preemptor, shares aside?"""
         reclaim = self._contest.standing.policies[holder.queue].reclaim
         return reclaim != NEVER and (
@@ -187,7 +187,7 @@ class _Scan:
             if queue is not own
         )
 
-    def _still_fair(self, holder: Holder) -> bool:
+    def _still_fair(self, holder: AdmittedWorkload) -> bool:
         ours, theirs = _below_common(self._contest.node, self._contest.standing.node(holder.queue))
         new = self._share(ours)
         with self._tree.with_charge(holder.queue, holder.usage):
@@ -207,7 +207,7 @@ class _Targets:
     def has(self, queue: Node) -> bool:
         return bool(self._left.get(queue.name))
 
-    def pop(self, queue: Node) -> Holder:
+    def pop(self, queue: Node) -> AdmittedWorkload:
         return self._left[queue.name].pop()
 
     def drop(self, queue: Node) -> None:

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.preemption.search import Cause, Limits, Victim
-from hub.domain.quota.holders import Contender, Holder, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
 from hub.domain.quota.queue_policy import NEVER
 from shared.resources import PodSet
 
@@ -32,29 +32,29 @@ _NOBODY: Cost = (-(1 << 62), 0, 0)
 class Ground(Protocol):
     """What is asked of the fleet."""
 
-    def has_claim(self, who: Contender) -> bool:
+    def has_claim(self, who: PendingWorkload) -> bool:
         """Is room kept for it already? Then nobody more goes: what was freed is on its way."""
         ...
 
-    def may_use(self, who: Contender) -> Sequence[str]: ...
+    def may_use(self, who: PendingWorkload) -> Sequence[str]: ...
 
-    def stands_on(self, holder: Holder) -> str: ...
+    def stands_on(self, holder: AdmittedWorkload) -> str: ...
 
     def fits_on(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         asks: tuple[NodeAsk, ...],
         cluster: str,
-        gone: Sequence[Holder],
+        gone: Sequence[AdmittedWorkload],
     ) -> bool: ...
 
 
 def candidates(
-    standing: Standing, who: Contender, limits: Limits, ground: Ground
-) -> dict[str, list[Holder]]:
+    standing: Standing, who: PendingWorkload, limits: Limits, ground: Ground
+) -> dict[str, list[AdmittedWorkload]]:
     """Who leaves already or may have to, by cluster, of the clusters that the workload may go to."""
-    found: dict[str, list[Holder]] = {name: [] for name in ground.may_use(who)}
+    found: dict[str, list[AdmittedWorkload]] = {name: [] for name in ground.may_use(who)}
     waits = ground.has_claim(who)
     in_reach = frozenset(() if waits else _queues_in_reach(standing, who, limits))
     for holder in standing.all_holders():
@@ -65,7 +65,7 @@ def candidates(
     return {name: those for name, those in found.items() if those}
 
 
-def _queues_in_reach(standing: Standing, who: Contender, limits: Limits) -> Iterable[str]:
+def _queues_in_reach(standing: Standing, who: PendingWorkload, limits: Limits) -> Iterable[str]:
     policy, node = standing.policies[who.queue], standing.node(who.queue)
     if policy.within != NEVER and who.queue not in limits.protected:
         yield who.queue
@@ -76,7 +76,7 @@ def _queues_in_reach(standing: Standing, who: Contender, limits: Limits) -> Iter
                 yield other.name
 
 
-def _may_go(holder: Holder, who: Contender, limits: Limits) -> bool:
+def _may_go(holder: AdmittedWorkload, who: PendingWorkload, limits: Limits) -> bool:
     if holder.priority >= who.priority:
         return False
     began, least = holder.started_at, limits.minimum_runtime
@@ -87,17 +87,20 @@ def _may_go(holder: Holder, who: Contender, limits: Limits) -> bool:
 class Wanted:
     """A workload with the flavors that it would get."""
 
-    who: Contender
+    who: PendingWorkload
     pod_sets: Sequence[PodSet]
     asks: tuple[NodeAsk, ...]
 
 
 def find(
-    wanted: Wanted, by_cluster: Mapping[str, Sequence[Holder]], limits: Limits, ground: Ground
+    wanted: Wanted,
+    by_cluster: Mapping[str, Sequence[AdmittedWorkload]],
+    limits: Limits,
+    ground: Ground,
 ) -> list[Victim]:
     """The victims on the cluster where they cost least; [] where no cluster would hold it."""
     order = sorted((_at_least(those, limits), name) for name, those in by_cluster.items())
-    enough: list[tuple[Cost, str, list[Holder]]] = []
+    enough: list[tuple[Cost, str, list[AdmittedWorkload]]] = []
     for least, cluster in order[:_TRIED]:
         if len(enough) == _COMPARED or (enough and least > enough[0][0]):
             break  # whoever goes there costs more
@@ -114,16 +117,16 @@ def find(
     return [Victim(holder, Cause.FOR_ROOM) for holder in chosen]
 
 
-def _by_cost(found: tuple[Cost, str, list[Holder]]) -> tuple[Cost, str]:
+def _by_cost(found: tuple[Cost, str, list[AdmittedWorkload]]) -> tuple[Cost, str]:
     cost, cluster, _ = found
     return cost, cluster
 
 
-def _within_budget(gone: Sequence[Holder], limits: Limits) -> bool:
+def _within_budget(gone: Sequence[AdmittedWorkload], limits: Limits) -> bool:
     return limits.budget is None or sum(not h.evicted for h in gone) <= limits.budget
 
 
-def _at_least(those: Sequence[Holder], limits: Limits) -> Cost:
+def _at_least(those: Sequence[AdmittedWorkload], limits: Limits) -> Cost:
     """No choice among them costs less."""
     if any(h.evicted for h in those):
         return _NOBODY
@@ -131,7 +134,7 @@ def _at_least(those: Sequence[Holder], limits: Limits) -> Cost:
     return priority, 1, max(0, lost)
 
 
-def _cost(victims: Sequence[Holder], limits: Limits) -> Cost:
+def _cost(victims: Sequence[AdmittedWorkload], limits: Limits) -> Cost:
     told = [h for h in victims if not h.evicted]
     if not told:
         return _NOBODY
@@ -140,8 +143,8 @@ def _cost(victims: Sequence[Holder], limits: Limits) -> Cost:
 
 
 def _until_it_fits(
-    wanted: Wanted, cluster: str, those: Sequence[Holder], ground: Ground
-) -> list[Holder] | None:
+    wanted: Wanted, cluster: str, those: Sequence[AdmittedWorkload], ground: Ground
+) -> list[AdmittedWorkload] | None:
     """Those who leave already, then the cheapest, as many as it takes; None where all are too few."""
     if not _fits(wanted, cluster, those, ground):
         return None
@@ -155,7 +158,9 @@ def _until_it_fits(
     return ordered[: fewest + 1]
 
 
-def _needed(wanted: Wanted, cluster: str, gone: Sequence[Holder], ground: Ground) -> list[Holder]:
+def _needed(
+    wanted: Wanted, cluster: str, gone: Sequence[AdmittedWorkload], ground: Ground
+) -> list[AdmittedWorkload]:
     """Each is given back who can stay, the costliest first, until nobody more can.
 
     Pods are packed anew for each look, so that who was needed beside some may not be beside fewer.
@@ -170,7 +175,7 @@ def _needed(wanted: Wanted, cluster: str, gone: Sequence[Holder], ground: Ground
     return needed
 
 
-def _fits(wanted: Wanted, cluster: str, gone: Sequence[Holder], ground: Ground) -> bool:
+def _fits(wanted: Wanted, cluster: str, gone: Sequence[AdmittedWorkload], ground: Ground) -> bool:
     return ground.fits_on(wanted.who, wanted.pod_sets, wanted.asks, cluster, gone)
 
 
@@ -182,7 +187,7 @@ def _total(pod_sets: Iterable[PodSet]) -> dict[str, int]:
     return total
 
 
-def _size(holder: Holder, asked: Mapping[str, int]) -> float:
+def _size(holder: AdmittedWorkload, asked: Mapping[str, int]) -> float:
     """How much of what is asked it takes: with larger ones fewer go."""
     held: dict[str, int] = {}
     for of, amount in holder.usage.items():
@@ -190,6 +195,6 @@ def _size(holder: Holder, asked: Mapping[str, int]) -> float:
     return sum(min(1.0, held.get(r, 0) / amount) for r, amount in asked.items() if amount)
 
 
-def _lost(holder: Holder) -> tuple[int, tuple[str, str, str]]:
+def _lost(holder: AdmittedWorkload) -> tuple[int, tuple[str, str, str]]:
     """The most recent first: least work is lost."""
     return -(holder.started_at or holder.reserved_at), holder.identity

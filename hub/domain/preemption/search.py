@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hub.domain.quota.declared import FlavorResource, Usage
-from hub.domain.quota.holders import Contender, Holder, Key, Keyed, Standing
+from hub.domain.quota.holders import AdmittedWorkload, Key, Keyed, PendingWorkload, Standing
 from hub.domain.quota.queue_policy import NEVER, QueuePolicy
 from hub.domain.quota.tree import Node
 
@@ -30,7 +30,7 @@ class Cause(StrEnum):
 class Victim(NamedTuple):
     """A holder and why it must go."""
 
-    holder: Holder
+    holder: AdmittedWorkload
     cause: Cause
 
 
@@ -54,11 +54,11 @@ class Contest:
     """One workload asking for `usage`, short of `contested`."""
 
     standing: Standing
-    who: Contender
+    who: PendingWorkload
     usage: Usage
     contested: frozenset[FlavorResource]
     limits: Limits = Limits()
-    has_room: Callable[[Sequence[Holder]], bool] | None = (
+    has_room: Callable[[Sequence[AdmittedWorkload]], bool] | None = (
         None  # can one cluster hold it once these are gone?
     )
 
@@ -71,7 +71,7 @@ class Contest:
         self.policy = self.standing.policies[self.who.queue]
         self.spares = bool(self.limits.protected or self.limits.minimum_runtime)
 
-    def fits(self, gone: Sequence[Holder] = (), *, borrowing: bool = True) -> bool:
+    def fits(self, gone: Sequence[AdmittedWorkload] = (), *, borrowing: bool = True) -> bool:
         """Would it fit now? Without `borrowing` it must stay inside the queue's nominal quota.
 
         `gone` are those whose quota is released already, and whose room counts as free.
@@ -84,7 +84,7 @@ class Contest:
                 return False
         return self.has_room is None or self.has_room(gone)
 
-    def may_take(self, holder: Holder, policy: str) -> bool:
+    def may_take(self, holder: AdmittedWorkload, policy: str) -> bool:
         """Does a policy (withinClusterQueue or reclaimWithinCohort) let it preempt this one?"""
         if policy == NEVER or (holder.priority >= self.who.priority and policy == "LowerPriority"):
             return False
@@ -98,20 +98,20 @@ class Contest:
             and self.who.queued_at < holder.queued_at
         )
 
-    def rises_from(self, holder: Holder) -> bool:
+    def rises_from(self, holder: AdmittedWorkload) -> bool:
         """Has nobody after this one in the order, of those like it evicted or not, less priority?"""
         return (
             self.limits.order[:1] == ("LowestPriority",) and holder.priority >= self.who.priority
         )
 
-    def _is_spared(self, holder: Holder) -> bool:
+    def _is_spared(self, holder: AdmittedWorkload) -> bool:
         if holder.queue in self.limits.protected:
             return True
         began = holder.started_at
         least = self.limits.minimum_runtime
         return bool(least) and began is not None and self.limits.now - began < least
 
-    def order(self, holder: Holder) -> Key:
+    def order(self, holder: AdmittedWorkload) -> Key:
         """Which candidate goes first: evicted, others' before own, then `Limits.order`."""
         evicted, *keys = order_key(self.limits.order)(holder)
         return evicted, holder.queue == self.who.queue, *keys
@@ -136,7 +136,7 @@ class Contest:
         order = self.limits.order
         return self.standing.roster(queue).ranked(order, order_key(order))
 
-    def sorted(self, candidates: Iterable[Holder]) -> list[Holder]:
+    def sorted(self, candidates: Iterable[AdmittedWorkload]) -> list[AdmittedWorkload]:
         """Candidates as they are tried. In a queue where history counts, those of the LocalQueue that
         used more go first; between queues it says nothing, so there such ones only change places.
         """
@@ -156,7 +156,7 @@ class Contest:
         return self.limits.budget is None or len(victims) <= self.limits.budget
 
 
-_ORDERS: Final[Mapping[str, Callable[[Holder], int]]] = {
+_ORDERS: Final[Mapping[str, Callable[[AdmittedWorkload], int]]] = {
     "LowestPriority": lambda h: h.priority,
     "MostRecent": lambda h: -h.reserved_at,
     "Smallest": lambda h: sum(h.usage.values()),
@@ -166,7 +166,7 @@ ORDERS = tuple(_ORDERS)
 
 
 @lru_cache(maxsize=64)
-def order_key(order: tuple[str, ...]) -> Callable[[Holder], Key]:
+def order_key(order: tuple[str, ...]) -> Callable[[AdmittedWorkload], Key]:
     """What holders of one queue are sorted by: evicted first, then by these rules, then identity."""
     if order == Limits().order:  # the rules that nearly everybody has, told without a detour
         return lambda h: (not h.evicted, h.priority, -h.reserved_at, h.uid, h.namespace, h.name)
@@ -196,7 +196,7 @@ class _Margin:
             }
         )
 
-    def gain(self, holder: Holder) -> bool:
+    def gain(self, holder: AdmittedWorkload) -> bool:
         """A holder is gone; may the request fit now?"""
         for of, amount in holder.usage.items():
             if of in self._left:
@@ -207,7 +207,7 @@ class _Margin:
             not self._inside or min(self._inside.values()) >= 0
         )
 
-    def lose(self, holder: Holder) -> bool:
+    def lose(self, holder: AdmittedWorkload) -> bool:
         """A holder comes back if the request surely fits all the same."""
         own = bool(self._inside) and holder.queue == self._queue
         taken = [(of, amount) for of, amount in holder.usage.items() if of in self._left]
@@ -228,7 +228,7 @@ class Trial:
         self._contest = contest
         self._tree = contest.standing.tree
         self.taken: list[Victim] = []
-        self.gone: list[Holder] = []  # the holders of `taken`
+        self.gone: list[AdmittedWorkload] = []  # the holders of `taken`
 
     def take(self, victim: Victim) -> None:
         self._tree.release(victim.holder.queue, victim.holder.usage)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hub.domain.plan import Reason
 from hub.domain.queueing.requeue import Outcome, is_due
 from hub.domain.quota.declared import ClusterQueue, LocalQueue
-from hub.domain.quota.holders import Contender
+from hub.domain.quota.holders import PendingWorkload
 from hub.domain.workloads.admission_checks import Fault
 
 Namespaces = Mapping[str, Mapping[str, str]]  # labels by name
@@ -26,7 +26,7 @@ class Hold(NamedTuple):
 
 
 def held_back(
-    who: Contender,
+    who: PendingWorkload,
     local_queue: LocalQueue | None,
     queue: ClusterQueue | None,
     inactive: Mapping[str, str],
@@ -52,7 +52,7 @@ def held_back(
     return None
 
 
-def inadmissible(who: Contender, queue: ClusterQueue, namespaces: Namespaces) -> Hold | None:
+def inadmissible(who: PendingWorkload, queue: ClusterQueue, namespaces: Namespaces) -> Hold | None:
     """Why it can not be admitted though its turn has come. A namespace has at least its name label."""
     if who.failed_checks:
         checks = ", ".join(who.failed_checks)

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from hub.domain.queueing.lanes import Lane
 from hub.domain.queueing.requeue import Where
 from hub.domain.quota.declared import ClusterQueue
-from hub.domain.quota.holders import Contender
+from hub.domain.quota.holders import PendingWorkload
 from hub.domain.workloads.demand import Demand
 
 
@@ -21,9 +21,9 @@ class Turns(Protocol):
     @property
     def queue(self) -> ClusterQueue: ...
 
-    def pop(self) -> Contender | None: ...
+    def pop(self) -> PendingWorkload | None: ...
 
-    def put_back(self, who: Contender, where: Where, *, sticky: bool = False) -> None: ...
+    def put_back(self, who: PendingWorkload, where: Where, *, sticky: bool = False) -> None: ...
 
 
 class _Turn(NamedTuple):
@@ -64,7 +64,7 @@ class LaneLine:
                     if entry.uid in sticky:
                         self._push(self._turn(number, position, apart=True))
 
-    def pop(self) -> Contender | None:
+    def pop(self) -> PendingWorkload | None:
         """Take the head, if there is one."""
         self.advance()
         doors = self._heaps
@@ -76,9 +76,9 @@ class LaneLine:
         self._current = heapq.heappop(doors[door])
         if not doors[door]:
             del doors[door]
-        return self._contender(self._current)
+        return self._pending(self._current)
 
-    def put_back(self, who: Contender, where: Where, *, sticky: bool = False) -> None:
+    def put_back(self, who: PendingWorkload, where: Where, *, sticky: bool = False) -> None:
         """The head was not admitted: its turn comes again, or it is parked with its equals."""
         turn, self._current = self._current, None
         assert turn is not None
@@ -120,10 +120,10 @@ class LaneLine:
         key = (not apart, -lane.demand.priority, entry.queued_at, entry.uid)
         return _Turn(key, number, position, apart)
 
-    def _contender(self, turn: _Turn) -> Contender:
+    def _pending(self, turn: _Turn) -> PendingWorkload:
         lane = self._lanes[turn.lane]
         entry, demand = lane.entries[turn.position], lane.demand
-        return Contender(
+        return PendingWorkload(
             uid=entry.uid, namespace=entry.namespace, name="", queue=demand.queue,
             pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
             local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from hub.domain.quota.holders import Contender
+from hub.domain.quota.holders import PendingWorkload
 
 
 class Outcome(StrEnum):
@@ -51,19 +51,19 @@ def is_sticky(outcome: Outcome, *, strict: bool) -> bool:
     return outcome is Outcome.PENDING_PREEMPTION and not strict
 
 
-def may_wake(who: Contender, now: int, *, namespace_matches: bool) -> bool:
+def may_wake(who: PendingWorkload, now: int, *, namespace_matches: bool) -> bool:
     """May a wake event move it to the heap? Not before its time, nor while Requeued is False."""
     return namespace_matches and is_due(who, now)
 
 
-def is_due(who: Contender, now: int) -> bool:
+def is_due(who: PendingWorkload, now: int) -> bool:
     """Has its back-off passed, and does no condition hold it back?"""
     return who.requeued and (who.requeue_at is None or who.requeue_at <= now)
 
 
 def wake(
-    parked: Iterable[Contender], now: int, namespace_matches: dict[str, bool]
-) -> list[Contender]:
+    parked: Iterable[PendingWorkload], now: int, namespace_matches: dict[str, bool]
+) -> list[PendingWorkload]:
     """Those of the parked that a wake event moves to the heap."""
     return [
         who

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from hub.domain.queueing.requeue import Where
 from hub.domain.quota.declared import ClusterQueue
-from hub.domain.quota.holders import Contender, Identity
+from hub.domain.quota.holders import Identity, PendingWorkload
 from hub.domain.workloads.shape import shape_hash
 
 _Key = tuple[bool, int, int, Identity]
@@ -26,7 +26,7 @@ class _Lane:
     __slots__ = ("entries", "last", "local_queue", "refused")
 
     def __init__(self, local_queue: str) -> None:
-        self.entries: list[tuple[_Key, Contender]] = []
+        self.entries: list[tuple[_Key, PendingWorkload]] = []
         self.local_queue = local_queue
         self.refused: object = None
         self.last: object = None  # what was refused before the last wake
@@ -46,7 +46,7 @@ class Waitline:
         self.may_change: Callable[[object], bool] | None = (
             None  # of what was refused; None: always
         )
-        self.parked: dict[str, Contender] = {}  # one by one
+        self.parked: dict[str, PendingWorkload] = {}  # one by one
         self._sticky: set[str] = set()
         self._lanes: dict[_Class, _Lane] = {}
         self._heads: list[
@@ -59,12 +59,12 @@ class Waitline:
         """How many wait, parked or not."""
         return self._waiting
 
-    def push(self, who: Contender) -> None:
+    def push(self, who: PendingWorkload) -> None:
         """Its turn may come."""
         self._waiting += 1
         self._enter(who)
 
-    def extend(self, many: Iterable[Contender]) -> None:
+    def extend(self, many: Iterable[PendingWorkload]) -> None:
         """The turn of all of these may come."""
         touched = set()
         for who in many:
@@ -76,7 +76,7 @@ class Waitline:
             heapq.heapify(self._lanes[of].entries)
             self._show(of)
 
-    def discard(self, who: Contender) -> None:
+    def discard(self, who: PendingWorkload) -> None:
         """It waits no longer. Costs as much as its lane is long."""
         if self.parked.pop(who.uid, None) is None:
             of = self._class_of(who)
@@ -89,7 +89,7 @@ class Waitline:
         self._sticky.discard(who.uid)
         self._waiting -= 1
 
-    def pop(self) -> Contender | None:
+    def pop(self) -> PendingWorkload | None:
         """Take the head, if there is one. Whom the same would be refused again has no turn."""
         while (of := self._next()) is not None:
             lane = self._lanes[of]
@@ -108,7 +108,7 @@ class Waitline:
         self._heads = [head for head in set(self._heads) if self._is_head(*head)]
         return min(self._heads, key=self._ranked)[1] if self._heads else None
 
-    def _take(self, of: _Class) -> Contender:
+    def _take(self, of: _Class) -> PendingWorkload:
         _, who = heapq.heappop(self._lanes[of].entries)
         self._waiting -= 1
         self._show(of)
@@ -127,7 +127,7 @@ class Waitline:
         assert self.ranks is not None
         return self.ranks.get(self._lanes[head[1]].local_queue, 0.0), head[0]
 
-    def put_back(self, who: Contender, where: Where, *, sticky: bool = False) -> None:
+    def put_back(self, who: PendingWorkload, where: Where, *, sticky: bool = False) -> None:
         """After an attempt: to the heap or into the park; sticky ones go before all others."""
         self._waiting += 1
         if sticky:
@@ -139,7 +139,7 @@ class Waitline:
         else:
             self.parked[who.uid] = who
 
-    def park_equals(self, who: Contender, why: object = True) -> None:
+    def park_equals(self, who: PendingWorkload, why: object = True) -> None:
         """What was refused to one is refused to its equals: none has a turn until `wake`."""
         lane = self._lane(self._class_of(who), who)
         lane.refused = why
@@ -161,7 +161,7 @@ class Waitline:
         for who in woken.values():
             self._enter(who)
 
-    def _enter(self, who: Contender) -> None:
+    def _enter(self, who: PendingWorkload) -> None:
         of = self._class_of(who)
         heapq.heappush(self._lane(of, who).entries, (self._key(who), who))
         self._show(of)
@@ -172,13 +172,13 @@ class Waitline:
         if lane.entries and lane.refused is None:
             heapq.heappush(self._heads, (lane.entries[0][0], of))
 
-    def _lane(self, of: _Class, who: Contender) -> _Lane:
+    def _lane(self, of: _Class, who: PendingWorkload) -> _Lane:
         lane = self._lanes.get(of)
         if lane is None:
             lane = self._lanes[of] = _Lane(f"{who.namespace}/{who.local_queue}")
         return lane
 
-    def _class_of(self, who: Contender) -> _Class:
+    def _class_of(self, who: PendingWorkload) -> _Class:
         """What a verdict on flavors and victims depends on, besides the queue; a sticky one is alone."""
         if who.uid in self._sticky:
             return (False, who.uid)
@@ -191,11 +191,11 @@ class Waitline:
             door,
         )
 
-    def _shape(self, who: Contender) -> str:
+    def _shape(self, who: PendingWorkload) -> str:
         known = self._shapes.get(id(who.pod_sets))
         if known is None:
             known = self._shapes[id(who.pod_sets)] = (who.pod_sets, shape_hash(who.pod_sets))
         return known[1]
 
-    def _key(self, who: Contender) -> _Key:
+    def _key(self, who: PendingWorkload) -> _Key:
         return who.uid not in self._sticky, -who.priority, who.queued_at, who.identity

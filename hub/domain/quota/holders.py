@@ -24,7 +24,7 @@ Identity = tuple[str, str, str]  # uid, namespace, name: how the last ties break
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Holder:
+class AdmittedWorkload:
     """A workload that holds quota. Times are microseconds since the epoch."""
 
     uid: str
@@ -52,7 +52,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Contender:
+class PendingWorkload:
     """A workload that waits. `queue` is empty where its LocalQueue leads nowhere."""
 
     uid: str
@@ -85,7 +85,7 @@ class Contender:
 
 
 Key = tuple[object, ...]
-Keyed = list[tuple[Key, Holder]]
+Keyed = list[tuple[Key, AdmittedWorkload]]
 
 
 class Roster:
@@ -93,11 +93,11 @@ class Roster:
 
     __slots__ = ("_held", "_key", "_order", "_ranked", "_sums", "live")
 
-    def __init__(self, holders: Mapping[str, Holder] | None = None) -> None:
+    def __init__(self, holders: Mapping[str, AdmittedWorkload] | None = None) -> None:
         """Of `holders` nothing is copied; who changes a roster changes a `copy`."""
-        self._held: dict[str, Holder] = holders if holders is not None else {}  # type: ignore[assignment]  # changed in copies only
+        self._held: dict[str, AdmittedWorkload] = holders if holders is not None else {}  # type: ignore[assignment]  # changed in copies only
         self._order: object = None
-        self._key: Callable[[Holder], Key] | None = None
+        self._key: Callable[[AdmittedWorkload], Key] | None = None
         self._ranked: Keyed = []
         self.live = 0  # where in `ranked` those begin that are not evicted
         self._sums: dict[tuple[FlavorResource, int | None, int | None], tuple[int, int]] = {}
@@ -105,10 +105,10 @@ class Roster:
     def __contains__(self, uid: object) -> bool:
         return uid in self._held
 
-    def __getitem__(self, uid: str) -> Holder:
+    def __getitem__(self, uid: str) -> AdmittedWorkload:
         return self._held[uid]
 
-    def __iter__(self) -> Iterator[Holder]:
+    def __iter__(self) -> Iterator[AdmittedWorkload]:
         return iter(self._held.values())
 
     def copy(self) -> "Roster":
@@ -117,7 +117,7 @@ class Roster:
         other._ranked, other._sums = list(self._ranked), dict(self._sums)
         return other
 
-    def put(self, holder: Holder) -> None:
+    def put(self, holder: AdmittedWorkload) -> None:
         """One holder more, or another in place of that one."""
         if holder.uid in self._held:
             self.drop(holder.uid)
@@ -135,7 +135,7 @@ class Roster:
             del self._ranked[bisect_left(self._ranked, self._key(holder), key=_first)]
             self.live -= holder.evicted
 
-    def ranked(self, order: object, key: Callable[[Holder], Key]) -> Keyed:
+    def ranked(self, order: object, key: Callable[[AdmittedWorkload], Key]) -> Keyed:
         """Holders by the order in which they would go, each with its key, which tells them apart.
 
         Evicted ones come first in it; `order` is the name of `key`.
@@ -168,7 +168,7 @@ class Roster:
         return total, largest
 
 
-_first: Callable[[tuple[Key, Holder]], Key] = itemgetter(0)
+_first: Callable[[tuple[Key, AdmittedWorkload]], Key] = itemgetter(0)
 _MOST_SUMS: Final = 64
 _NONE: Final = Roster()
 
@@ -190,9 +190,9 @@ class Standing:
         tree: QuotaTree,
         queues: Mapping[str, ClusterQueue],
         policies: Mapping[str, QueuePolicy],
-        holders: Iterable[Holder] = (),
+        holders: Iterable[AdmittedWorkload] = (),
         ranks: Mapping[str, float] | None = None,
-        held: Mapping[str, Mapping[str, Holder]] | None = None,
+        held: Mapping[str, Mapping[str, AdmittedWorkload]] | None = None,
         inactive: Collection[str] = (),
     ) -> None:
         """`holders` are charged to the tree here; `held`, by queue and uid, are charged already.
@@ -217,19 +217,19 @@ class Standing:
         """Who holds quota of a queue."""
         return self._rosters.get(queue, _NONE)
 
-    def holders(self, queue: str) -> Iterable[Holder]:
+    def holders(self, queue: str) -> Iterable[AdmittedWorkload]:
         """Those that hold quota of a queue, in no particular order."""
         return self.roster(queue)
 
-    def holder(self, queue: str, uid: str) -> Holder:
+    def holder(self, queue: str, uid: str) -> AdmittedWorkload:
         """One that holds quota of a queue; raises KeyError for any other."""
         return self._rosters[queue][uid]
 
-    def all_holders(self) -> Iterator[Holder]:
+    def all_holders(self) -> Iterator[AdmittedWorkload]:
         for roster in self._rosters.values():
             yield from roster
 
-    def holds(self, holder: Holder) -> bool:
+    def holds(self, holder: AdmittedWorkload) -> bool:
         return holder.uid in self.roster(holder.queue)
 
     def _mine(self, queue: str) -> Roster:
@@ -238,25 +238,25 @@ class Standing:
             self._rosters[queue] = self.roster(queue).copy()
         return self._rosters[queue]
 
-    def add(self, holder: Holder) -> None:
+    def add(self, holder: AdmittedWorkload) -> None:
         """It holds quota (again)."""
         self._mine(holder.queue).put(holder)
         if holder.queue in self.tree.queues:
             self.tree.charge(holder.queue, holder.usage)
 
-    def remove(self, holder: Holder) -> None:
+    def remove(self, holder: AdmittedWorkload) -> None:
         """It holds no quota any more."""
         self._mine(holder.queue).drop(holder.uid)
         if holder.queue in self.tree.queues:
             self.tree.release(holder.queue, holder.usage)
 
-    def mark_evicted(self, holder: Holder) -> None:
+    def mark_evicted(self, holder: AdmittedWorkload) -> None:
         """It was told to go; it holds its quota until it is gone."""
         if not holder.evicted and self.holds(holder):
             self._mine(holder.queue).put(replace(holder, evicted=True))
 
     @contextmanager
-    def without(self, gone: Iterable[Holder]) -> Iterator[None]:
+    def without(self, gone: Iterable[AdmittedWorkload]) -> Iterator[None]:
         """What quota would there be if these were gone?"""
         tree = self.tree
         removed = [h for h in gone if self.holds(h) and h.queue in tree.queues]
@@ -283,7 +283,7 @@ class Standing:
         finally:
             self._rosters, self._own = before
 
-    def rank(self, holder: Holder) -> float:
+    def rank(self, holder: AdmittedWorkload) -> float:
         """Fair-admission rank of the LocalQueue it came from; 0 where history does not count."""
         policy = self.policies.get(holder.queue)
         if policy is None or not policy.by_usage:

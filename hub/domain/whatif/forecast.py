@@ -19,7 +19,7 @@ from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Placement, Plan
 from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.quota.declared import ClusterQueue
-from hub.domain.quota.holders import Holder, Pods
+from hub.domain.quota.holders import AdmittedWorkload, Pods
 from hub.domain.workloads.demand import Demand
 from shared.resources import Resources
 
@@ -188,7 +188,7 @@ class _Play:
         assigned, room, at = placement.assignment, self._picture.room, _instant(self.now)
         parts = zip(demand.pod_sets, assigned.asks, assigned.pod_sets, strict=True)
         pods: Pods = tuple((p.requests, ask, given.count) for p, ask, given in parts)
-        holder = Holder(
+        holder = AdmittedWorkload(
             uid=placement.uid, namespace=entry.namespace, name="", queue=placement.queue,
             usage=assigned.charge, priority=demand.priority, queued_at=entry.queued_at,
             reserved_at=at, local_queue=entry.local_queue, cluster=placement.cluster,

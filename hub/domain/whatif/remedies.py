@@ -13,7 +13,7 @@ from hub.domain.admission.flavor_assigner import Mode
 from hub.domain.admission.nomination import Nominee
 from hub.domain.preemption.search import Victim
 from hub.domain.quota.declared import FlavorResource
-from hub.domain.quota.holders import Holder
+from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import NEVER
 from hub.domain.whatif import supply_remedies
 from hub.domain.whatif.remedy import Kind, Remedy
@@ -71,7 +71,7 @@ def _release(bench: Bench, found: Nominee, ends: Ends) -> Iterator[Remedy]:
     candidates = _candidates(bench, found, ends)
     said: list[str] = []
 
-    def will_do(gone: Sequence[Holder]) -> bool:
+    def will_do(gone: Sequence[AdmittedWorkload]) -> bool:
         search = bench.ask(Change(gone=gone)).search
         fleet_short = search.mode is Mode.NO_FIT and search.asks is not None
         if search.mode is not Mode.FIT and not (found.search.shortages and fleet_short):
@@ -87,8 +87,10 @@ def _release(bench: Bench, found: Nominee, ends: Ends) -> Iterator[Remedy]:
 
 
 def _none_to_spare(
-    bench: Bench, gone: list[Holder], will_do: Callable[[Sequence[Holder]], bool]
-) -> list[Holder]:
+    bench: Bench,
+    gone: list[AdmittedWorkload],
+    will_do: Callable[[Sequence[AdmittedWorkload]], bool],
+) -> list[AdmittedWorkload]:
     """Those of them without whom it would not do, the later ones left out first.
 
     Until nobody more can be: of pod sets that fill nodes one after another, fewer gone may do where
@@ -106,7 +108,7 @@ def _none_to_spare(
     return gone
 
 
-def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[Holder]:
+def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[AdmittedWorkload]:
     """Whose end might help: who uses the quota that is short; else who is on the nearest cluster."""
     standing = bench.standing
     contested = {s.of for s in found.search.shortages}
@@ -120,7 +122,7 @@ def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[Holder]:
         if nearest is not None:
             held = [h for h in held if h.cluster == nearest.cluster]
 
-    def amount(holder: Holder) -> int:
+    def amount(holder: AdmittedWorkload) -> int:
         if contested:
             return sum(holder.usage.get(of, 0) for of in contested)
         return _taken(holder, nearest.missing if nearest else {})
@@ -135,13 +137,15 @@ def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[Holder]:
     return held[:CANDIDATES]
 
 
-def _taken(holder: Holder, of: Mapping[str, int]) -> int:
+def _taken(holder: AdmittedWorkload, of: Mapping[str, int]) -> int:
     return sum(
         requests.get(r, 0) * count for requests, _, count in holder.pods for r in of or requests
     )
 
 
-def _usage_of(gone: Sequence[Holder], found: Nominee) -> tuple[tuple[FlavorResource, int], ...]:
+def _usage_of(
+    gone: Sequence[AdmittedWorkload], found: Nominee
+) -> tuple[tuple[FlavorResource, int], ...]:
     """What their end frees of what is short; of everything they hold where only clusters were short."""
     contested = {s.of for s in found.search.shortages}
     total: dict[FlavorResource, int] = {}

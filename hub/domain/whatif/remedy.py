@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hub.domain.quota.declared import FlavorResource
-from hub.domain.quota.holders import Holder
+from hub.domain.quota.holders import AdmittedWorkload
 
 
 class Kind(StrEnum):
@@ -37,7 +37,7 @@ class Remedy:
 
     kind: Kind
     amounts: tuple[tuple[FlavorResource, int], ...] = ()
-    holders: tuple[Holder, ...] = ()
+    holders: tuple[AdmittedWorkload, ...] = ()
     number: int = 0
     cluster: str = ""
     setting: str = ""  # of the ClusterQueue, with `value`

@@ -21,7 +21,7 @@ from hub.domain.placement.cluster_search import Desk, NoChoice
 from hub.domain.plan import Reason
 from hub.domain.preemption.search import Limits
 from hub.domain.quota.declared import ClusterQueue
-from hub.domain.quota.holders import Contender, Holder, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.tree import QuotaTree
 from hub.domain.workloads.demand import Constraints
@@ -32,7 +32,7 @@ from shared.resources import PodSet
 class Change:
     """What is different on a picture. Absent: as it is."""
 
-    gone: Sequence[Holder] = ()
+    gone: Sequence[AdmittedWorkload] = ()
     priority: int | None = None
     queue: ClusterQueue | None = None  # its own, with other limits or flavors
     policy: QueuePolicy | None = None
@@ -58,7 +58,7 @@ class Bench:
     """One waiting workload on a snapshot that nobody else touches. `left`: questions still allowed."""
 
     snapshot: Snapshot
-    who: Contender
+    who: PendingWorkload
     now: dt.datetime
     profile: Profile
     left: int = 100
@@ -109,7 +109,7 @@ class Bench:
             self.none = ground.refusals.get(who.uid)
         return self._held_together(who, found, change)
 
-    def _held_together(self, who: Contender, found: Nominee, change: Change) -> Nominee:
+    def _held_together(self, who: PendingWorkload, found: Nominee, change: Change) -> Nominee:
         """A search looks at each pod set alone; only placing shows that no cluster holds all of them."""
         assigned = found.search.assignment
         several = len(who.pod_sets) > 1 and not who.quota_only
@@ -168,7 +168,7 @@ class Bench:
                 low = middle + 1
         return high
 
-    def _changed(self, change: Change) -> Contender:
+    def _changed(self, change: Change) -> PendingWorkload:
         who, demand = self.who, self.who.demand
         assert demand is not None
         if change.priority is not None:
