@@ -10,7 +10,7 @@ from hub.domain.queueing import eligibility
 from hub.domain.queueing.eligibility import Hold
 from hub.domain.queueing.requeue import Outcome, Where
 from hub.domain.queueing.waitlines import Waitline
-from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.usage_history import Ranks
 from hub.offline.fleet import Grounds
 from hub.offline.scene import Scene
@@ -24,7 +24,7 @@ class Engine:
     """Everything that a run of rounds needs, and who is kept out of them."""
 
     rounds: Rounds
-    standing: Standing
+    quota_state: QuotaState
     lines: dict[str, Waitline]
     ranks: Ranks | None
     ground: Grounds | None
@@ -39,7 +39,7 @@ class Engine:
 
     def holder(self, who: PendingWorkload) -> AdmittedWorkload:
         """A workload that was admitted, as it holds quota now."""
-        return self.standing.holder(who.queue, who.uid)
+        return self.quota_state.holder(who.queue, who.uid)
 
     def round(self, now: int) -> list[Attempt]:
         """One round; what is admitted counts against its LocalQueue at once."""
@@ -61,7 +61,7 @@ def engine_of(scene: Scene) -> Engine:
     ranks = None
     if settings.history is not None:
         ranks = Ranks(settings.history, scene.consumed, scene.weights)
-    standing = Standing(
+    quota_state = QuotaState(
         scene.tree(), scene.queues, scene.policies, scene.holders, ranks.values if ranks else None,
         inactive=scene.idle_queues(),
     )  # fmt: skip
@@ -75,8 +75,8 @@ def engine_of(scene: Scene) -> Engine:
         by_usage = ranks is not None and scene.policies[name].by_usage
         lines[name] = Waitline(queue, ranks.values if ranks and by_usage else None)
     rules = replace(settings.rules, limits=replace(settings.rules.limits, now=scene.now))
-    rounds = Rounds(standing, lines, market, rules, scene.namespaces, ground, scene.groups)
-    engine = Engine(rounds, standing, lines, ranks, ground)
+    rounds = Rounds(quota_state, lines, market, rules, scene.namespaces, ground, scene.groups)
+    engine = Engine(rounds, quota_state, lines, ranks, ground)
     _line_up(scene, engine)
     return engine
 

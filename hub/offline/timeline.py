@@ -165,7 +165,7 @@ class Timeline:
         holder = life.holder
         assert holder is not None
         life.holder = None
-        self.engine.standing.remove(holder)
+        self.engine.quota_state.remove(holder)
         if self.engine.ground is not None:
             self.engine.ground.release(holder.uid)
         self._woken.add(self._trees[holder.queue])
@@ -175,7 +175,7 @@ class Timeline:
         ranks = self.engine.ranks
         assert ranks is not None
         current: dict[str, dict[str, float]] = {}
-        for holder in self.engine.standing.all_holders():
+        for holder in self.engine.quota_state.all_holders():
             used = current.setdefault(f"{holder.namespace}/{holder.local_queue}", {})
             for resource, amount in request_of(holder.usage).items():
                 used[resource] = used.get(resource, 0.0) + amount
@@ -241,10 +241,10 @@ class Timeline:
     def _admit(self, at: int, attempt: Attempt, life: Life | None) -> None:
         holder = self.engine.holder(attempt.who)
         if self._timed:
-            standing = self.engine.standing
-            standing.remove(holder)
+            quota_state = self.engine.quota_state
+            quota_state.remove(holder)
             holder = replace(holder, started_at=self.scene.now + at, pods_ready=True)
-            standing.add(holder)
+            quota_state.add(holder)
         if life is None:
             return  # of the manifests: nobody knows how long it runs
         life.holder, life.admitted, life.cluster = holder, at, attempt.cluster or ""
@@ -273,7 +273,7 @@ class Timeline:
             self._happens(at, Event.GONE, life)
 
     def _observe(self, at: int) -> None:
-        tree = self.engine.standing.tree
+        tree = self.engine.quota_state.tree
         for name in self._changed:
             used: dict[str, int] = {}
             for of, amount in tree.usage(name).items():
@@ -294,4 +294,4 @@ def _again(attempt: Attempt) -> bool:
 
 def _trees(engine: Engine) -> dict[str, int]:
     """ClusterQueue → the tree it hangs in."""
-    return {name: node.root().index for name, node in engine.standing.tree.queues.items()}
+    return {name: node.root().index for name, node in engine.quota_state.tree.queues.items()}

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from hub.domain.preemption.search import Contest
 from hub.domain.queueing.pending import WaitingLane
-from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER
 from hub.services import quotas
 from hub.services.schedule_index import ScheduleIndex
@@ -33,7 +33,7 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     if refusal is None or not refusal.shortages or queue not in index.ledger.tree.queues:
         return None
     ranks = index.consumption.ranks()
-    standing = Standing(
+    quota_state = QuotaState(
         index.ledger.tree, index.routes.queues, index.routes.queue_policies,
         ranks=ranks.values if ranks else None, held=index.holders,
         inactive=index.routes.idle_queues(),
@@ -44,12 +44,12 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
         lane.demand.priority, entry.queued_at,
     )  # fmt: skip
     contested = frozenset(s.of for s in refusal.shortages)
-    contest = Contest(standing, who, {}, contested, index.limits)
+    contest = Contest(quota_state, who, {}, contested, index.limits)
     root = contest.node.root()
     spared: dict[str, list[AdmittedWorkload]] = {}
     candidates: list[AdmittedWorkload] = []
     for node in [root] if root.is_queue else list(root.queues()):
-        for holder in standing.holders(node.name):
+        for holder in quota_state.holders(node.name):
             if not holder.uses(contested):
                 continue
             why = _spared(contest, holder)
@@ -92,10 +92,10 @@ def _spared(contest: Contest, holder: AdmittedWorkload) -> str:
     policy = contest.policy.within if own else contest.policy.reclaim
     if policy == NEVER:
         return f"{field} of {contest.who.queue} is Never"
-    if holder.queue in contest.standing.inactive:
+    if holder.queue in contest.quota_state.inactive:
         return f"ClusterQueue {holder.queue} is not active"
-    if not own and contest.standing.tree.within(
-        contest.standing.node(holder.queue), contest.contested
+    if not own and contest.quota_state.tree.within(
+        contest.quota_state.node(holder.queue), contest.contested
     ):
         return f"ClusterQueue {holder.queue} uses no more than its own quota"
     if contest.may_take(holder, policy):

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from hub.domain.admission.flavor_assigner import Search
 from hub.domain.quota.declared import Usage
 from hub.domain.quota.dominant_share import Share, dominant_share
-from hub.domain.quota.holders import PendingWorkload, Standing
+from hub.domain.quota.holders import PendingWorkload, QuotaState
 from hub.domain.quota.tree import Node
 
 
@@ -41,7 +41,7 @@ def in_order(entrants: Iterable[E], *, preemptors_first: bool = False) -> list[E
 
 
 def by_share(
-    standing: Standing, entrants: Iterable[E], *, preemptors_first: bool = False
+    quota_state: QuotaState, entrants: Iterable[E], *, preemptors_first: bool = False
 ) -> Iterator[E]:
     """Winners of one tournament after the other; shares are computed anew after each.
 
@@ -53,7 +53,7 @@ def by_share(
     roots: dict[int, Node] = {}
     alone: list[E] = []
     for entrant in entrants:
-        node = standing.node(entrant.who.queue)
+        node = quota_state.node(entrant.who.queue)
         if node.parent is None:
             alone.append(entrant)
         else:
@@ -64,7 +64,7 @@ def by_share(
     for index in sorted(roots):
         left = trees[index]
         while left:
-            standings = _standings(standing, left)
+            standings = _standings(quota_state, left)
             winner = _winner(roots[index], left, standings, preemptors_first)
             assert winner is not None
             del left[winner.who.queue]
@@ -72,14 +72,14 @@ def by_share(
 
 
 def _standings(
-    standing: Standing, left: Mapping[str, E]
+    quota_state: QuotaState, left: Mapping[str, E]
 ) -> dict[tuple[str, int], tuple[bool, Share]]:
     """For each entrant and cohort above: does its side borrow, and its share, usage added."""
-    tree = standing.tree
+    tree = quota_state.tree
     found: dict[tuple[str, int], tuple[bool, Share]] = {}
     for name, entrant in left.items():
         with tree.with_charge(name, entrant.usage):
-            node = standing.node(name)
+            node = quota_state.node(name)
             for cohort in node.path():
                 borrows = not tree.within(node, entrant.usage)
                 found[name, cohort.index] = (borrows, dominant_share(tree, node))

@@ -14,7 +14,7 @@ from hub.domain.preemption import classical, for_capacity
 from hub.domain.preemption.fair import DEFAULT_STRATEGIES, find_fair_victims
 from hub.domain.preemption.search import Contest, Limits, Victim
 from hub.domain.quota.declared import FlavorResource, Usage
-from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER
 from shared.resources import PodSet
 
@@ -73,17 +73,17 @@ class Nominee(NamedTuple):
 
 
 class Nominator:
-    """Looks for flavors and victims on one standing."""
+    """Looks for flavors and victims on one state of quota."""
 
     def __init__(
         self,
-        standing: Standing,
+        quota_state: QuotaState,
         market: Market,
         rules: Rules,
         ground: Ground | None = None,
         groups: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        self._standing = standing
+        self._quota_state = quota_state
         self._market = market
         self._rules = rules
         self._ground = ground
@@ -127,17 +127,17 @@ class Nominator:
 
         It must fit some flavor that was short, or there must be someone to preempt.
         """
-        standing, short = self._standing, found.shortages
-        queue, node = standing.queues[who.queue], standing.node(who.queue)
+        quota_state, short = self._quota_state, found.shortages
+        queue, node = quota_state.queues[who.queue], quota_state.node(who.queue)
         many = len(who.pod_sets) > 1 or len(queue.groups) > 1
         if many or not short or found.asks or self._ground is not None:
             return True
         if self._rules.partial and partial_admission.may_shrink(who.pod_sets):
             return True
-        policy = standing.policies[who.queue]
+        policy = quota_state.policies[who.queue]
         if found.mode is Mode.NO_CANDIDATES and policy.reclaim != "Any":
             return True  # its turn also keeps capacity from borrowers
-        missing = [(s.of, s.asked - standing.tree.available(node, s.of)) for s in short]
+        missing = [(s.of, s.asked - quota_state.tree.available(node, s.of)) for s in short]
         return any(lack <= 0 for _, lack in missing) or any(
             lack <= self._most_gained(who, of) for of, lack in missing
         )
@@ -146,17 +146,17 @@ class Nominator:
         """No preemption frees more than this: all its own candidates, and of other queues what they
         hold beyond their quota, with one workload more.
         """
-        standing, fair = self._standing, self._rules.fair
-        policy, node = standing.policies[who.queue], standing.node(who.queue)
+        quota_state, fair = self._quota_state, self._rules.fair
+        policy, node = quota_state.policies[who.queue], quota_state.node(who.queue)
         gained = 0
         if policy.within != NEVER:
             gained += self._held(who.queue, of, who.priority + 1)[0]
         if policy.reclaim == NEVER or node.parent is None:
             return gained
         below = who.priority if policy.reclaim == "LowerPriority" else None
-        tree, root = standing.tree, node.root()
+        tree, root = quota_state.tree, node.root()
         for queue in root.queues() if fair else tree.over(root, of):
-            if queue is not node and queue.name not in standing.inactive:
+            if queue is not node and queue.name not in quota_state.inactive:
                 beyond = tree.used_of(queue, of) - queue.subtree.get(of, 0)
                 total, largest = self._held(queue.name, of, below)
                 gained += total if fair else min(total, beyond + largest)
@@ -166,7 +166,7 @@ class Nominator:
         """What holders of less priority than `below`, past their minimum runtime, hold: all, the most."""
         least = self._rules.limits.minimum_runtime
         ripe = self.now - least if least else None
-        return self._standing.roster(queue).sums(of, below, ripe)
+        return self._quota_state.queue_holders(queue).sums(of, below, ripe)
 
     def _limits(self) -> Limits:
         limits = self._rules.limits
@@ -212,7 +212,7 @@ class Nominator:
         """Flavors whose nodes would hold it once lower priorities are gone, and who would go."""
         ground, limits = self._ground, self._limits()
         assert ground is not None
-        those = for_capacity.candidates(self._standing, who, limits, ground)
+        those = for_capacity.candidates(self._quota_state, who, limits, ground)
         gone = [holder for on_one in those.values() for holder in on_one]
         found = self._search(who, pod_sets, tried, keep, gone) if gone else None
         if found is None or found.mode is not Mode.FIT or found.assignment is None:
@@ -232,7 +232,7 @@ class Nominator:
         keep: Assignment | None,
         gone: Sequence[AdmittedWorkload] = (),
     ) -> Search:
-        standing, ground = self._standing, self._ground_of(who)
+        quota_state, ground = self._quota_state, self._ground_of(who)
         can_hold: CanHold | None = None
         if ground is not None:
             can_hold = partial_of(ground.can_hold, who, pod_sets)
@@ -241,11 +241,11 @@ class Nominator:
         return assign_with_scale_up.search(
             Request(
                 pod_sets=pod_sets,
-                queue=standing.queues[who.queue],
-                policy=standing.policies[who.queue],
+                queue=quota_state.queues[who.queue],
+                policy=quota_state.policies[who.queue],
                 market=self._market,
-                tree=standing.tree,
-                node=standing.node(who.queue),
+                tree=quota_state.tree,
+                node=quota_state.node(who.queue),
                 oracle=lambda of, amount: self._foresee(who, of, amount),
                 fair=self._rules.fair,
                 can_hold=can_hold,
@@ -264,14 +264,14 @@ class Nominator:
 
     def _foresee(self, who: PendingWorkload, of: FlavorResource, amount: int) -> Outlook:
         """What preemption for this one flavor and resource would come to."""
-        tree, node = self._standing.tree, self._standing.node(who.queue)
+        tree, node = self._quota_state.tree, self._quota_state.node(who.queue)
         victims: list[Victim] = []
         if amount <= tree.available(node, of) + self._most_gained(who, of):
             victims = self._victims(who, {of: amount}, frozenset({of}))
         self._foreseen = {of: amount}, victims
         if not victims:
             return Outlook(Mode.NO_CANDIDATES, tree.level(node, of, amount)[0])
-        with self._standing.without([v.holder for v in victims]):
+        with self._quota_state.without([v.holder for v in victims]):
             level = tree.level(node, of, amount)[0]
         own = any(v.holder.queue == who.queue for v in victims)
         return Outlook(Mode.PREEMPT if own else Mode.RECLAIM, level)
@@ -283,7 +283,7 @@ class Nominator:
         contested: frozenset[FlavorResource],
         has_room: Callable[[Sequence[AdmittedWorkload]], bool] | None = None,
     ) -> list[Victim]:
-        contest = Contest(self._standing, who, usage, contested, self._limits(), has_room)
+        contest = Contest(self._quota_state, who, usage, contested, self._limits(), has_room)
         if self._rules.fair:
             return find_fair_victims(contest, self._rules.strategies)
         return classical.find_victims(contest)

@@ -20,7 +20,7 @@ from hub.domain.queueing import eligibility, requeue
 from hub.domain.queueing.lane_queue import Turns
 from hub.domain.queueing.requeue import Outcome, Where
 from hub.domain.quota.declared import FlavorResource, Usage
-from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Picture, Pods, Standing
+from hub.domain.quota.holders import AdmittedWorkload, Overlay, PendingWorkload, Pods, QuotaState
 
 ADMITTED, PREEMPTING, SKIPPED, PENDING = "admitted", "preempting", "skipped", "pending"
 
@@ -56,11 +56,11 @@ class Attempt:
 
 
 class Rounds:
-    """Queues between rounds. `standing` changes as workloads are admitted and told to go."""
+    """Queues between rounds. `quota_state` changes as workloads are admitted and told to go."""
 
     def __init__(
         self,
-        standing: Standing,
+        quota_state: QuotaState,
         lines: Mapping[str, Turns],
         market: Market,
         rules: Rules = Rules(),  # noqa: B008 - frozen
@@ -68,12 +68,12 @@ class Rounds:
         ground: Ground | None = None,
         groups: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        self.standing = standing
+        self.quota_state = quota_state
         self.lines = lines
         self.rules = rules
         self._namespaces = namespaces or {}
         self._ground = ground
-        self._nominator = Nominator(standing, market, rules, ground, groups)
+        self._nominator = Nominator(quota_state, market, rules, ground, groups)
         self._tried: dict[str, Tried] = {}  # uid → where its search for flavors goes on
 
     def run(self, now: int) -> list[Attempt]:
@@ -93,7 +93,7 @@ class Rounds:
 
     def attempt(self, who: PendingWorkload) -> Attempt:
         """What one head could get; it has ended where it may get nothing."""
-        hold = eligibility.inadmissible(who, self.standing.queues[who.queue], self._namespaces)
+        hold = eligibility.inadmissible(who, self.quota_state.queues[who.queue], self._namespaces)
         if hold is None:
             return Attempt(who, self._nominator.nominate(who, self._tried.get(who.uid, ())))
         attempt = Attempt(who, Nominee(Search(Mode.NO_FIT)))
@@ -112,7 +112,7 @@ class Rounds:
         """Heads in the order in which they are processed."""
         first = self.rules.preemptors_first
         if self.rules.fair:
-            return by_share(self.standing, attempts, preemptors_first=first)
+            return by_share(self.quota_state, attempts, preemptors_first=first)
         return iter(in_order(attempts, preemptors_first=first))
 
     def place(self, attempt: Attempt) -> bool:
@@ -133,12 +133,12 @@ class Rounds:
         who, line = attempt.who, self.lines[attempt.who.queue]
         if attempt.outcome is None:
             self._tried.pop(who.uid, None)
-            self.standing.add(holder_of(attempt, now))
+            self.quota_state.add(holder_of(attempt, now))
             return
         if attempt.outcome is Outcome.PENDING_PREEMPTION:
             self._tried.pop(who.uid, None)  # once there is room all flavors are tried
             for victim in attempt.victims:
-                self.standing.mark_evicted(victim.holder)
+                self.quota_state.mark_evicted(victim.holder)
             who = replace(who, nominated=True)
         elif attempt.outcome is Outcome.GATED:
             self._tried.pop(who.uid, None)  # it did not fail on its flavors
@@ -179,16 +179,16 @@ def progressed(attempts: Iterable[Attempt]) -> bool:
 
 
 class _Round:
-    """The heads of one round in turn, on one standing that shows what earlier ones took."""
+    """The heads of one round in turn, on one state of quota that shows what earlier ones took."""
 
     def __init__(self, rounds: Rounds, now: int) -> None:
         self._rounds = rounds
-        self._standing = rounds.standing
+        self._quota_state = rounds.quota_state
         self._now = now
         self._claimed: dict[str, AdmittedWorkload] = {}  # victims of earlier heads
-        self._after: Picture | None = None  # with those gone; None while there are none
+        self._after: Overlay | None = None  # with those gone; None while there are none
         self._taken: list[tuple[str, Usage]] = []
-        held = rounds.standing.all_holders() if rounds.rules.block_admission else ()
+        held = rounds.quota_state.all_holders() if rounds.rules.block_admission else ()
         self._blocked = any(not h.pods_ready for h in held)
 
     def process(self, attempts: list[Attempt]) -> Iterator[Attempt]:
@@ -196,7 +196,7 @@ class _Round:
             self._process(attempt)
             yield attempt
         for queue, usage in self._taken:
-            self._standing.tree.release(queue, usage)
+            self._quota_state.tree.release(queue, usage)
 
     def _process(self, attempt: Attempt) -> None:
         if self._overlaps(attempt) and self._reconsider(attempt):
@@ -241,35 +241,35 @@ class _Round:
         return True
 
     def _still_fits(self, attempt: Attempt) -> bool:
-        standing = self._standing
-        with self._afterwards(), standing.without(v.holder for v in attempt.victims):
-            return standing.tree.fits(standing.node(attempt.who.queue), attempt.usage)
+        quota_state = self._quota_state
+        with self._afterwards(), quota_state.without(v.holder for v in attempt.victims):
+            return quota_state.tree.fits(quota_state.node(attempt.who.queue), attempt.usage)
 
     def _afterwards(self) -> AbstractContextManager[None]:
         """As it will be once the victims of earlier heads are gone."""
-        return nullcontext() if self._after is None else self._standing.seen_as(self._after)
+        return nullcontext() if self._after is None else self._quota_state.seen_as(self._after)
 
     def _take(self, queue: str, assignment: Assignment | None) -> None:
         if assignment is not None:
             self._charge(queue, assignment.charge)
 
     def _charge(self, queue: str, usage: Usage) -> None:
-        self._standing.tree.charge(queue, usage)
+        self._quota_state.tree.charge(queue, usage)
         if self._after is not None:
             with self._afterwards():
-                self._standing.tree.charge(queue, usage)
+                self._quota_state.tree.charge(queue, usage)
         self._taken.append((queue, usage))
 
     def _reserve(self, attempt: Attempt) -> None:
         """Keep what it waits for from borrowers, unless it can always take it back."""
         queue = attempt.who.queue
-        if self._standing.policies[queue].reclaim == "Any":
+        if self._quota_state.policies[queue].reclaim == "Any":
             return
         self._charge(queue, {of: self._reserved(attempt, of) for of in attempt.usage})
 
     def _reserved(self, attempt: Attempt, of: FlavorResource) -> int:
-        node = self._standing.node(attempt.who.queue)
-        asked, used = attempt.usage[of], self._standing.tree.used_of(node, of)
+        node = self._quota_state.node(attempt.who.queue)
+        asked, used = attempt.usage[of], self._quota_state.tree.used_of(node, of)
         most = node.nominal(of)
         if attempt.search.borrowing > 0:
             limit = node.limits.get(of)
@@ -306,11 +306,11 @@ class _Round:
         self._take(attempt.who.queue, attempt.search.assignment)
         self._claimed.update(own)
         if self._after is None:
-            self._after = self._standing.apart()
+            self._after = self._quota_state.apart()
         with self._afterwards():
             for victim in attempt.victims:
-                if self._standing.holds(victim.holder):
-                    self._standing.remove(victim.holder)
+                if self._quota_state.holds(victim.holder):
+                    self._quota_state.remove(victim.holder)
         attempt.awaited = tuple(own.values())
         few = f"waits for {len(attempt.victims)} preempted workload(s)"
         message = _and(attempt.search.message, few)

@@ -19,7 +19,7 @@ from hub.domain.placement.nowhere import NOWHERE
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queueing.lane_queue import LaneLine
 from hub.domain.queueing.requeue import Outcome
-from hub.domain.quota.holders import PendingWorkload, Standing
+from hub.domain.quota.holders import PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER, QueuePolicy
 from hub.domain.quota.tree import QuotaTree
 
@@ -72,7 +72,7 @@ class Contention(Rounds):
         queues = {name: queue for name, (queue, _) in contended.items()}
         self._ranks = None if snapshot.ranks is None else snapshot.ranks.copy()
         ranks = None if self._ranks is None else self._ranks.values
-        standing = Standing(
+        quota_state = QuotaState(
             tree, queues, policies, ranks=ranks, held=snapshot.holders if queues else None,
             inactive=snapshot.inactive,
         )  # fmt: skip
@@ -88,7 +88,7 @@ class Contention(Rounds):
         }
         self.live_ground = LiveGround(snapshot.room, room, desk, nominations)
         super().__init__(
-            standing, self.live_lines, snapshot.market, profile.rules, snapshot.namespaces,
+            quota_state, self.live_lines, snapshot.market, profile.rules, snapshot.namespaces,
             self.live_ground,
         )  # fmt: skip
         self._plain = plain
@@ -151,7 +151,7 @@ class Contention(Rounds):
         demand = who.demand
         assert demand is not None
         assert assigned is not None
-        if self._ranks is not None and self.standing.policies[who.queue].by_usage:
+        if self._ranks is not None and self.quota_state.policies[who.queue].by_usage:
             self._ranks.penalise(f"{who.namespace}/{who.local_queue}", assigned.charge)
         choice = NOWHERE if who.quota_only else self.live_ground.choices[who.uid]
         self.nominated.pop(who.uid, None)
@@ -183,7 +183,9 @@ class Contention(Rounds):
         least = self.rules.limits.minimum_runtime
         if not least:
             return None
-        started = (h.started_at for h in self.standing.all_holders() if h.started_at is not None)
+        started = (
+            h.started_at for h in self.quota_state.all_holders() if h.started_at is not None
+        )
         coming = [at + least for at in started if at + least > self._instant]
         return _EPOCH + min(coming) * _MICROSECOND if coming else None
 

@@ -57,13 +57,13 @@ class _Source:
             if each is ancestor:
                 break
             self._quotas.append((each.place, each.subtree))
-        self._filtered = contest.standing.policies[node.name].by_usage
+        self._filtered = contest.quota_state.policies[node.name].by_usage
         if self._filtered:
             self.items = contest.in_order(node.name, policy)
             live = sum(holder.evicted for _, holder in self.items)
         else:
             self.items = contest.ranked(node.name)
-            live = contest.standing.roster(node.name).live
+            live = contest.quota_state.queue_holders(node.name).live
         end = len(self.items)
         self.ends = live, end  # of those that are evicted, of those that are not
         self.first = (self.next(0, live) if live else 0), self.next(live, end)
@@ -91,7 +91,7 @@ class _Source:
 
     def is_over(self) -> bool:
         """May still be taken of it, as things are now?"""
-        used = self.contest.standing.tree.used[self._tree]
+        used = self.contest.quota_state.tree.used[self._tree]
         for place, quota in self._quotas:
             for of in self._contested:
                 if used[of][place] > quota.get(of, 0):
@@ -134,7 +134,7 @@ def _passes(contest: Contest, *, foreign: bool, hierarchical: bool) -> tuple[boo
 
 def _under_nominal(contest: Contest) -> bool:
     """Is the queue strictly under its nominal quota on everything contested?"""
-    tree, node = contest.standing.tree, contest.node
+    tree, node = contest.quota_state.tree, contest.node
     return all(tree.used_of(node, of) < node.nominal(of) for of in contest.contested)
 
 
@@ -220,7 +220,7 @@ def _kind(contest: Contest, holder: AdmittedWorkload) -> Kind:
 
 def _holds(contest: Contest, node: Node, asked: Usage) -> tuple[bool, Usage]:
     """Does `asked` fit inside the node's own quota, and what of it must come from above?"""
-    tree = contest.standing.tree
+    tree = contest.quota_state.tree
     fits = not any(tree.borrows(node, of, amount) for of, amount in asked.items())
     left = {of: max(0, a - tree.local_available(node, of)) for of, a in asked.items()}
     return fits, left
@@ -230,8 +230,8 @@ def _over_quota(contest: Contest) -> Iterator[tuple[Node, Node]]:
     """Queues that exceed their quota on what is contested, through cohorts that do too, each with the
     lowest cohort that it shares with the preemptor.
     """
-    tree, own, contested = contest.standing.tree, contest.node, contest.contested
-    inactive = contest.standing.inactive
+    tree, own, contested = contest.quota_state.tree, contest.node, contest.contested
+    inactive = contest.quota_state.inactive
     ours, inside = frozenset(own.chain), set[Node]()
     known = set[Node]() if len(contested) > 1 else None
     for of in sorted(contested):

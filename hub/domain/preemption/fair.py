@@ -62,7 +62,7 @@ def _candidates(contest: Contest) -> _Listed:
         look_at(node.name, contest.policy.within)
     if node.parent is None or reclaim == NEVER:
         return found
-    tree, inactive = contest.standing.tree, contest.standing.inactive
+    tree, inactive = contest.quota_state.tree, contest.quota_state.inactive
     for queue in node.root().queues():
         if queue is node or queue.name in inactive:
             continue
@@ -76,7 +76,7 @@ class _Scan:
 
     def __init__(self, contest: Contest, tried: Trial) -> None:
         self._contest = contest
-        self._tree = contest.standing.tree
+        self._tree = contest.quota_state.tree
         self._tried = tried
         self._retry: _Listed = {}
         self._sides = contest.node.chain[:-1]  # all on our side that have a share
@@ -107,7 +107,7 @@ class _Scan:
             if strategy == INITIAL_SHARE:
                 accepted = new < old
             else:
-                with self._contest.standing.without([holder]):
+                with self._contest.quota_state.without([holder]):
                     accepted = new <= self._share(theirs)
             if accepted:
                 return self._take(holder, Cause.FAIR_SHARING)  # then perhaps another queue is next
@@ -173,22 +173,24 @@ class _Scan:
 
     def _may_answer(self, holder: AdmittedWorkload) -> bool:
         """May a victim, once it waits, reclaim from the preemptor, shares aside?"""
-        reclaim = self._contest.standing.policies[holder.queue].reclaim
+        reclaim = self._contest.quota_state.policies[holder.queue].reclaim
         return reclaim != NEVER and (
             reclaim != "LowerPriority" or self._contest.who.priority < holder.priority
         )
 
     def _others_reclaim(self) -> bool:
         """Does any other queue of the tree reclaim?"""
-        standing, own = self._contest.standing, self._contest.node
+        quota_state, own = self._contest.quota_state, self._contest.node
         return any(
-            standing.policies[queue.name].reclaim != NEVER
+            quota_state.policies[queue.name].reclaim != NEVER
             for queue in (own.root().queues() if own.parent else ())
             if queue is not own
         )
 
     def _still_fair(self, holder: AdmittedWorkload) -> bool:
-        ours, theirs = _below_common(self._contest.node, self._contest.standing.node(holder.queue))
+        ours, theirs = _below_common(
+            self._contest.node, self._contest.quota_state.node(holder.queue)
+        )
         new = self._share(ours)
         with self._tree.with_charge(holder.queue, holder.usage):
             return new <= self._share(theirs)
@@ -199,7 +201,7 @@ class _Targets:
 
     def __init__(self, contest: Contest, candidates: _Listed) -> None:
         self._contest = contest
-        self._tree = contest.standing.tree
+        self._tree = contest.quota_state.tree
         self._own_path = {id(contest.node), *map(id, contest.node.path())}
         self._left = candidates
         self._pruned: set[int] = set()

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.preemption.search import Cause, Limits, Victim
-from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER
 from shared.resources import PodSet
 
@@ -51,13 +51,13 @@ class Ground(Protocol):
 
 
 def candidates(
-    standing: Standing, who: PendingWorkload, limits: Limits, ground: Ground
+    quota_state: QuotaState, who: PendingWorkload, limits: Limits, ground: Ground
 ) -> dict[str, list[AdmittedWorkload]]:
     """Who leaves already or may have to, by cluster, of the clusters that the workload may go to."""
     found: dict[str, list[AdmittedWorkload]] = {name: [] for name in ground.may_use(who)}
     waits = ground.has_claim(who)
-    in_reach = frozenset(() if waits else _queues_in_reach(standing, who, limits))
-    for holder in standing.all_holders():
+    in_reach = frozenset(() if waits else _queues_in_reach(quota_state, who, limits))
+    for holder in quota_state.all_holders():
         if holder.evicted or (holder.queue in in_reach and _may_go(holder, who, limits)):
             cluster = ground.stands_on(holder)
             if cluster in found:
@@ -65,12 +65,14 @@ def candidates(
     return {name: those for name, those in found.items() if those}
 
 
-def _queues_in_reach(standing: Standing, who: PendingWorkload, limits: Limits) -> Iterable[str]:
-    policy, node = standing.policies[who.queue], standing.node(who.queue)
+def _queues_in_reach(
+    quota_state: QuotaState, who: PendingWorkload, limits: Limits
+) -> Iterable[str]:
+    policy, node = quota_state.policies[who.queue], quota_state.node(who.queue)
     if policy.within != NEVER and who.queue not in limits.protected:
         yield who.queue
     if policy.reclaim != NEVER and node.parent is not None:
-        spared = limits.protected | standing.inactive
+        spared = limits.protected | quota_state.inactive
         for other in node.root().queues():
             if other is not node and other.name not in spared:
                 yield other.name

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hub.domain.quota.declared import FlavorResource, Usage
-from hub.domain.quota.holders import AdmittedWorkload, Key, Keyed, PendingWorkload, Standing
+from hub.domain.quota.holders import AdmittedWorkload, Key, Keyed, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER, QueuePolicy
 from hub.domain.quota.tree import Node
 
@@ -53,7 +53,7 @@ class Limits:
 class Contest:
     """One workload asking for `usage`, short of `contested`."""
 
-    standing: Standing
+    quota_state: QuotaState
     who: PendingWorkload
     usage: Usage
     contested: frozenset[FlavorResource]
@@ -67,8 +67,8 @@ class Contest:
     spares: bool = field(init=False)  # may somebody be spared whatever the policies say?
 
     def __post_init__(self) -> None:
-        self.node = self.standing.node(self.who.queue)
-        self.policy = self.standing.policies[self.who.queue]
+        self.node = self.quota_state.node(self.who.queue)
+        self.policy = self.quota_state.policies[self.who.queue]
         self.spares = bool(self.limits.protected or self.limits.minimum_runtime)
 
     def fits(self, gone: Sequence[AdmittedWorkload] = (), *, borrowing: bool = True) -> bool:
@@ -76,7 +76,7 @@ class Contest:
 
         `gone` are those whose quota is released already, and whose room counts as free.
         """
-        tree, node = self.standing.tree, self.node
+        tree, node = self.quota_state.tree, self.node
         for of, amount in self.usage.items():
             if not borrowing and tree.borrows(node, of, amount):
                 return False
@@ -124,29 +124,29 @@ class Contest:
         """
         ranked = self.ranked(queue)
         found = [item for item in ranked if self.may_take(item[1], policy)]
-        if not self.standing.policies[queue].by_usage:
+        if not self.quota_state.policies[queue].by_usage:
             return found
         by_use = sorted(
-            found, key=lambda item: (not item[1].evicted, -self.standing.rank(item[1]), item[0])
+            found, key=lambda item: (not item[1].evicted, -self.quota_state.rank(item[1]), item[0])
         )
         return [(key, holder) for (key, _), (_, holder) in zip(found, by_use, strict=True)]
 
     def ranked(self, queue: str) -> Keyed:
         """All holders of a queue by `Limits.order`, evicted ones first."""
         order = self.limits.order
-        return self.standing.roster(queue).ranked(order, order_key(order))
+        return self.quota_state.queue_holders(queue).ranked(order, order_key(order))
 
     def sorted(self, candidates: Iterable[AdmittedWorkload]) -> list[AdmittedWorkload]:
         """Candidates as they are tried. In a queue where history counts, those of the LocalQueue that
         used more go first; between queues it says nothing, so there such ones only change places.
         """
         listed = sorted(candidates, key=self.order)
-        by_usage = {h.queue for h in listed if self.standing.policies[h.queue].by_usage}
+        by_usage = {h.queue for h in listed if self.quota_state.policies[h.queue].by_usage}
         for queue in sorted(by_usage):
             places = [at for at, h in enumerate(listed) if h.queue == queue]
             ranked = sorted(
                 (listed[at] for at in places),
-                key=lambda h: (not h.evicted, -self.standing.rank(h), *self.order(h)),
+                key=lambda h: (not h.evicted, -self.quota_state.rank(h), *self.order(h)),
             )
             for at, holder in zip(places, ranked, strict=True):
                 listed[at] = holder
@@ -184,7 +184,7 @@ class _Margin:
     __slots__ = ("_inside", "_left", "_queue")
 
     def __init__(self, contest: Contest, *, borrowing: bool) -> None:
-        tree, node = contest.standing.tree, contest.node
+        tree, node = contest.quota_state.tree, contest.node
         self._queue = contest.who.queue
         self._left = {of: tree.available(node, of) - asked for of, asked in contest.usage.items()}
         self._inside = (  # the queue's own quota
@@ -226,7 +226,7 @@ class Trial:
 
     def __init__(self, contest: Contest) -> None:
         self._contest = contest
-        self._tree = contest.standing.tree
+        self._tree = contest.quota_state.tree
         self.taken: list[Victim] = []
         self.gone: list[AdmittedWorkload] = []  # the holders of `taken`
 
@@ -279,5 +279,5 @@ class Trial:
 @contextmanager
 def trial(contest: Contest) -> Iterator[Trial]:
     """Try removals; whatever is removed is back at the end."""
-    with contest.standing.tree.on_trial(contest.node):
+    with contest.quota_state.tree.on_trial(contest.node):
         yield Trial(contest)

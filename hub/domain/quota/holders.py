@@ -1,6 +1,6 @@
 """Who holds quota and who asks for it, over one quota tree: what rules of admission look at.
 
-`Standing` is a cycle's own. What preemption tries, it tries on the tree alone: who holds changes only
+`QuotaState` is a cycle's own. What preemption tries, it tries on the tree alone: who holds changes only
 when somebody is admitted or leaves, and what was worked out of a queue's holders lasts until then.
 """
 
@@ -88,13 +88,13 @@ Key = tuple[object, ...]
 Keyed = list[tuple[Key, AdmittedWorkload]]
 
 
-class Roster:
+class QueueHolders:
     """Those that hold quota of one queue, with what is worked out of them and lasts while they do."""
 
     __slots__ = ("_held", "_key", "_order", "_ranked", "_sums", "live")
 
     def __init__(self, holders: Mapping[str, AdmittedWorkload] | None = None) -> None:
-        """Of `holders` nothing is copied; who changes a roster changes a `copy`."""
+        """Of `holders` nothing is copied; who changes them changes a `copy`."""
         self._held: dict[str, AdmittedWorkload] = holders if holders is not None else {}  # type: ignore[assignment]  # changed in copies only
         self._order: object = None
         self._key: Callable[[AdmittedWorkload], Key] | None = None
@@ -111,8 +111,8 @@ class Roster:
     def __iter__(self) -> Iterator[AdmittedWorkload]:
         return iter(self._held.values())
 
-    def copy(self) -> "Roster":
-        other = Roster(dict(self._held))
+    def copy(self) -> "QueueHolders":
+        other = QueueHolders(dict(self._held))
         other._order, other._key, other.live = self._order, self._key, self.live
         other._ranked, other._sums = list(self._ranked), dict(self._sums)
         return other
@@ -170,19 +170,19 @@ class Roster:
 
 _first: Callable[[tuple[Key, AdmittedWorkload]], Key] = itemgetter(0)
 _MOST_SUMS: Final = 64
-_NONE: Final = Roster()
+_NONE: Final = QueueHolders()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picture:
+class Overlay:
     """A state that is not the present one: what is charged, and who holds it in each queue."""
 
     charged: Charged
-    rosters: dict[str, Roster]
-    own: set[str]  # queues whose roster nobody else looks at
+    by_queue: dict[str, QueueHolders]
+    own: set[str]  # queues whose holders nobody else looks at
 
 
-class Standing:
+class QuotaState:
     """Queues, their tree, their policies, and the holders in each."""
 
     def __init__(
@@ -205,38 +205,38 @@ class Standing:
         self.policies = policies
         self.ranks: Mapping[str, float] = ranks if ranks is not None else {}
         self.inactive = frozenset(inactive)
-        self._rosters = {queue: Roster(those) for queue, those in (held or {}).items()}
-        self._own: set[str] = set()  # queues whose roster may be changed in place
+        self._by_queue = {queue: QueueHolders(those) for queue, those in (held or {}).items()}
+        self._own: set[str] = set()  # queues whose holders may be changed in place
         for holder in holders:
             self.add(holder)
 
     def node(self, queue: str) -> Node:
         return self.tree.queues[queue]
 
-    def roster(self, queue: str) -> Roster:
+    def queue_holders(self, queue: str) -> QueueHolders:
         """Who holds quota of a queue."""
-        return self._rosters.get(queue, _NONE)
+        return self._by_queue.get(queue, _NONE)
 
     def holders(self, queue: str) -> Iterable[AdmittedWorkload]:
         """Those that hold quota of a queue, in no particular order."""
-        return self.roster(queue)
+        return self.queue_holders(queue)
 
     def holder(self, queue: str, uid: str) -> AdmittedWorkload:
         """One that holds quota of a queue; raises KeyError for any other."""
-        return self._rosters[queue][uid]
+        return self._by_queue[queue][uid]
 
     def all_holders(self) -> Iterator[AdmittedWorkload]:
-        for roster in self._rosters.values():
-            yield from roster
+        for queue_holders in self._by_queue.values():
+            yield from queue_holders
 
     def holds(self, holder: AdmittedWorkload) -> bool:
-        return holder.uid in self.roster(holder.queue)
+        return holder.uid in self.queue_holders(holder.queue)
 
-    def _mine(self, queue: str) -> Roster:
+    def _mine(self, queue: str) -> QueueHolders:
         if queue not in self._own:
             self._own.add(queue)
-            self._rosters[queue] = self.roster(queue).copy()
-        return self._rosters[queue]
+            self._by_queue[queue] = self.queue_holders(queue).copy()
+        return self._by_queue[queue]
 
     def add(self, holder: AdmittedWorkload) -> None:
         """It holds quota (again)."""
@@ -268,20 +268,20 @@ class Standing:
             for holder in removed:
                 tree.charge(holder.queue, holder.usage)
 
-    def apart(self) -> "Picture":
-        """Another picture of who holds what, for `seen_as`; it starts as things are."""
-        return Picture(self.tree.apart(), dict(self._rosters), set())
+    def apart(self) -> "Overlay":
+        """An overlay of who holds what, for `seen_as`; it starts as things are."""
+        return Overlay(self.tree.apart(), dict(self._by_queue), set())
 
     @contextmanager
-    def seen_as(self, picture: "Picture") -> Iterator[None]:
-        """What if things were so? Whatever is added or removed meanwhile changes the picture alone."""
-        before = self._rosters, self._own
-        self._rosters, self._own = picture.rosters, picture.own
+    def seen_as(self, overlay: "Overlay") -> Iterator[None]:
+        """What if things were so? Whatever is added or removed meanwhile changes the overlay alone."""
+        before = self._by_queue, self._own
+        self._by_queue, self._own = overlay.by_queue, overlay.own
         try:
-            with self.tree.seen_as(picture.charged):
+            with self.tree.seen_as(overlay.charged):
                 yield
         finally:
-            self._rosters, self._own = before
+            self._by_queue, self._own = before
 
     def rank(self, holder: AdmittedWorkload) -> float:
         """Fair-admission rank of the LocalQueue it came from; 0 where history does not count."""

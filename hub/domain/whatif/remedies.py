@@ -110,15 +110,15 @@ def _none_to_spare(
 
 def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[AdmittedWorkload]:
     """Whose end might help: who uses the quota that is short; else who is on the nearest cluster."""
-    standing = bench.standing
+    quota_state = bench.quota_state
     contested = {s.of for s in found.search.shortages}
     nearest = bench.none.nearest if bench.none else None
     if contested:
-        root = standing.node(bench.who.queue).root()
+        root = quota_state.node(bench.who.queue).root()
         names = [root.name] if root.is_queue else [n.name for n in root.queues()]
-        held = [h for name in names for h in standing.holders(name) if h.uses(contested)]
+        held = [h for name in names for h in quota_state.holders(name) if h.uses(contested)]
     else:
-        held = [h for h in standing.all_holders() if h.cluster]
+        held = [h for h in quota_state.all_holders() if h.cluster]
         if nearest is not None:
             held = [h for h in held if h.cluster == nearest.cluster]
 
@@ -166,13 +166,13 @@ def _priority(bench: Bench, found: Nominee) -> Iterator[Remedy]:
     for_room = not contested and bench.profile.rules.for_room
     if (policy.within, policy.reclaim) == (NEVER, NEVER) or not (contested or for_room):
         return
-    root = bench.standing.node(bench.who.queue).root()
+    root = bench.quota_state.node(bench.who.queue).root()
     names = [root.name] if root.is_queue else [n.name for n in root.queues()]
     steps = sorted(
         {
             h.priority
             for name in names
-            for h in bench.standing.holders(name)
+            for h in bench.quota_state.holders(name)
             if h.priority >= bench.who.priority and (h.uses(contested) or for_room)
         }
     )

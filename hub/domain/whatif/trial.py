@@ -21,7 +21,7 @@ from hub.domain.placement.cluster_search import Desk, NoChoice
 from hub.domain.plan import Reason
 from hub.domain.preemption.search import Limits
 from hub.domain.quota.declared import ClusterQueue
-from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Standing
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.tree import QuotaTree
 from hub.domain.workloads.demand import Constraints
@@ -64,12 +64,12 @@ class Bench:
     left: int = 100
     may_go_on: Callable[[], bool] = lambda: True
     none: NoChoice | None = None  # what the fleet said when it was last asked as it is
-    standing: Standing = field(init=False)
+    quota_state: QuotaState = field(init=False)
     _ground: LiveGround = field(init=False)
 
     def __post_init__(self) -> None:
         snapshot = self.snapshot
-        self.standing = Standing(
+        self.quota_state = QuotaState(
             snapshot.ledger.copy().tree,
             {queue.name: queue for queue, _ in snapshot.queues},
             {q.name: snapshot.policies.get(q.name, QueuePolicy()) for q, _ in snapshot.queues},
@@ -86,11 +86,11 @@ class Bench:
 
     @property
     def queue(self) -> ClusterQueue:
-        return self.standing.queues[self.who.queue]
+        return self.quota_state.queues[self.who.queue]
 
     @property
     def policy(self) -> QueuePolicy:
-        return self.standing.policies[self.who.queue]
+        return self.quota_state.policies[self.who.queue]
 
     def ask(self, change: Change = AS_IT_IS) -> Nominee:
         """What the workload could get on a picture with this difference."""
@@ -102,8 +102,8 @@ class Bench:
         rules = self.profile.rules
         if change.limits is not None:
             rules = replace(rules, limits=change.limits)
-        with self._other_rules(change), self.standing.without(change.gone):
-            nominator = Nominator(self.standing, self.snapshot.market, rules, ground)
+        with self._other_rules(change), self.quota_state.without(change.gone):
+            nominator = Nominator(self.quota_state, self.snapshot.market, rules, ground)
             found = nominator.nominate(who)
         if change is AS_IT_IS:
             self.none = ground.refusals.get(who.uid)
@@ -184,18 +184,18 @@ class Bench:
 
     @contextmanager
     def _other_rules(self, change: Change) -> Iterator[None]:
-        standing = self.standing
-        before = standing.tree, standing.queues, standing.policies
+        quota_state = self.quota_state
+        before = quota_state.tree, quota_state.queues, quota_state.policies
         if change.queue is not None:
             if change.queue.quotas is not self.queue.quotas:
-                standing.tree = self._tree_with(change.queue)
-            standing.queues = {**standing.queues, change.queue.name: change.queue}
+                quota_state.tree = self._tree_with(change.queue)
+            quota_state.queues = {**quota_state.queues, change.queue.name: change.queue}
         if change.policy is not None:
-            standing.policies = {**standing.policies, self.who.queue: change.policy}
+            quota_state.policies = {**quota_state.policies, self.who.queue: change.policy}
         try:
             yield
         finally:
-            standing.tree, standing.queues, standing.policies = before
+            quota_state.tree, quota_state.queues, quota_state.policies = before
 
     def _tree_with(self, queue: ClusterQueue) -> QuotaTree:
         ledger = self.snapshot.ledger.copy()
