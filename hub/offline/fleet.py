@@ -14,7 +14,7 @@ from hub.domain.admission.flavors import Market
 from hub.domain.cycle.capacity_view import sized
 from hub.domain.fleet.clusters import MOST_NEW_NODES, Cluster, GrowingPool, Pool, pool as node_pool
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
-from hub.domain.placement.cluster_search import Desk
+from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.registry import FILTERS
 from hub.domain.plan import Assignment, Reason
 from hub.domain.quota.declared import Flavor
@@ -164,8 +164,11 @@ class Grounds:
     ) -> bool:
         """Can some cluster hold all pods, once `gone` are?"""
         demand = self._demand(who, pod_sets)
-        desk = self._desk(gone, copied=True)
-        return desk.can_hold(demand, asks) and desk.bid(demand, asks).place(who.uid) is not None
+        search = self._search(gone, copied=True)
+        return (
+            search.can_hold(demand, asks)
+            and search.picker(demand, asks).place(who.uid) is not None
+        )
 
     def place(self, who: PendingWorkload, assignment: Assignment) -> str | None:
         """Take room on the best cluster that can hold all of it."""
@@ -185,7 +188,7 @@ class Grounds:
     ) -> str | None:
         demand = self._demand(who, sized(who, assignment))
         for asks in dict.fromkeys((assign_with_scale_up.there(assignment.asks), assignment.asks)):
-            choice = self._desk(gone, copied=True).bid(demand, asks).place(who.uid)
+            choice = self._search(gone, copied=True).picker(demand, asks).place(who.uid)
             if choice is not None:
                 return choice.cluster
         return None
@@ -201,7 +204,7 @@ class Grounds:
 
     def may_use(self, who: PendingWorkload) -> list[str]:
         """The clusters it may go to, room aside."""
-        allowed = self._desk(()).allowed(self._demand(who, who.pod_sets))
+        allowed = self._search(()).allowed(self._demand(who, who.pod_sets))
         return [name for name, may in zip(self._layout.names, allowed, strict=True) if may]
 
     def stands_on(self, holder: AdmittedWorkload) -> str:
@@ -231,7 +234,7 @@ class Grounds:
         self, who: PendingWorkload, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
     ) -> tuple[Reason, str]:
         """Why no cluster holds it, and which came nearest."""
-        none = self._desk(()).explain(self._demand(who, pod_sets), asks)
+        none = self._search(()).explain(self._demand(who, pod_sets), asks)
         return none.reason, none.message
 
     def release(self, uid: str) -> None:
@@ -251,7 +254,9 @@ class Grounds:
             )
             demand = self._demand(who, pod_sets)
             choice = (
-                self._desk((), copied=True).bid(demand, tuple(a for _, a in put)).place(who.uid)
+                self._search((), copied=True)
+                .picker(demand, tuple(a for _, a in put))
+                .place(who.uid)
             )
             cluster = choice.cluster if choice else None
         if cluster is not None:
@@ -271,11 +276,11 @@ class Grounds:
                 self._charge(room, cluster, put)
         return room
 
-    def _desk(self, gone: Sequence[AdmittedWorkload], *, copied: bool = False) -> Desk:
+    def _search(self, gone: Sequence[AdmittedWorkload], *, copied: bool = False) -> ClusterSearch:
         room = self._room.copy() if copied else self._room
         if gone:
             room = self._without(h.uid for h in gone)
-        return Desk(self._clusters, room, FILTERS, self._now)
+        return ClusterSearch(self._clusters, room, FILTERS, self._now)
 
     def _demand(self, who: PendingWorkload, pod_sets: Sequence[PodSet]) -> Demand:
         sets = tuple(pod_sets)

@@ -13,7 +13,7 @@ from hub.domain.admission import assign_with_scale_up
 from hub.domain.cycle.snapshot import Nomination
 from hub.domain.fleet.clusters import IntArray
 from hub.domain.fleet.free_capacity import Need, NodeAsk, Room
-from hub.domain.placement.cluster_search import Choice, Desk, NoChoice, in_new_nodes
+from hub.domain.placement.cluster_search import Choice, ClusterSearch, NoChoice, in_new_nodes
 from hub.domain.plan import Assignment, Reason
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Pods
 from hub.domain.workloads.demand import Demand
@@ -33,14 +33,18 @@ class _Taken:
 
 
 class LiveGround:
-    """A `nomination.Ground` over the desk of a live cycle. `choices`: by uid, where each was placed."""
+    """A `nomination.Ground` over the search of a live cycle. `choices`: by uid, where each was placed."""
 
     def __init__(
-        self, before: Room, room: Room, desk: Desk, nominations: Mapping[str, Nomination]
+        self,
+        before: Room,
+        room: Room,
+        search: ClusterSearch,
+        nominations: Mapping[str, Nomination],
     ) -> None:
         self._before = before
-        self._room = room  # the desk's own
-        self._desk = desk
+        self._room = room  # the search's own
+        self._search = search
         self._taken: list[_Taken] = []
         self._claims: dict[str, int] = {}  # uid → cluster
         self._opened: Mapping[str, int] = {}  # nodes that the last look would have added, by pool
@@ -54,7 +58,7 @@ class LiveGround:
     @property
     def grows(self) -> bool:
         """May any pool still add a node?"""
-        return self._desk.grows
+        return self._search.grows
 
     def can_hold(
         self,
@@ -65,10 +69,12 @@ class LiveGround:
     ) -> bool:
         """May some cluster hold all pods, once `gone` are?"""
         demand = _demand(who, pod_sets)
-        holds = self._desk.holds if gone else self._desk.can_hold  # nobody goes for a mere chance
+        holds = (
+            self._search.holds if gone else self._search.can_hold
+        )  # nobody goes for a mere chance
         if who.uid not in self._claims and holds(demand, asks):
             return True
-        allowed = self._desk.allowed(demand)
+        allowed = self._search.allowed(demand)
         needs = self._needs(pod_sets, asks)
         leaving = self._by_cluster(gone)
         return any(
@@ -84,16 +90,16 @@ class LiveGround:
         needs = self._needs(pod_sets, assignment.asks)
         at = self._claims.get(who.uid)
         if at is None:
-            choice = self._desk.bid(demand, assignment.asks).place(who.uid)
+            choice = self._search.picker(demand, assignment.asks).place(who.uid)
             if choice is None:
                 return None
             at = self._room.layout.position[choice.cluster]
             self._taken.append(_Taken(who.uid, at, needs))
         else:
-            if not self._desk.allowed(demand)[at] or not self._fits(who.uid, at, needs, ()):
+            if not self._search.allowed(demand)[at] or not self._fits(who.uid, at, needs, ()):
                 return None
             name = self._room.layout.names[at]
-            score = self._desk.standing(demand, assignment.asks, at)
+            score = self._search.standing(demand, assignment.asks, at)
             choice = Choice(name, (in_new_nodes(score, self._opened),), (), 0)
             del self._claims[who.uid]  # the room stays taken
         self.choices[who.uid] = choice
@@ -114,7 +120,7 @@ class LiveGround:
             fitting = self._fitting(who.uid, demand, there, gone) or fitting
         if not fitting:
             return None
-        best = self._desk.best_of(demand, assignment.asks, fitting, who.uid)
+        best = self._search.best_of(demand, assignment.asks, fitting, who.uid)
         self._claim(who.uid, best, needs, gone)
         return self._room.layout.names[best]
 
@@ -122,7 +128,7 @@ class LiveGround:
         self, uid: str, demand: Demand, needs: _Needs, gone: Sequence[AdmittedWorkload]
     ) -> list[int]:
         """The clusters that can hold it once `gone` are: those of `gone`, else any."""
-        allowed = self._desk.allowed(demand)
+        allowed = self._search.allowed(demand)
         leaving = self._by_cluster(gone)
         every = range(len(self._room.layout.names))
         return [
@@ -135,7 +141,7 @@ class LiveGround:
         self, who: PendingWorkload, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
     ) -> tuple[Reason, str]:
         """Why no cluster holds it, and which came nearest."""
-        none = self._desk.explain(_demand(who, pod_sets), asks)
+        none = self._search.explain(_demand(who, pod_sets), asks)
         self.refusals[who.uid] = none
         return none.reason, none.message
 
@@ -147,7 +153,7 @@ class LiveGround:
         """The clusters that could hold it were they empty: the one it has a claim to, else all."""
         layout = self._room.layout
         names = layout.names
-        allowed = self._desk.allowed(_demand(who, who.pod_sets)).copy()
+        allowed = self._search.allowed(_demand(who, who.pod_sets)).copy()
         for pod_set in who.pod_sets:
             allowed &= layout.large_enough(layout.need(pod_set.requests, NodeAsk()))
         claimed = self._claims.get(who.uid)
@@ -179,7 +185,7 @@ class LiveGround:
         return found
 
     def _open(self, uid: str, leaving: Mapping[int, Sequence[AdmittedWorkload]]) -> list[int]:
-        """Clusters worth a look beside what the desk sees: the claimed one, else those somebody leaves."""
+        """Clusters worth a look beside what the search sees: the claimed one, else those somebody leaves."""
         return [self._claims[uid]] if uid in self._claims else sorted(leaving)
 
     def _fits(self, uid: str, at: int, needs: _Needs, leaving: Sequence[AdmittedWorkload]) -> bool:

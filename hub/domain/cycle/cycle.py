@@ -12,8 +12,7 @@ from hub.domain.admission import assign_with_scale_up
 from hub.domain.admission.flavor_assigner import Mode, Outlook, Request, Search
 from hub.domain.cycle.shared_rounds import Contention, Order, is_plain
 from hub.domain.cycle.snapshot import Profile, Snapshot
-from hub.domain.placement.cluster_search import Bid, Choice, Desk
-from hub.domain.placement.nowhere import Anywhere
+from hub.domain.placement.cluster_search import Anywhere, Choice, ClusterPicker, ClusterSearch
 from hub.domain.plan import Assignment, Placement, Plan, Reason, Refusal, behind
 from hub.domain.queueing.lanes import Entry, Head, Line
 from hub.domain.quota.queue_policy import QueuePolicy
@@ -42,7 +41,9 @@ class _Cycle:
         self._policies = snapshot.policies
         self._market = snapshot.market
         room = snapshot.room.copy()
-        self._desk = Desk(snapshot.clusters, room, profile.filters, now, snapshot.starts)
+        self._clusters = ClusterSearch(
+            snapshot.clusters, room, profile.filters, now, snapshot.starts
+        )
         self._profile = profile
         plain, contended = [], False
         for queue, lanes in snapshot.queues:
@@ -53,13 +54,13 @@ class _Cycle:
         self._lines = plain
         self._turns: list[Line] = []  # of this round, still to come
         self._contention = (
-            Contention(snapshot, self._tree, self._desk, room, profile, now, self._plain_turns)
+            Contention(snapshot, self._tree, self._clusters, room, profile, now, self._plain_turns)
             if contended
             else None
         )
         self._contended = contended  # may another round among them change anything?
         self._alone = False
-        self._offers: dict[str, tuple[Assignment, Bid | Anywhere]] = {}  # by demand
+        self._offers: dict[str, tuple[Assignment, ClusterPicker | Anywhere]] = {}  # by demand
         self._placements: list[Placement] = self._contention.placements if self._contention else []
         self._refusals: dict[str, Refusal] = {}  # by demand
         self._considered = 0
@@ -125,13 +126,13 @@ class _Cycle:
                 found = self._search(head)  # 2. flavors for all pod sets, under quota
                 if found.mode is not Mode.FIT or found.assignment is None:
                     return self._refuse(head, found)
-                offer = (found.assignment, self._bid(demand, found.assignment))
+                offer = (found.assignment, self._picker(demand, found.assignment))
                 self._offers[demand.key] = offer
-            assignment, bid = offer  # equal workloads keep the flavors of the last while they last
+            assignment, picker = offer  # equals keep the flavors of the last while they last
             charged = self._ledger.take(queue, assignment.charge, len(run))
             placed = 0
             while placed < charged and (
-                choice := bid.place(run[placed].uid)
+                choice := picker.place(run[placed].uid)
             ):  # 3. best cluster; 4. its room taken
                 self._place(head, run[placed], assignment, choice)  # 6. the decision, its reasons
                 placed += 1
@@ -141,8 +142,8 @@ class _Cycle:
                 return head.line.advance(placed)
             offer = None  # quota or clusters of these flavors have run out
 
-    def _bid(self, demand: Demand, assignment: Assignment) -> Bid | Anywhere:
-        return Anywhere() if demand.quota_only else self._desk.bid(demand, assignment.asks)
+    def _picker(self, demand: Demand, assignment: Assignment) -> ClusterPicker | Anywhere:
+        return Anywhere() if demand.quota_only else self._clusters.picker(demand, assignment.asks)
 
     def _search(self, head: Head) -> Search:
         demand, queue = head.demand, head.line.queue
@@ -158,11 +159,11 @@ class _Cycle:
                 oracle=lambda _of, _amount: _NOBODY,
                 can_hold=None
                 if demand.quota_only
-                else lambda asks: self._desk.can_hold(demand, asks),
+                else lambda asks: self._clusters.can_hold(demand, asks),
                 excluded=rules.excluded,
                 ignore_undeclared=rules.ignore_undeclared,
             ),
-            grows=self._desk.grows,
+            grows=self._clusters.grows,
         )
 
     def _place(self, head: Head, entry: Entry, assignment: Assignment, choice: Choice) -> None:
@@ -182,7 +183,7 @@ class _Cycle:
                 head, Refusal(demand.key, demand.queue, why.reason, why.message, why.shortages)
             )
             return
-        none = self._desk.explain(demand, why.asks)
+        none = self._clusters.explain(demand, why.asks)
         self._park(
             head,
             Refusal(
@@ -207,7 +208,7 @@ class _Cycle:
         if contention is None:
             refusals = tuple(self._refusals.values())
             return Plan(
-                tuple(self._placements), refusals, notes=self._desk.notes(),
+                tuple(self._placements), refusals, notes=self._clusters.notes(),
                 unfinished=self._unfinished,
             )  # fmt: skip
         return Plan(
@@ -215,7 +216,7 @@ class _Cycle:
             (*self._refusals.values(), *contention.refusals.values()),
             tuple(contention.evictions.values()),
             tuple(contention.nominated.values()),
-            self._desk.notes(),
+            self._clusters.notes(),
             self._unfinished,
         )
 

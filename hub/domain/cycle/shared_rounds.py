@@ -14,8 +14,7 @@ from hub.domain.cycle.capacity_view import LiveGround
 from hub.domain.cycle.rounds import ADMITTED, PENDING, Attempt, Rounds, progressed
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.free_capacity import Room
-from hub.domain.placement.cluster_search import Desk
-from hub.domain.placement.nowhere import NOWHERE
+from hub.domain.placement.cluster_search import NOWHERE, ClusterSearch
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queueing.lane_queue import LaneLine
 from hub.domain.queueing.requeue import Outcome
@@ -55,7 +54,7 @@ class Contention(Rounds):
         self,
         snapshot: Snapshot,
         tree: QuotaTree,
-        desk: Desk,
+        search: ClusterSearch,
         room: Room,
         profile: Profile,
         now: dt.datetime,
@@ -86,7 +85,7 @@ class Contention(Rounds):
             )
             for name, (queue, lanes) in contended.items()
         }
-        self.live_ground = LiveGround(snapshot.room, room, desk, nominations)
+        self.live_ground = LiveGround(snapshot.room, room, search, nominations)
         super().__init__(
             quota_state, self.live_lines, snapshot.market, profile.rules, snapshot.namespaces,
             self.live_ground,

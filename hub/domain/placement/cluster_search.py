@@ -46,7 +46,18 @@ class Choice(NamedTuple):
     others: int
 
 
-class Bid:
+NOWHERE: Final = Choice("", (), (), 0)
+
+
+class Anywhere:
+    """Where workloads go that ask for quota alone: they need no room, so there always is some."""
+
+    def place(self, uid: str) -> Choice:
+        """No room is taken."""
+        return NOWHERE
+
+
+class ClusterPicker:
     """Equal workloads looking for clusters: their ranking, their fitting, and who may not."""
 
     __slots__ = ("_backlog", "_fitting", "_growth", "_listed", "_names", "_ranking", "_rejected")
@@ -114,7 +125,7 @@ class NoChoice(NamedTuple):
     retry_at: dt.datetime | None
 
 
-class Desk:
+class ClusterSearch:
     """Clusters and room during one cycle. `room` is the cycle's own and shrinks."""
 
     def __init__(
@@ -146,7 +157,7 @@ class Desk:
         """Can some cluster hold all pod sets, for certain? What `can_hold` says may be out of date."""
         return self._fitting(demand, asks).surely()
 
-    def bid(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> "Bid":
+    def picker(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> "ClusterPicker":
         """What places workloads of this demand under these flavors."""
         sieved, allowed = self._sieve(demand.constraints)
         closed = allowed & ~self._fitting(demand, asks).open
@@ -159,7 +170,7 @@ class Desk:
         ranking, fitting = self._ranking(demand, asks), self._fitting(demand, asks)
         growth = self._room.growth if any(ask.growing for ask in asks) else None
         names = self._room.layout.names
-        return Bid(names, ranking, fitting, rejected, others, self._backlog, growth)
+        return ClusterPicker(names, ranking, fitting, rejected, others, self._backlog, growth)
 
     @property
     def grows(self) -> bool:

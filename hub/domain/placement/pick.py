@@ -78,14 +78,14 @@ def pick(
     `chosen`: clusters already bound under this very policy, with the scores of their pick; `obsolete`:
     bound under an older one. `kind` (apiVersion/Kind) leaves out clusters that do not serve it.
     """
-    desk = _Picker(policy, clusters, now, dict(chosen or {}), obsolete, kind, filters)
+    picker = _Picker(policy, clusters, now, dict(chosen or {}), obsolete, kind, filters)
     match policy.type:
         case "PickFixed":
-            return desk.pick_fixed()
+            return picker.pick_fixed()
         case "PickN":
-            return desk.pick_n(policy.count or 0)
+            return picker.pick_n(policy.count or 0)
         case _:
-            return desk.pick_all()
+            return picker.pick_all()
 
 
 class _Picker:

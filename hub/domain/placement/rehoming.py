@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Need, NodeAsk, Room
 from hub.domain.fleet.promises import Promise
-from hub.domain.placement.cluster_search import Desk
+from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.framework import Filter, first_rejection
 from hub.domain.workloads.demand import Demand
 
@@ -48,8 +48,8 @@ class Rehoming:
         newest = max(ask.revision for ask in asks)
         told = all(cluster.pools_revision >= newest for cluster in may)
         if told:
-            desk = Desk(self.clusters, self.room, self.filters, self.now)
-            choice = desk.bid(demand, asks).place(promise.uid)
+            search = ClusterSearch(self.clusters, self.room, self.filters, self.now)
+            choice = search.picker(demand, asks).place(promise.uid)
             if choice is not None:
                 return choice.cluster
         for need, count in needs:

@@ -17,7 +17,7 @@ from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.fleet.node_layout import Layout
-from hub.domain.placement.cluster_search import Desk, NoChoice
+from hub.domain.placement.cluster_search import ClusterSearch, NoChoice
 from hub.domain.plan import Reason
 from hub.domain.preemption.search import Limits
 from hub.domain.quota.declared import ClusterQueue
@@ -130,9 +130,13 @@ class Bench:
         if asks is None:
             asks = tuple(self.snapshot.market.ask(p) for p in self.who.pod_sets)
         clusters, room = self.snapshot.clusters, self.snapshot.room.copy()
-        desk = Desk(clusters, room, self.profile.filters, self.now, self.snapshot.starts)
-        why = {v.cluster: v.rejection.message for v in desk.explain(demand, asks).verdicts}
-        allowed = desk.allowed(demand)
+        cluster_search = ClusterSearch(
+            clusters, room, self.profile.filters, self.now, self.snapshot.starts
+        )
+        why = {
+            v.cluster: v.rejection.message for v in cluster_search.explain(demand, asks).verdicts
+        }
+        allowed = cluster_search.allowed(demand)
         need = room.layout.need
         needs = [
             (need(p.requests, ask), p.count)
@@ -216,13 +220,15 @@ class Bench:
             if at is not None:
                 for requests, ask, count in holder.pods:
                     room.give_back(need(requests, ask), count, at)
-        desk = Desk(clusters, room, self.profile.filters, self.now, self.snapshot.starts)
+        cluster_search = ClusterSearch(
+            clusters, room, self.profile.filters, self.now, self.snapshot.starts
+        )
         claims = {
             uid: nomination
             for uid, nomination in snapshot.nominations.items()
             if nomination.cluster and uid != self.who.uid
         }
-        return LiveGround(room.copy(), room, desk, claims)
+        return LiveGround(room.copy(), room, cluster_search, claims)
 
 
 def _laid_out(clusters: Mapping[str, Cluster], before: Mapping[str, Cluster], room: Room) -> Room:
