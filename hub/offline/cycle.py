@@ -12,7 +12,7 @@ from hub.domain.queueing.requeue import Outcome, Where
 from hub.domain.queueing.waitlines import Waitline
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.usage_history import Ranks
-from hub.offline.fleet import Grounds
+from hub.offline.fleet import DeclaredFleet
 from hub.offline.scene import Scene
 from shared.resources import PodSet
 
@@ -27,7 +27,7 @@ class Engine:
     quota_state: QuotaState
     lines: dict[str, Waitline]
     ranks: Ranks | None
-    ground: Grounds | None
+    fleet: DeclaredFleet | None
     held: dict[str, Hold] = field(default_factory=dict)  # uid → why its turn can not come
 
     def hold(self, scene: Scene, who: PendingWorkload) -> Hold | None:
@@ -66,17 +66,17 @@ def engine_of(scene: Scene) -> Engine:
         inactive=scene.idle_queues(),
     )  # fmt: skip
     market = Market(scene.flavors, _AnyKey())
-    ground = None
+    fleet = None
     if scene.clusters is not None:
         pods = {uid: _running_pods(scene, uid) for uid in scene.pod_sets}
-        ground = Grounds(scene.clusters, market, scene.holders, pods, scene.now)
+        fleet = DeclaredFleet(scene.clusters, market, scene.holders, pods, scene.now)
     lines = {}
     for name, queue in scene.queues.items():
         by_usage = ranks is not None and scene.policies[name].by_usage
         lines[name] = Waitline(queue, ranks.values if ranks and by_usage else None)
     rules = replace(settings.rules, limits=replace(settings.rules.limits, now=scene.now))
-    rounds = Rounds(quota_state, lines, market, rules, scene.namespaces, ground, scene.groups)
-    engine = Engine(rounds, quota_state, lines, ranks, ground)
+    rounds = Rounds(quota_state, lines, market, rules, scene.namespaces, fleet, scene.groups)
+    engine = Engine(rounds, quota_state, lines, ranks, fleet)
     _line_up(scene, engine)
     return engine
 

@@ -129,8 +129,8 @@ def _unlimited(flavors: Iterable[Flavor]) -> tuple[Pool, ...]:
     )
 
 
-class Grounds:
-    """Room on the members of a scene, less what its holders take; a `nomination.Ground`."""
+class DeclaredFleet:
+    """Room on the members of a scene, less what its holders take; a `nomination.Fleet`."""
 
     def __init__(
         self,

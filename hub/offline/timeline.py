@@ -166,8 +166,8 @@ class Timeline:
         assert holder is not None
         life.holder = None
         self.engine.quota_state.remove(holder)
-        if self.engine.ground is not None:
-            self.engine.ground.release(holder.uid)
+        if self.engine.fleet is not None:
+            self.engine.fleet.release(holder.uid)
         self._woken.add(self._trees[holder.queue])
         self._changed.add(holder.queue)
 

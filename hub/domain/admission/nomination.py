@@ -34,7 +34,7 @@ class Rules:
     limits: Limits = field(default_factory=Limits)
 
 
-class Ground(for_capacity.Ground, Protocol):
+class Fleet(for_capacity.Capacity, Protocol):
     """The fleet below quota. `gone` are holders whose room counts as free."""
 
     @property
@@ -80,13 +80,13 @@ class Nominator:
         quota_state: QuotaState,
         market: Market,
         rules: Rules,
-        ground: Ground | None = None,
+        fleet: Fleet | None = None,
         groups: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._quota_state = quota_state
         self._market = market
         self._rules = rules
-        self._ground = ground
+        self._fleet = fleet
         self._foreseen: tuple[Usage, list[Victim]] = {}, []  # the last answer of `_foresee`
         self.now = rules.limits.now
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
@@ -130,7 +130,7 @@ class Nominator:
         quota_state, short = self._quota_state, found.shortages
         queue, node = quota_state.queues[who.queue], quota_state.node(who.queue)
         many = len(who.pod_sets) > 1 or len(queue.groups) > 1
-        if many or not short or found.asks or self._ground is not None:
+        if many or not short or found.asks or self._fleet is not None:
             return True
         if self._rules.partial and partial_admission.may_shrink(who.pod_sets):
             return True
@@ -181,23 +181,23 @@ class Nominator:
         gone: Sequence[AdmittedWorkload],
     ) -> Nominee:
         found = self._search(who, pod_sets, tried, keep, gone)
-        if found.asks is not None and self._ground is not None:  # only clusters were missing
+        if found.asks is not None and self._fleet is not None:  # only clusters were missing
             if self._rules.for_room and (nominee := self._make_room(who, pod_sets, tried, keep)):
                 return nominee
-            reason, message = self._ground.explain(who, pod_sets, found.asks)
+            reason, message = self._fleet.explain(who, pod_sets, found.asks)
             return Nominee(replace(found, reason=reason, message=message))
         if found.assignment is None or found.mode is Mode.FIT:
             return Nominee(found)
         assignment = found.assignment
         usage, foreseen = self._foreseen
-        if assignment.charge == usage and (self._ground_of(who) is None or not foreseen):
+        if assignment.charge == usage and (self._fleet_of(who) is None or not foreseen):
             return Nominee(found, tuple(foreseen))  # asked of the same request a moment ago
-        ground = self._ground_of(who)
+        fleet = self._fleet_of(who)
         has_room = None
-        if ground is not None:
+        if fleet is not None:
 
             def has_room(more: Sequence[AdmittedWorkload]) -> bool:
-                return ground.can_hold(who, pod_sets, assignment.asks, [*gone, *more])
+                return fleet.can_hold(who, pod_sets, assignment.asks, [*gone, *more])
 
         victims = self._victims(who, assignment.charge, found.contested, has_room)
         return Nominee(found, tuple(victims))
@@ -210,15 +210,15 @@ class Nominator:
         keep: Assignment | None,
     ) -> Nominee | None:
         """Flavors whose nodes would hold it once lower priorities are gone, and who would go."""
-        ground, limits = self._ground, self._limits()
-        assert ground is not None
-        those = for_capacity.candidates(self._quota_state, who, limits, ground)
+        fleet, limits = self._fleet, self._limits()
+        assert fleet is not None
+        those = for_capacity.candidates(self._quota_state, who, limits, fleet)
         gone = [holder for on_one in those.values() for holder in on_one]
         found = self._search(who, pod_sets, tried, keep, gone) if gone else None
         if found is None or found.mode is not Mode.FIT or found.assignment is None:
             return None
         wanted = for_capacity.Wanted(who, pod_sets, found.assignment.asks)
-        victims = for_capacity.find(wanted, those, limits, ground)
+        victims = for_capacity.find(wanted, those, limits, fleet)
         if not victims:
             return None
         message = "quota fits and no cluster has the room"
@@ -232,10 +232,10 @@ class Nominator:
         keep: Assignment | None,
         gone: Sequence[AdmittedWorkload] = (),
     ) -> Search:
-        quota_state, ground = self._quota_state, self._ground_of(who)
+        quota_state, fleet = self._quota_state, self._fleet_of(who)
         can_hold: CanHold | None = None
-        if ground is not None:
-            can_hold = partial_of(ground.can_hold, who, pod_sets)
+        if fleet is not None:
+            can_hold = partial_of(fleet.can_hold, who, pod_sets)
             if gone:
                 can_hold = partial_of(can_hold, gone=gone)
         return assign_with_scale_up.search(
@@ -255,12 +255,12 @@ class Nominator:
                 excluded=self._rules.excluded,
                 ignore_undeclared=self._rules.ignore_undeclared,
             ),
-            grows=ground is not None and ground.grows and not gone,
+            grows=fleet is not None and fleet.grows and not gone,
         )
 
-    def _ground_of(self, who: PendingWorkload) -> Ground | None:
+    def _fleet_of(self, who: PendingWorkload) -> Fleet | None:
         """The fleet, where it matters to a workload."""
-        return None if who.quota_only else self._ground
+        return None if who.quota_only else self._fleet
 
     def _foresee(self, who: PendingWorkload, of: FlavorResource, amount: int) -> Outlook:
         """What preemption for this one flavor and resource would come to."""

@@ -32,8 +32,8 @@ class _Taken:
     kept: IntArray | None = None
 
 
-class LiveGround:
-    """A `nomination.Ground` over the search of a live cycle. `choices`: by uid, where each was placed."""
+class LiveFleet:
+    """A `nomination.Fleet` over the search of a live cycle. `choices`: by uid, where each was placed."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from itertools import chain
 from hub.domain.admission.flavor_assigner import Mode, Search, Tried
 from hub.domain.admission.flavors import Market
 from hub.domain.admission.head_order import by_share, in_order
-from hub.domain.admission.nomination import Ground, Nominator, Nominee, Rules
+from hub.domain.admission.nomination import Fleet, Nominator, Nominee, Rules
 from hub.domain.plan import Assignment, Reason
 from hub.domain.preemption.search import Cause, Victim
 from hub.domain.queueing import eligibility, requeue
@@ -65,15 +65,15 @@ class Rounds:
         market: Market,
         rules: Rules = Rules(),  # noqa: B008 - frozen
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
-        ground: Ground | None = None,
+        fleet: Fleet | None = None,
         groups: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self.quota_state = quota_state
         self.lines = lines
         self.rules = rules
         self._namespaces = namespaces or {}
-        self._ground = ground
-        self._nominator = Nominator(quota_state, market, rules, ground, groups)
+        self._fleet = fleet
+        self._nominator = Nominator(quota_state, market, rules, fleet, groups)
         self._tried: dict[str, Tried] = {}  # uid → where its search for flavors goes on
 
     def run(self, now: int) -> list[Attempt]:
@@ -117,16 +117,16 @@ class Rounds:
 
     def place(self, attempt: Attempt) -> bool:
         """Room on a cluster for what fits under quota; without clusters there is nothing to find."""
-        if self._ground is None or attempt.who.quota_only or attempt.search.assignment is None:
+        if self._fleet is None or attempt.who.quota_only or attempt.search.assignment is None:
             return True
-        attempt.cluster = self._ground.place(attempt.who, attempt.search.assignment)
+        attempt.cluster = self._fleet.place(attempt.who, attempt.search.assignment)
         return attempt.cluster is not None
 
     def nominate_cluster(self, attempt: Attempt, gone: Iterable[AdmittedWorkload]) -> bool:
         """The cluster on which it fits once its victims are gone, and a claim to its room; False if none."""
-        if self._ground is None or attempt.who.quota_only or attempt.search.assignment is None:
+        if self._fleet is None or attempt.who.quota_only or attempt.search.assignment is None:
             return True
-        attempt.cluster = self._ground.claim(attempt.who, attempt.search.assignment, list(gone))
+        attempt.cluster = self._fleet.claim(attempt.who, attempt.search.assignment, list(gone))
         return attempt.cluster is not None
 
     def _settle(self, attempt: Attempt, now: int) -> None:

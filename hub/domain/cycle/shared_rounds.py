@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from hub.domain.admission import partial_admission
 from hub.domain.admission.flavor_assigner import Mode, Search
 from hub.domain.admission.nomination import Nominee
-from hub.domain.cycle.capacity_view import LiveGround
+from hub.domain.cycle.capacity_view import LiveFleet
 from hub.domain.cycle.rounds import ADMITTED, PENDING, Attempt, Rounds, progressed
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.free_capacity import Room
@@ -85,10 +85,10 @@ class Contention(Rounds):
             )
             for name, (queue, lanes) in contended.items()
         }
-        self.live_ground = LiveGround(snapshot.room, room, search, nominations)
+        self.live_fleet = LiveFleet(snapshot.room, room, search, nominations)
         super().__init__(
             quota_state, self.live_lines, snapshot.market, profile.rules, snapshot.namespaces,
-            self.live_ground,
+            self.live_fleet,
         )  # fmt: skip
         self._plain = plain
         self._instant = (now - _EPOCH) // _MICROSECOND
@@ -152,7 +152,7 @@ class Contention(Rounds):
         assert assigned is not None
         if self._ranks is not None and self.quota_state.policies[who.queue].by_usage:
             self._ranks.penalise(f"{who.namespace}/{who.local_queue}", assigned.charge)
-        choice = NOWHERE if who.quota_only else self.live_ground.choices[who.uid]
+        choice = NOWHERE if who.quota_only else self.live_fleet.choices[who.uid]
         self.nominated.pop(who.uid, None)
         self.placements.append(
             Placement(
@@ -191,7 +191,7 @@ class Contention(Rounds):
     def _refusal(self, attempt: Attempt) -> Refusal:
         demand, search = attempt.who.demand, attempt.search
         assert demand is not None
-        none = self.live_ground.refusals.get(attempt.who.uid)
+        none = self.live_fleet.refusals.get(attempt.who.uid)
         if none is None or search.asks is None:
             return Refusal(
                 demand.key, demand.queue, attempt.reason, attempt.message, search.shortages,

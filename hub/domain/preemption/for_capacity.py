@@ -29,8 +29,8 @@ _FILLED_BACK: Final = 4  # of those, the cheapest are looked at one by one
 _NOBODY: Cost = (-(1 << 62), 0, 0)
 
 
-class Ground(Protocol):
-    """What is asked of the fleet."""
+class Capacity(Protocol):
+    """What is asked of the fleet below quota."""
 
     def has_claim(self, who: PendingWorkload) -> bool:
         """Is room kept for it already? Then nobody more goes: what was freed is on its way."""
@@ -51,15 +51,15 @@ class Ground(Protocol):
 
 
 def candidates(
-    quota_state: QuotaState, who: PendingWorkload, limits: Limits, ground: Ground
+    quota_state: QuotaState, who: PendingWorkload, limits: Limits, capacity: Capacity
 ) -> dict[str, list[AdmittedWorkload]]:
     """Who leaves already or may have to, by cluster, of the clusters that the workload may go to."""
-    found: dict[str, list[AdmittedWorkload]] = {name: [] for name in ground.may_use(who)}
-    waits = ground.has_claim(who)
+    found: dict[str, list[AdmittedWorkload]] = {name: [] for name in capacity.may_use(who)}
+    waits = capacity.has_claim(who)
     in_reach = frozenset(() if waits else _queues_in_reach(quota_state, who, limits))
     for holder in quota_state.all_holders():
         if holder.evicted or (holder.queue in in_reach and _may_go(holder, who, limits)):
-            cluster = ground.stands_on(holder)
+            cluster = capacity.stands_on(holder)
             if cluster in found:
                 found[cluster].append(holder)
     return {name: those for name, those in found.items() if those}
@@ -98,7 +98,7 @@ def find(
     wanted: Wanted,
     by_cluster: Mapping[str, Sequence[AdmittedWorkload]],
     limits: Limits,
-    ground: Ground,
+    capacity: Capacity,
 ) -> list[Victim]:
     """The victims on the cluster where they cost least; [] where no cluster would hold it."""
     order = sorted((_at_least(those, limits), name) for name, those in by_cluster.items())
@@ -106,13 +106,13 @@ def find(
     for least, cluster in order[:_TRIED]:
         if len(enough) == _COMPARED or (enough and least > enough[0][0]):
             break  # whoever goes there costs more
-        gone = _until_it_fits(wanted, cluster, by_cluster[cluster], ground)
+        gone = _until_it_fits(wanted, cluster, by_cluster[cluster], capacity)
         if gone is not None:
             bisect.insort(enough, (_cost(gone, limits), cluster, gone), key=_by_cost)
     needed = (
         (_cost(gone, limits), cluster, gone)
         for _, cluster, more in enough
-        if _within_budget(gone := _needed(wanted, cluster, more, ground), limits)
+        if _within_budget(gone := _needed(wanted, cluster, more, capacity), limits)
     )
     few = itertools.islice(needed, _FILLED_BACK)
     _, _, chosen = min(few, key=_by_cost, default=(_NOBODY, "", []))
@@ -145,23 +145,23 @@ def _cost(victims: Sequence[AdmittedWorkload], limits: Limits) -> Cost:
 
 
 def _until_it_fits(
-    wanted: Wanted, cluster: str, those: Sequence[AdmittedWorkload], ground: Ground
+    wanted: Wanted, cluster: str, those: Sequence[AdmittedWorkload], capacity: Capacity
 ) -> list[AdmittedWorkload] | None:
     """Those who leave already, then the cheapest, as many as it takes; None where all are too few."""
-    if not _fits(wanted, cluster, those, ground):
+    if not _fits(wanted, cluster, those, capacity):
         return None
     asked = _total(wanted.pod_sets)
     ordered = sorted(those, key=lambda h: (not h.evicted, h.priority, -_size(h, asked), _lost(h)))
     fewest = bisect.bisect_left(
         range(1, len(ordered)),
         True,
-        key=lambda count: _fits(wanted, cluster, ordered[:count], ground),
+        key=lambda count: _fits(wanted, cluster, ordered[:count], capacity),
     )
     return ordered[: fewest + 1]
 
 
 def _needed(
-    wanted: Wanted, cluster: str, gone: Sequence[AdmittedWorkload], ground: Ground
+    wanted: Wanted, cluster: str, gone: Sequence[AdmittedWorkload], capacity: Capacity
 ) -> list[AdmittedWorkload]:
     """Each is given back who can stay, the costliest first, until nobody more can.
 
@@ -172,13 +172,15 @@ def _needed(
         before = len(needed)
         for holder in reversed(needed[:]):
             without = [h for h in needed if h is not holder]
-            if without and _fits(wanted, cluster, without, ground):
+            if without and _fits(wanted, cluster, without, capacity):
                 needed = without
     return needed
 
 
-def _fits(wanted: Wanted, cluster: str, gone: Sequence[AdmittedWorkload], ground: Ground) -> bool:
-    return ground.fits_on(wanted.who, wanted.pod_sets, wanted.asks, cluster, gone)
+def _fits(
+    wanted: Wanted, cluster: str, gone: Sequence[AdmittedWorkload], capacity: Capacity
+) -> bool:
+    return capacity.fits_on(wanted.who, wanted.pod_sets, wanted.asks, cluster, gone)
 
 
 def _total(pod_sets: Iterable[PodSet]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from hub.domain.admission.flavor_assigner import Mode, Search
 from hub.domain.admission.nomination import Nominator, Nominee
-from hub.domain.cycle.capacity_view import LiveGround
+from hub.domain.cycle.capacity_view import LiveFleet
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Room
@@ -65,7 +65,7 @@ class Bench:
     may_go_on: Callable[[], bool] = lambda: True
     none: NoChoice | None = None  # what the fleet said when it was last asked as it is
     quota_state: QuotaState = field(init=False)
-    _ground: LiveGround = field(init=False)
+    _fleet: LiveFleet = field(init=False)
 
     def __post_init__(self) -> None:
         snapshot = self.snapshot
@@ -77,7 +77,7 @@ class Bench:
             held=snapshot.holders,
             inactive=snapshot.inactive,
         )
-        self._ground = self._ground_with(AS_IT_IS)
+        self._fleet = self._fleet_with(AS_IT_IS)
 
     @property
     def may_ask(self) -> bool:
@@ -96,17 +96,17 @@ class Bench:
         """What the workload could get on a picture with this difference."""
         self.left -= 1
         who = self._changed(change)
-        ground = self._ground
+        fleet = self._fleet
         if change.clusters is not None or any(h.cluster for h in change.gone):
-            ground = self._ground_with(change)
+            fleet = self._fleet_with(change)
         rules = self.profile.rules
         if change.limits is not None:
             rules = replace(rules, limits=change.limits)
         with self._other_rules(change), self.quota_state.without(change.gone):
-            nominator = Nominator(self.quota_state, self.snapshot.market, rules, ground)
+            nominator = Nominator(self.quota_state, self.snapshot.market, rules, fleet)
             found = nominator.nominate(who)
         if change is AS_IT_IS:
-            self.none = ground.refusals.get(who.uid)
+            self.none = fleet.refusals.get(who.uid)
         return self._held_together(who, found, change)
 
     def _held_together(self, who: PendingWorkload, found: Nominee, change: Change) -> Nominee:
@@ -115,7 +115,7 @@ class Bench:
         several = len(who.pod_sets) > 1 and not who.quota_only
         if found.search.mode is not Mode.FIT or assigned is None or not several:
             return found
-        if self._ground_with(change).place(who, assigned) is not None:
+        if self._fleet_with(change).place(who, assigned) is not None:
             return found
         message = "no cluster can hold all pod sets together"
         reason = Reason.NO_CLUSTER_FITS
@@ -206,7 +206,7 @@ class Bench:
         ledger.put(queue)
         return ledger.tree
 
-    def _ground_with(self, change: Change) -> LiveGround:
+    def _fleet_with(self, change: Change) -> LiveFleet:
         """The fleet as it would be, with what is promised still promised."""
         snapshot = self.snapshot
         clusters, room = snapshot.clusters, snapshot.room
@@ -228,7 +228,7 @@ class Bench:
             for uid, nomination in snapshot.nominations.items()
             if nomination.cluster and uid != self.who.uid
         }
-        return LiveGround(room.copy(), room, cluster_search, claims)
+        return LiveFleet(room.copy(), room, cluster_search, claims)
 
 
 def _laid_out(clusters: Mapping[str, Cluster], before: Mapping[str, Cluster], room: Room) -> Room:
