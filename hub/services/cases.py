@@ -20,7 +20,7 @@ from hub.domain.quota.holders import PendingWorkload
 from hub.domain.whatif.forecast import TOO_MUCH, Forecast, Runtimes, forecast
 from hub.domain.whatif.remedies import by_flavor, remedies
 from hub.domain.whatif.remedy import Remedy
-from hub.domain.whatif.trial import Bench, Stand
+from hub.domain.whatif.trial import Stand, Trial
 from hub.services.limits import Limits
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule_index import ScheduleIndex
@@ -140,13 +140,13 @@ class _Line:
 def study(case: Case, runtimes: Runtimes, monotonic: Callable[[], float]) -> Findings:
     """Ask the engine; takes at most about twice `STUDY_S`."""
     until = monotonic() + STUDY_S
-    bench = Bench(
+    trial = Trial(
         case.snapshot, case.who, case.now, case.profile, may_go_on=lambda: monotonic() < until
     )
-    found = remedies(bench, runtimes.ends)
-    fleet = bench.fleet(bench.ask())
-    flavors = list(by_flavor(bench)) if bench.may_ask else []
-    complete = bench.may_ask
+    found = remedies(trial, runtimes.ends)
+    fleet = trial.fleet(trial.ask())
+    flavors = list(by_flavor(trial)) if trial.may_ask else []
+    complete = trial.may_ask
     if case.too_far:
         foreseen = Forecast(None, TOO_MUCH)
         return Findings(found, flavors, fleet, foreseen, complete)

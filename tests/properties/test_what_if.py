@@ -14,7 +14,7 @@ from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.whatif.forecast import Runtimes, forecast
 from hub.domain.whatif.remedies import remedies
 from hub.domain.whatif.remedy import Kind, Remedy
-from hub.domain.whatif.trial import Bench
+from hub.domain.whatif.trial import Trial
 from tests.domain.build import (
     NOW,
     a_cluster,
@@ -80,7 +80,7 @@ def waiting(snapshot: Snapshot) -> Iterator[PendingWorkload]:
 def found(snapshot: Snapshot) -> Iterator[tuple[PendingWorkload, Remedy]]:
     """Whatever would change the lot of whoever waits, one difference at a time."""
     for who in waiting(snapshot):
-        for remedy in remedies(Bench(snapshot, who, NOW, Profile()), {}):
+        for remedy in remedies(Trial(snapshot, who, NOW, Profile()), {}):
             if not remedy.rest:
                 yield who, remedy
 

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 
-from hub.domain.preemption.search import Cause, Contest, Victim, trial
+from hub.domain.preemption.search import Cause, Contest, Victim, removals
 from hub.domain.quota.declared import FlavorResource, Usage
 from hub.domain.quota.holders import AdmittedWorkload, Key
 from hub.domain.quota.queue_policy import NEVER
@@ -139,7 +139,7 @@ def _under_nominal(contest: Contest) -> bool:
 
 
 def _select(contest: Contest, classes: _Classes, *, borrowing: bool) -> list[Victim]:
-    with trial(contest) as tried:
+    with removals(contest) as tried:
         if tried.until_it_fits(_candidates(classes, borrowing=borrowing), borrowing=borrowing):
             return tried.fill_back(borrowing=borrowing)
     return []

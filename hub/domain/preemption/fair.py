@@ -8,7 +8,7 @@ that were not needed have been given back, so that no two workloads evict each o
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hub.domain.preemption.search import Cause, Contest, Trial, Victim, trial
+from hub.domain.preemption.search import Cause, Contest, Removals, Victim, removals
 from hub.domain.quota.dominant_share import Share, dominance, dominant_share
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import NEVER
@@ -26,7 +26,7 @@ def find_fair_victims(
     candidates = _candidates(contest)
     if not candidates:
         return []
-    with trial(contest) as tried:
+    with removals(contest) as tried:
         scan = _Scan(contest, tried)
         if not scan.first(candidates, strategies[0]) and not (
             len(strategies) > 1 and scan.second()
@@ -74,7 +74,7 @@ def _candidates(contest: Contest) -> _Listed:
 class _Scan:
     """Choosing victims one by one, with the preemptor's usage charged meanwhile."""
 
-    def __init__(self, contest: Contest, tried: Trial) -> None:
+    def __init__(self, contest: Contest, tried: Removals) -> None:
         self._contest = contest
         self._tree = contest.quota_state.tree
         self._tried = tried

@@ -221,8 +221,8 @@ class _Margin:
         return True
 
 
-class Trial:
-    """Victims under trial; when it ends everything is charged as it was."""
+class Removals:
+    """Victims taken away on trial; when it ends everything is charged as it was."""
 
     def __init__(self, contest: Contest) -> None:
         self._contest = contest
@@ -277,7 +277,7 @@ class Trial:
 
 
 @contextmanager
-def trial(contest: Contest) -> Iterator[Trial]:
+def removals(contest: Contest) -> Iterator[Removals]:
     """Try removals; whatever is removed is back at the end."""
     with contest.quota_state.tree.on_trial(contest.node):
-        yield Trial(contest)
+        yield Removals(contest)

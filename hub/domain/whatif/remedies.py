@@ -1,6 +1,6 @@
 """What would let a waiting workload in: differences under which the engine itself would admit it.
 
-Each `Remedy` was tried on a `Bench`: the cycle's own search said yes on a picture with that
+Each `Remedy` was tried on a `Trial`: the cycle's own search said yes on a picture with that
 difference, in full or, where `rest` says so, up to what else is missing. Nothing here is estimated.
 More quota, other clusters and fewer pods are `supply_remedies`'s.
 """
@@ -17,42 +17,42 @@ from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import NEVER
 from hub.domain.whatif import supply_remedies
 from hub.domain.whatif.remedy import Kind, Remedy
-from hub.domain.whatif.trial import Bench, Change
+from hub.domain.whatif.trial import Change, Trial
 
 CANDIDATES: Final = 400  # holders looked at for what their end would free
 
 Ends = Mapping[str, int]  # uid → when it is expected to end, microseconds since the epoch
 
 
-def remedies(bench: Bench, ends: Ends) -> list[Remedy]:
+def remedies(trial: Trial, ends: Ends) -> list[Remedy]:
     """What would let the workload in, from what needs nobody to what needs hardware."""
-    found = bench.ask()
+    found = trial.ask()
     if found.search.mode is Mode.FIT:
         return [Remedy(Kind.TURN)]
     if found.victims:
         return [_displacing(Kind.PREEMPTION, found)]
     looked_for: list[Callable[[], Iterable[Remedy]]] = [
-        lambda: _release(bench, found, ends),
-        lambda: _priority(bench, found),
-        lambda: _policy(bench),
-        lambda: _limits(bench),
-        lambda: supply_remedies.quota(bench, found),
-        lambda: supply_remedies.borrowing(bench, found),
-        lambda: supply_remedies.fleet(bench, found),
-        lambda: supply_remedies.fewer_pods(bench),
+        lambda: _release(trial, found, ends),
+        lambda: _priority(trial, found),
+        lambda: _policy(trial),
+        lambda: _limits(trial),
+        lambda: supply_remedies.quota(trial, found),
+        lambda: supply_remedies.borrowing(trial, found),
+        lambda: supply_remedies.fleet(trial, found),
+        lambda: supply_remedies.fewer_pods(trial),
     ]
-    return [remedy for look in looked_for if bench.may_ask for remedy in look()]
+    return [remedy for look in looked_for if trial.may_ask for remedy in look()]
 
 
-def by_flavor(bench: Bench) -> Iterator[tuple[str, Nominee]]:
+def by_flavor(trial: Trial) -> Iterator[tuple[str, Nominee]]:
     """What the workload could get of each flavor alone, in the queue's order."""
-    for number, group in enumerate(bench.queue.groups):
+    for number, group in enumerate(trial.queue.groups):
         for flavor in group.flavors:
-            if not bench.may_ask:
+            if not trial.may_ask:
                 return
-            groups = list(bench.queue.groups)
+            groups = list(trial.queue.groups)
             groups[number] = replace(group, flavors=(flavor,))
-            yield flavor, bench.ask(Change(queue=replace(bench.queue, groups=tuple(groups))))
+            yield flavor, trial.ask(Change(queue=replace(trial.queue, groups=tuple(groups))))
 
 
 def _displacing(kind: Kind, found: Nominee, **told: object) -> Remedy:
@@ -63,31 +63,31 @@ def _displacing(kind: Kind, found: Nominee, **told: object) -> Remedy:
 # --- somebody ends --------------------------------------------------------------------------------
 
 
-def _release(bench: Bench, found: Nominee, ends: Ends) -> Iterator[Remedy]:
+def _release(trial: Trial, found: Nominee, ends: Ends) -> Iterator[Remedy]:
     """The first to end, then the largest, until it fits; those that turn out not to be needed stay.
 
     Where quota was short, it will do that no more of it is, though clusters still are.
     """
-    candidates = _candidates(bench, found, ends)
+    candidates = _candidates(trial, found, ends)
     said: list[str] = []
 
     def will_do(gone: Sequence[AdmittedWorkload]) -> bool:
-        search = bench.ask(Change(gone=gone)).search
+        search = trial.ask(Change(gone=gone)).search
         fleet_short = search.mode is Mode.NO_FIT and search.asks is not None
         if search.mode is not Mode.FIT and not (found.search.shortages and fleet_short):
             return False
         said[:] = [] if search.mode is Mode.FIT else [search.message]
         return True
 
-    size = bench.least(len(candidates), lambda n: will_do(candidates[:n]))
+    size = trial.least(len(candidates), lambda n: will_do(candidates[:n]))
     if size is None:
         return
-    gone = _none_to_spare(bench, candidates[:size], will_do)
+    gone = _none_to_spare(trial, candidates[:size], will_do)
     yield Remedy(Kind.RELEASE, _usage_of(gone, found), tuple(gone), rest="".join(said))
 
 
 def _none_to_spare(
-    bench: Bench,
+    trial: Trial,
     gone: list[AdmittedWorkload],
     will_do: Callable[[Sequence[AdmittedWorkload]], bool],
 ) -> list[AdmittedWorkload]:
@@ -100,7 +100,7 @@ def _none_to_spare(
     while before != len(gone):
         before = len(gone)
         for holder in list(reversed(gone)):
-            if not bench.may_ask:
+            if not trial.may_ask:
                 return gone
             fewer = [h for h in gone if h is not holder]
             if fewer and will_do(fewer):
@@ -108,13 +108,13 @@ def _none_to_spare(
     return gone
 
 
-def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[AdmittedWorkload]:
+def _candidates(trial: Trial, found: Nominee, ends: Ends) -> list[AdmittedWorkload]:
     """Whose end might help: who uses the quota that is short; else who is on the nearest cluster."""
-    quota_state = bench.quota_state
+    quota_state = trial.quota_state
     contested = {s.of for s in found.search.shortages}
-    nearest = bench.none.nearest if bench.none else None
+    nearest = trial.none.nearest if trial.none else None
     if contested:
-        root = quota_state.node(bench.who.queue).root()
+        root = quota_state.node(trial.who.queue).root()
         names = [root.name] if root.is_queue else [n.name for n in root.queues()]
         held = [h for name in names for h in quota_state.holders(name) if h.uses(contested)]
     else:
@@ -127,7 +127,7 @@ def _candidates(bench: Bench, found: Nominee, ends: Ends) -> list[AdmittedWorklo
             return sum(holder.usage.get(of, 0) for of in contested)
         return _taken(holder, nearest.missing if nearest else {})
 
-    own = bench.who.queue
+    own = trial.who.queue
     far = 1 << 62
     held.sort(
         key=lambda h: (
@@ -159,32 +159,32 @@ def _usage_of(
 # --- it may preempt -------------------------------------------------------------------------------
 
 
-def _priority(bench: Bench, found: Nominee) -> Iterator[Remedy]:
+def _priority(trial: Trial, found: Nominee) -> Iterator[Remedy]:
     """The least priority with which it could preempt."""
-    policy = bench.policy
+    policy = trial.policy
     contested = {s.of for s in found.search.shortages}
-    for_room = not contested and bench.profile.rules.for_room
+    for_room = not contested and trial.profile.rules.for_room
     if (policy.within, policy.reclaim) == (NEVER, NEVER) or not (contested or for_room):
         return
-    root = bench.quota_state.node(bench.who.queue).root()
+    root = trial.quota_state.node(trial.who.queue).root()
     names = [root.name] if root.is_queue else [n.name for n in root.queues()]
     steps = sorted(
         {
             h.priority
             for name in names
-            for h in bench.quota_state.holders(name)
-            if h.priority >= bench.who.priority and (h.uses(contested) or for_room)
+            for h in trial.quota_state.holders(name)
+            if h.priority >= trial.who.priority and (h.uses(contested) or for_room)
         }
     )
-    size = bench.least(len(steps), lambda n: _gets(bench.ask(Change(priority=steps[n - 1] + 1))))
+    size = trial.least(len(steps), lambda n: _gets(trial.ask(Change(priority=steps[n - 1] + 1))))
     if size is not None:
         step = steps[size - 1]
-        yield _displacing(Kind.PRIORITY, bench.ask(Change(priority=step + 1)), number=step)
+        yield _displacing(Kind.PRIORITY, trial.ask(Change(priority=step + 1)), number=step)
 
 
-def _policy(bench: Bench) -> Iterator[Remedy]:
+def _policy(trial: Trial) -> Iterator[Remedy]:
     """The mildest policies of its ClusterQueue that would let it preempt."""
-    policy, cohort = bench.policy, bench.queue.cohort
+    policy, cohort = trial.policy, trial.queue.cohort
     within = {"within": "LowerPriority"}, {"within": "LowerOrNewerEqualPriority"}
     reclaim = {"reclaim": "LowerPriority"}, {"reclaim": "Any"}
     names = {
@@ -198,9 +198,9 @@ def _policy(bench: Bench) -> Iterator[Remedy]:
     for steps in listed:
         for step in steps:
             ((name, value),) = step.items()
-            if not bench.may_ask or _allows(getattr(policy, name), value):
+            if not trial.may_ask or _allows(getattr(policy, name), value):
                 continue
-            found = bench.ask(Change(policy=replace(policy, **{name: value})))  # type: ignore[arg-type]  # texts
+            found = trial.ask(Change(policy=replace(policy, **{name: value})))  # type: ignore[arg-type]  # texts
             if found.victims:
                 yield _displacing(Kind.POLICY, found, setting=names[name], value=value)
                 break
@@ -214,26 +214,26 @@ def _allows(present: str, value: str) -> bool:
     return _ALLOWS.index(present) >= _ALLOWS.index(value) if present in _ALLOWS else True
 
 
-def _limits(bench: Bench) -> Iterator[Remedy]:
+def _limits(trial: Trial) -> Iterator[Remedy]:
     """What an administrator allows of preemption, one by one."""
-    limits = bench.profile.rules.limits
-    if limits.budget is not None and bench.may_ask:
-        found = bench.ask(Change(limits=replace(limits, budget=None)))
+    limits = trial.profile.rules.limits
+    if limits.budget is not None and trial.may_ask:
+        found = trial.ask(Change(limits=replace(limits, budget=None)))
         if found.victims:
             yield _displacing(Kind.BUDGET, found, number=len(found.victims))
-    if limits.minimum_runtime and bench.may_ask:
-        found = bench.ask(Change(limits=replace(limits, minimum_runtime=0)))
+    if limits.minimum_runtime and trial.may_ask:
+        found = trial.ask(Change(limits=replace(limits, minimum_runtime=0)))
         if found.victims:
             at = max(v.holder.started_at or 0 for v in found.victims) + limits.minimum_runtime
             yield _displacing(Kind.MINIMUM_RUNTIME, found, at=at)
-    if limits.protected and bench.may_ask:
-        found = bench.ask(Change(limits=replace(limits, protected=frozenset())))
+    if limits.protected and trial.may_ask:
+        found = trial.ask(Change(limits=replace(limits, protected=frozenset())))
         if found.victims:
-            yield _displacing(Kind.PROTECTED, found, value=_first_protected(found.victims, bench))
+            yield _displacing(Kind.PROTECTED, found, value=_first_protected(found.victims, trial))
 
 
-def _first_protected(victims: Sequence[Victim], bench: Bench) -> str:
-    protected = bench.profile.rules.limits.protected
+def _first_protected(victims: Sequence[Victim], trial: Trial) -> str:
+    protected = trial.profile.rules.limits.protected
     return min((v.holder.queue for v in victims if v.holder.queue in protected), default="")
 
 

@@ -1,5 +1,5 @@
 """What would let a waiting workload in, where it is not that somebody else goes: more quota, a fleet
-that has more or keeps less from it, fewer pods. Each tried on a `Bench`, as `remedies` says.
+that has more or keeps less from it, fewer pods. Each tried on a `Trial`, as `remedies` says.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from hub.domain.fleet.clusters import Cluster, Pool
 from hub.domain.fleet.node_layout import PODS, NodeAsk
 from hub.domain.quota.declared import FlavorResource, Quota
 from hub.domain.whatif.remedy import Kind, Remedy
-from hub.domain.whatif.trial import Bench, Change
+from hub.domain.whatif.trial import Change, Trial
 from hub.domain.workloads.demand import Constraints
 from shared.resources import PodSet
 
@@ -25,16 +25,16 @@ _CORDONED: Final = 3  # cordoned clusters looked at
 _NEW_NODE: Final = "new"
 
 
-def quota(bench: Bench, found: Nominee) -> Iterator[Remedy]:
+def quota(trial: Trial, found: Nominee) -> Iterator[Remedy]:
     """How much more nominal quota its ClusterQueue would need."""
 
     def raised(quota: Quota, more: int) -> Quota:
         return replace(quota, nominal=quota.nominal + more)
 
-    yield from _more(bench, found, Kind.QUOTA, raised)
+    yield from _more(trial, found, Kind.QUOTA, raised)
 
 
-def borrowing(bench: Bench, found: Nominee) -> Iterator[Remedy]:
+def borrowing(trial: Trial, found: Nominee) -> Iterator[Remedy]:
     """How much higher its borrowing limit would have to be."""
 
     def raised(quota: Quota, more: int) -> Quota:
@@ -42,25 +42,25 @@ def borrowing(bench: Bench, found: Nominee) -> Iterator[Remedy]:
         return quota if limit is None else replace(quota, borrowing_limit=limit + more)
 
     short = {s.of for s in found.search.shortages}
-    quotas = bench.queue.quotas
+    quotas = trial.queue.quotas
     if any(of in quotas and quotas[of].borrowing_limit is not None for of in short):
-        yield from _more(bench, found, Kind.BORROWING_LIMIT, raised)
+        yield from _more(trial, found, Kind.BORROWING_LIMIT, raised)
 
 
 def _more(
-    bench: Bench, found: Nominee, kind: Kind, raised: Callable[[Quota, int], Quota]
+    trial: Trial, found: Nominee, kind: Kind, raised: Callable[[Quota, int], Quota]
 ) -> Iterator[Remedy]:
     """More of one flavor, for each with which that will do; else of all that are short at once."""
     flavors = dict.fromkeys(s.of.flavor for s in found.search.shortages)
-    alone = [r for f in [*flavors][:_FLAVORS] if (r := _raise(bench, found, kind, raised, {f}))]
+    alone = [r for f in [*flavors][:_FLAVORS] if (r := _raise(trial, found, kind, raised, {f}))]
     if alone:
         yield from alone
-    elif len(flavors) > 1 and (together := _raise(bench, found, kind, raised, flavors)):
+    elif len(flavors) > 1 and (together := _raise(trial, found, kind, raised, flavors)):
         yield together
 
 
 def _raise(
-    bench: Bench,
+    trial: Trial,
     found: Nominee,
     kind: Kind,
     raised: Callable[[Quota, int], Quota],
@@ -68,7 +68,7 @@ def _raise(
 ) -> Remedy | None:
     """Raise what is short by what is missing until it fits, or only clusters are missing."""
     added: dict[FlavorResource, int] = {}
-    queue, search = bench.queue, found.search
+    queue, search = trial.queue, found.search
     for _ in range(_ROUNDS):
         short: dict[
             FlavorResource, int
@@ -76,7 +76,7 @@ def _raise(
         for each in search.shortages:
             if each.of in queue.quotas and each.missing > 0 and each.of.flavor in flavors:
                 short[each.of] = max(short.get(each.of, 0), each.missing)
-        if not short or not bench.may_ask:
+        if not short or not trial.may_ask:
             return None
         quotas = dict(queue.quotas)
         for of, missing in short.items():
@@ -85,7 +85,7 @@ def _raise(
         if quotas == queue.quotas:
             return None
         queue = replace(queue, quotas=quotas)
-        search = bench.ask(Change(queue=queue)).search
+        search = trial.ask(Change(queue=queue)).search
         if search.mode is Mode.FIT or (search.mode is Mode.NO_FIT and search.asks is not None):
             rest = "" if search.mode is Mode.FIT else search.message
             return Remedy(kind, tuple(sorted(added.items())), rest=rest)
@@ -95,26 +95,26 @@ def _raise(
 # --- the fleet is another -------------------------------------------------------------------------
 
 
-def fleet(bench: Bench, found: Nominee) -> Iterator[Remedy]:
+def fleet(trial: Trial, found: Nominee) -> Iterator[Remedy]:
     """Nodes, cordons and constraints, where only clusters are missing."""
-    if found.search.asks is None or not bench.snapshot.clusters:
+    if found.search.asks is None or not trial.snapshot.clusters:
         return
-    yield from _cordons(bench)
-    yield from _unconstrained(bench)
-    yield from _nodes(bench, found.search.asks)
+    yield from _cordons(trial)
+    yield from _unconstrained(trial)
+    yield from _nodes(trial, found.search.asks)
 
 
-def _cordons(bench: Bench) -> Iterator[Remedy]:
-    cordoned = [c for _, c in sorted(bench.snapshot.clusters.items()) if c.cordoned]
+def _cordons(trial: Trial) -> Iterator[Remedy]:
+    cordoned = [c for _, c in sorted(trial.snapshot.clusters.items()) if c.cordoned]
     for cluster in cordoned[:_CORDONED]:
-        if bench.may_ask and bench.fits(
+        if trial.may_ask and trial.fits(
             Change(clusters={cluster.name: replace(cluster, cordoned=False)})
         ):
             yield Remedy(Kind.UNCORDON, cluster=cluster.name)
 
 
-def _unconstrained(bench: Bench) -> Iterator[Remedy]:
-    demand = bench.who.demand
+def _unconstrained(trial: Trial) -> Iterator[Remedy]:
+    demand = trial.who.demand
     assert demand is not None
     given = demand.constraints
     others: list[tuple[Kind, Constraints]] = []
@@ -123,22 +123,22 @@ def _unconstrained(bench: Bench) -> Iterator[Remedy]:
     if given.set_aside:
         others.append((Kind.SET_ASIDE, replace(given, set_aside=())))
     for kind, constraints in others:
-        if bench.may_ask and bench.fits(Change(constraints=constraints)):
+        if trial.may_ask and trial.fits(Change(constraints=constraints)):
             yield Remedy(kind, cluster=given.set_aside[0][0] if kind is Kind.SET_ASIDE else "")
 
 
-def _nodes(bench: Bench, asks: Sequence[NodeAsk]) -> Iterator[Remedy]:
+def _nodes(trial: Trial, asks: Sequence[NodeAsk]) -> Iterator[Remedy]:
     """How many nodes, each with what one pod asks free, the nearest cluster would need."""
-    nearest = bench.none.nearest if bench.none else None
+    nearest = trial.none.nearest if trial.none else None
     if nearest is None:
         return
-    pairs = zip(bench.who.pod_sets, asks, strict=True)
+    pairs = zip(trial.who.pod_sets, asks, strict=True)
     pod_set, ask = next((p, a) for p, a in pairs if p.name == nearest.pod_set)
-    cluster = bench.snapshot.clusters[nearest.cluster]
+    cluster = trial.snapshot.clusters[nearest.cluster]
     labels = _labels_for(cluster, ask)
-    number = bench.least(
+    number = trial.least(
         pod_set.count,
-        lambda n: bench.fits(
+        lambda n: trial.fits(
             Change(clusters={cluster.name: _with_nodes(cluster, pod_set, labels, n)})
         ),
     )
@@ -177,18 +177,18 @@ def _with_nodes(
 # --- it asks for less -----------------------------------------------------------------------------
 
 
-def fewer_pods(bench: Bench) -> Iterator[Remedy]:
+def fewer_pods(trial: Trial) -> Iterator[Remedy]:
     """The most pods of a single pod set that would be admitted at once."""
-    pod_sets = bench.who.pod_sets
+    pod_sets = trial.who.pod_sets
     if len(pod_sets) != 1 or pod_sets[0].count < 2:
         return
     (whole,) = pod_sets
 
     def admissible(counts: tuple[int, ...]) -> int | None:
-        if not bench.may_ask:
+        if not trial.may_ask:
             return None
         fewer = replace(whole, count=counts[0], min_count=None)
-        return counts[0] if bench.fits(Change(pod_sets=(fewer,))) else None
+        return counts[0] if trial.fits(Change(pod_sets=(fewer,))) else None
 
     number = partial_admission.largest((replace(whole, min_count=1),), admissible)
     if number is not None and number < whole.count:

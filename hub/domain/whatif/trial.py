@@ -54,7 +54,7 @@ class Stand(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Bench:
+class Trial:
     """One waiting workload on a snapshot that nobody else touches. `left`: questions still allowed."""
 
     snapshot: Snapshot
