@@ -12,7 +12,7 @@ from hub.domain.admission.flavors import Market
 from hub.domain.cycle.snapshot import Nomination, Snapshot
 from hub.domain.placement.scoring.pace import Starts
 from hub.domain.plan import CYCLES, Plan, Reason, Refusal
-from hub.domain.preemption.search import Limits
+from hub.domain.preemption.search import PreemptionLimits
 from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.queueing.pending import Waiting, WaitingLane
 from hub.domain.quota.declared import ClusterQueue, Flavor
@@ -80,7 +80,7 @@ class ScheduleIndex:
         self.wishes = Wishes(self.routes, self._charges)
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
         self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.seen_keys)
-        self.limits = Limits()  # of preemption, as the administrator set them
+        self.limits = PreemptionLimits()  # of preemption, as the administrator set them
 
     @property
     def holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:

@@ -12,7 +12,7 @@ from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Assignment, Reason
 from hub.domain.preemption import classical, for_capacity
 from hub.domain.preemption.fair import DEFAULT_STRATEGIES, find_fair_victims
-from hub.domain.preemption.search import Contest, Limits, Victim
+from hub.domain.preemption.search import Contest, PreemptionLimits, Victim
 from hub.domain.quota.declared import FlavorResource, Usage
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER
@@ -31,7 +31,7 @@ class Rules:
     ignore_undeclared: bool = False  # resources.quotaCheckStrategy: IgnoreUndeclared
     for_room: bool = False  # lower priorities go where quota fits and no cluster has the room
     preemptors_first: bool = True  # who waits for its victims goes first in each round
-    limits: Limits = field(default_factory=Limits)
+    limits: PreemptionLimits = field(default_factory=PreemptionLimits)
 
 
 class Fleet(for_capacity.Capacity, Protocol):
@@ -168,7 +168,7 @@ class Nominator:
         ripe = self.now - least if least else None
         return self._quota_state.queue_holders(queue).sums(of, below, ripe)
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> PreemptionLimits:
         limits = self._rules.limits
         return replace(limits, now=self.now) if limits.minimum_runtime else limits
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from hub.domain.fleet.free_capacity import NodeAsk
-from hub.domain.preemption.search import Cause, Limits, Victim
+from hub.domain.preemption.search import Cause, PreemptionLimits, Victim
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER
 from shared.resources import PodSet
@@ -51,7 +51,7 @@ class Capacity(Protocol):
 
 
 def candidates(
-    quota_state: QuotaState, who: PendingWorkload, limits: Limits, capacity: Capacity
+    quota_state: QuotaState, who: PendingWorkload, limits: PreemptionLimits, capacity: Capacity
 ) -> dict[str, list[AdmittedWorkload]]:
     """Who leaves already or may have to, by cluster, of the clusters that the workload may go to."""
     found: dict[str, list[AdmittedWorkload]] = {name: [] for name in capacity.may_use(who)}
@@ -66,7 +66,7 @@ def candidates(
 
 
 def _queues_in_reach(
-    quota_state: QuotaState, who: PendingWorkload, limits: Limits
+    quota_state: QuotaState, who: PendingWorkload, limits: PreemptionLimits
 ) -> Iterable[str]:
     policy, node = quota_state.policies[who.queue], quota_state.node(who.queue)
     if policy.within != NEVER and who.queue not in limits.protected:
@@ -78,7 +78,7 @@ def _queues_in_reach(
                 yield other.name
 
 
-def _may_go(holder: AdmittedWorkload, who: PendingWorkload, limits: Limits) -> bool:
+def _may_go(holder: AdmittedWorkload, who: PendingWorkload, limits: PreemptionLimits) -> bool:
     if holder.priority >= who.priority:
         return False
     began, least = holder.started_at, limits.minimum_runtime
@@ -97,7 +97,7 @@ class Wanted:
 def find(
     wanted: Wanted,
     by_cluster: Mapping[str, Sequence[AdmittedWorkload]],
-    limits: Limits,
+    limits: PreemptionLimits,
     capacity: Capacity,
 ) -> list[Victim]:
     """The victims on the cluster where they cost least; [] where no cluster would hold it."""
@@ -124,11 +124,11 @@ def _by_cost(found: tuple[Cost, str, list[AdmittedWorkload]]) -> tuple[Cost, str
     return cost, cluster
 
 
-def _within_budget(gone: Sequence[AdmittedWorkload], limits: Limits) -> bool:
+def _within_budget(gone: Sequence[AdmittedWorkload], limits: PreemptionLimits) -> bool:
     return limits.budget is None or sum(not h.evicted for h in gone) <= limits.budget
 
 
-def _at_least(those: Sequence[AdmittedWorkload], limits: Limits) -> Cost:
+def _at_least(those: Sequence[AdmittedWorkload], limits: PreemptionLimits) -> Cost:
     """No choice among them costs less."""
     if any(h.evicted for h in those):
         return _NOBODY
@@ -136,7 +136,7 @@ def _at_least(those: Sequence[AdmittedWorkload], limits: Limits) -> Cost:
     return priority, 1, max(0, lost)
 
 
-def _cost(victims: Sequence[AdmittedWorkload], limits: Limits) -> Cost:
+def _cost(victims: Sequence[AdmittedWorkload], limits: PreemptionLimits) -> Cost:
     told = [h for h in victims if not h.evicted]
     if not told:
         return _NOBODY

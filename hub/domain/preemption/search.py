@@ -35,7 +35,7 @@ class Victim(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PreemptionLimits:
     """What an administrator allows of preemption; absent means Kueue's behaviour.
 
     `order` are tie rules after eviction and queue: LowestPriority, MostRecent, Smallest,
@@ -57,7 +57,7 @@ class Contest:
     who: PendingWorkload
     usage: Usage
     contested: frozenset[FlavorResource]
-    limits: Limits = Limits()
+    limits: PreemptionLimits = PreemptionLimits()
     has_room: Callable[[Sequence[AdmittedWorkload]], bool] | None = (
         None  # can one cluster hold it once these are gone?
     )
@@ -112,7 +112,7 @@ class Contest:
         return bool(least) and began is not None and self.limits.now - began < least
 
     def order(self, holder: AdmittedWorkload) -> Key:
-        """Which candidate goes first: evicted, others' before own, then `Limits.order`."""
+        """Which candidate goes first: evicted, others' before own, then `PreemptionLimits.order`."""
         evicted, *keys = order_key(self.limits.order)(holder)
         return evicted, holder.queue == self.who.queue, *keys
 
@@ -132,7 +132,7 @@ class Contest:
         return [(key, holder) for (key, _), (_, holder) in zip(found, by_use, strict=True)]
 
     def ranked(self, queue: str) -> Keyed:
-        """All holders of a queue by `Limits.order`, evicted ones first."""
+        """All holders of a queue by `PreemptionLimits.order`, evicted ones first."""
         order = self.limits.order
         return self.quota_state.queue_holders(queue).ranked(order, order_key(order))
 
@@ -168,7 +168,7 @@ ORDERS = tuple(_ORDERS)
 @lru_cache(maxsize=64)
 def order_key(order: tuple[str, ...]) -> Callable[[AdmittedWorkload], Key]:
     """What holders of one queue are sorted by: evicted first, then by these rules, then identity."""
-    if order == Limits().order:  # the rules that nearly everybody has, told without a detour
+    if order == PreemptionLimits().order:  # nearly everybody's, told without a detour
         return lambda h: (not h.evicted, h.priority, -h.reserved_at, h.uid, h.namespace, h.name)
     rules = [_ORDERS[name] for name in order]
     return lambda h: (not h.evicted, *[rule(h) for rule in rules], h.uid, h.namespace, h.name)

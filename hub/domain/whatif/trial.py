@@ -19,7 +19,7 @@ from hub.domain.fleet.free_capacity import Room
 from hub.domain.fleet.node_layout import Layout
 from hub.domain.placement.cluster_search import ClusterSearch, NoChoice
 from hub.domain.plan import Reason
-from hub.domain.preemption.search import Limits
+from hub.domain.preemption.search import PreemptionLimits
 from hub.domain.quota.declared import ClusterQueue
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import QueuePolicy
@@ -36,7 +36,7 @@ class Change:
     priority: int | None = None
     queue: ClusterQueue | None = None  # its own, with other limits or flavors
     policy: QueuePolicy | None = None
-    limits: Limits | None = None
+    limits: PreemptionLimits | None = None
     clusters: Mapping[str, Cluster] | None = None  # some of them, otherwise
     constraints: Constraints | None = None
     pod_sets: tuple[PodSet, ...] | None = None
