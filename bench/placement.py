@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.clusters import Cluster, GrowingPool, pool
@@ -72,8 +72,8 @@ def a_snapshot(fleet: dict[str, Cluster], jobs: int, shapes: int) -> Snapshot:
         entries = [Entry(n, f"job-{n}", 0) for n in range(shape, jobs, shapes)]
         lanes.append(Lane(demand, entries))
     room = Room.of(Layout(list(fleet.values())), fleet)
-    market = Market({"any": Flavor("any")}, {})
-    return Snapshot([(queue, lanes)], Ledger([queue]), market, fleet, room)
+    catalog = FlavorCatalog({"any": Flavor("any")}, {})
+    return Snapshot([(queue, lanes)], Ledger([queue]), catalog, fleet, room)
 
 
 def rate(fleet: dict[str, Cluster], jobs: int, shapes: int) -> float:

@@ -19,7 +19,7 @@ import resource
 import time
 from typing import Any
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.free_capacity import Room
@@ -171,7 +171,7 @@ def a_live_cycle(queues: int, pending: int) -> dict[str, float]:
         }
         used[name] = {CPU: 20_000}
     snapshot = Snapshot(
-        listed, Ledger([queue for queue, _ in listed], used), Market({"any": Flavor("any")}, {}),
+        listed, Ledger([queue for queue, _ in listed], used), FlavorCatalog({"any": Flavor("any")}, {}),
         {}, Room.of(Layout(()), {}), dict.fromkeys(held, policy), held,
     )  # fmt: skip
     now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.rounds import ADMITTED, Attempt, Rounds
 from hub.domain.plan import Reason
 from hub.domain.queueing import eligibility
@@ -65,17 +65,17 @@ def engine_of(scene: Scene) -> Engine:
         scene.tree(), scene.queues, scene.policies, scene.holders, ranks.values if ranks else None,
         inactive=scene.idle_queues(),
     )  # fmt: skip
-    market = Market(scene.flavors, _AnyKey())
+    catalog = FlavorCatalog(scene.flavors, _AnyKey())
     fleet = None
     if scene.clusters is not None:
         pods = {uid: _running_pods(scene, uid) for uid in scene.pod_sets}
-        fleet = DeclaredFleet(scene.clusters, market, scene.holders, pods, scene.now)
+        fleet = DeclaredFleet(scene.clusters, catalog, scene.holders, pods, scene.now)
     lines = {}
     for name, queue in scene.queues.items():
         by_usage = ranks is not None and scene.policies[name].by_usage
         lines[name] = Waitline(queue, ranks.values if ranks and by_usage else None)
     rules = replace(settings.rules, limits=replace(settings.rules.limits, now=scene.now))
-    rounds = Rounds(quota_state, lines, market, rules, scene.namespaces, fleet, scene.groups)
+    rounds = Rounds(quota_state, lines, catalog, rules, scene.namespaces, fleet, scene.groups)
     engine = Engine(rounds, quota_state, lines, ranks, fleet)
     _line_up(scene, engine)
     return engine

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hub.domain import selectors
 from hub.domain.admission import assign_with_scale_up
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.capacity_view import sized
 from hub.domain.fleet.clusters import MOST_NEW_NODES, Cluster, GrowingPool, Pool, pool as node_pool
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
@@ -135,13 +135,13 @@ class DeclaredFleet:
     def __init__(
         self,
         clusters: Mapping[str, Cluster],
-        market: Market,
+        catalog: FlavorCatalog,
         holders: Sequence[AdmittedWorkload],
         pod_sets: Mapping[str, Sequence[PodSet]],
         now: int,
     ) -> None:
         self._clusters = clusters
-        self._market = market
+        self._catalog = catalog
         self._now = EPOCH + dt.timedelta(microseconds=now)
         self._layout = Layout(list(clusters.values()))
         self._room = Room.of(self._layout, clusters)
@@ -245,8 +245,8 @@ class DeclaredFleet:
     def _settle(self, holder: AdmittedWorkload, pod_sets: Sequence[PodSet]) -> None:
         """A running workload stands where its status says, else where it fits best."""
         flavors = {of.flavor for of in holder.usage}
-        known = [self._market.flavors[f] for f in sorted(flavors) if f in self._market.flavors]
-        put = [(p, self._market.ask(p, known)) for p in pod_sets]
+        known = [self._catalog.flavors[f] for f in sorted(flavors) if f in self._catalog.flavors]
+        put = [(p, self._catalog.ask(p, known)) for p in pod_sets]
         cluster = holder.cluster if holder.cluster in self._clusters else None
         if cluster is None and put:
             who = PendingWorkload(

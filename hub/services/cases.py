@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.admission.nomination import Nominee
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.placement import registry
@@ -91,7 +91,7 @@ def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) ->
     snapshot = Snapshot(
         queues,
         index.ledger.copy(),
-        Market(dict(routes.flavors), index.keys.since),
+        FlavorCatalog(dict(routes.flavors), index.keys.since),
         dict(index.members.clusters),
         index.members.room.copy(),
         dict(routes.queue_policies),

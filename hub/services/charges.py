@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.fleet.promises import Members, Promise
 from hub.domain.placement.scoring.pace import Paces
 from hub.domain.plan import Placement
@@ -217,12 +217,12 @@ class Charges:
         assigned = {p["name"]: set((p.get("flavors") or {}).values()) for p in given}
         counts = {p["name"]: p["count"] for p in given if admission.get("reduced")}
         growing = bool(admission.get("growing"))
-        market = Market(self._routes.flavors, {})
+        catalog = FlavorCatalog(self._routes.flavors, {})
         found = []
         for pod_set in pod_sets:
             names = sorted(assigned.get(pod_set.name, ()))
             flavors = [self._routes.flavors[n] for n in names if n in self._routes.flavors]
-            ask = market.ask(pod_set, flavors)._replace(revision=0, growing=growing)
+            ask = catalog.ask(pod_set, flavors)._replace(revision=0, growing=growing)
             found.append((pod_set.requests, ask, counts.get(pod_set.name, pod_set.count)))
         return tuple(found)
 

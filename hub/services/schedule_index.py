@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.snapshot import Nomination, Snapshot
 from hub.domain.placement.scoring.pace import Starts
 from hub.domain.plan import CYCLES, Plan, Reason, Refusal
@@ -303,7 +303,7 @@ class ScheduleIndex:
         return Snapshot(
             queues,
             self.ledger.copy(),
-            Market(dict(routes.flavors), self.keys.since),
+            FlavorCatalog(dict(routes.flavors), self.keys.since),
             dict(self.members.clusters),
             self.members.room,
             dict(routes.queue_policies),

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.clusters import Cluster, Pool, pool
@@ -115,7 +115,7 @@ def a_snapshot(
     return Snapshot(
         queues=[(q, [lane for lane in lanes if lane.demand.queue == q.name]) for q in known],
         ledger=Ledger(known, used),
-        market=Market({f.name: f for f in exist}, key_revisions or {}),
+        catalog=FlavorCatalog({f.name: f for f in exist}, key_revisions or {}),
         clusters=fleet,
         room=Room.of(Layout(clusters), fleet),
     )

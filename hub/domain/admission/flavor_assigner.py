@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from hub.domain.admission.flavors import Market, mismatch_of
+from hub.domain.admission.flavors import FlavorCatalog, mismatch_of
 from hub.domain.fleet.free_capacity import PODS, NodeAsk
 from hub.domain.plan import SEVERITY, Assignment, PodSetAssignment, Reason, Shortage
 from hub.domain.quota.declared import ClusterQueue, Flavor, FlavorResource, ResourceGroup
@@ -56,7 +56,7 @@ class Request:
     pod_sets: Sequence[PodSet]
     queue: ClusterQueue
     policy: QueuePolicy
-    market: Market
+    catalog: FlavorCatalog
     tree: QuotaTree
     node: Node
     oracle: Oracle
@@ -130,7 +130,7 @@ class _Searching:
         self._why: list[_Miss] = []  # of flavors that would need preemption
         self._asks: list[NodeAsk] = []  # without clusters nobody needs them before the end
         if request.can_hold is not None:
-            self._asks = [request.market.ask(p) for p in request.pod_sets]
+            self._asks = [request.catalog.ask(p) for p in request.pod_sets]
         self._drafts = [_Draft(self._asked(p)) for p in request.pod_sets]
 
     def run(self) -> Search:
@@ -226,7 +226,7 @@ class _Searching:
 
     def _ask(self, index: int) -> NodeAsk:
         chosen = _distinct(self._drafts[index].flavors.values())
-        return self._request.market.ask(self._request.pod_sets[index], chosen)
+        return self._request.catalog.ask(self._request.pod_sets[index], chosen)
 
     def _choose(
         self, members: list[int], group: ResourceGroup, resource: str, amounts: Mapping[str, int]
@@ -276,7 +276,7 @@ class _Searching:
     def _try(
         self, members: list[int], name: str, amounts: Mapping[str, int]
     ) -> tuple[Flavor | None, Outlook, dict[str, Outlook], _Miss | None]:
-        flavor = self._request.market.flavors.get(name)
+        flavor = self._request.catalog.flavors.get(name)
         if flavor is None:
             missing = _Miss(Reason.NO_MATCHING_FLAVOR, f"flavor {name} does not exist")
             return None, _WORST, {}, missing
@@ -289,7 +289,7 @@ class _Searching:
             asks = list(self._asks)
             for index in members:
                 chosen = _distinct([*self._drafts[index].flavors.values(), flavor])
-                asks[index] = self._request.market.ask(self._request.pod_sets[index], chosen)
+                asks[index] = self._request.catalog.ask(self._request.pod_sets[index], chosen)
             if not self._request.can_hold(tuple(asks)):
                 message = f"flavor {name}: no cluster can hold it now"
                 return None, _WORST, {}, _Miss(Reason.NO_CLUSTER_FITS, message, (), tuple(asks))

@@ -16,7 +16,7 @@ UNKNOWN_KEY: Final = 1 << 60  # no report is grouped by a key that agents were n
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class FlavorCatalog:
     """What flavors are chosen from: the flavors that exist, and the revisions of node label keys."""
 
     flavors: Mapping[str, Flavor]

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from hub.domain.admission import assign_with_scale_up, partial_admission
 from hub.domain.admission.flavor_assigner import CanHold, Mode, Outlook, Request, Search, Tried
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Assignment, Reason
 from hub.domain.preemption import classical, for_capacity
@@ -78,13 +78,13 @@ class Nominator:
     def __init__(
         self,
         quota_state: QuotaState,
-        market: Market,
+        catalog: FlavorCatalog,
         rules: Rules,
         fleet: Fleet | None = None,
         groups: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._quota_state = quota_state
-        self._market = market
+        self._catalog = catalog
         self._rules = rules
         self._fleet = fleet
         self._foreseen: tuple[Usage, list[Victim]] = {}, []  # the last answer of `_foresee`
@@ -243,7 +243,7 @@ class Nominator:
                 pod_sets=pod_sets,
                 queue=quota_state.queues[who.queue],
                 policy=quota_state.policies[who.queue],
-                market=self._market,
+                catalog=self._catalog,
                 tree=quota_state.tree,
                 node=quota_state.node(who.queue),
                 oracle=lambda of, amount: self._foresee(who, of, amount),

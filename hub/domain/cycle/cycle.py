@@ -39,7 +39,7 @@ class _Cycle:
         self._ledger = snapshot.ledger.copy()
         self._tree = self._ledger.tree
         self._policies = snapshot.policies
-        self._market = snapshot.market
+        self._catalog = snapshot.catalog
         room = snapshot.room.copy()
         self._clusters = ClusterSearch(
             snapshot.clusters, room, profile.filters, now, snapshot.starts
@@ -153,7 +153,7 @@ class _Cycle:
                 pod_sets=demand.pod_sets,
                 queue=queue,
                 policy=self._policies.get(queue.name, _DEFAULTS),
-                market=self._market,
+                catalog=self._catalog,
                 tree=self._tree,
                 node=self._tree.queues[queue.name],
                 oracle=lambda _of, _amount: _NOBODY,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from hub.domain.admission.flavor_assigner import Mode, Search, Tried
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.admission.head_order import by_share, in_order
 from hub.domain.admission.nomination import Fleet, Nominator, Nominee, Rules
 from hub.domain.plan import Assignment, Reason
@@ -62,7 +62,7 @@ class Rounds:
         self,
         quota_state: QuotaState,
         lines: Mapping[str, Turns],
-        market: Market,
+        catalog: FlavorCatalog,
         rules: Rules = Rules(),  # noqa: B008 - frozen
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         fleet: Fleet | None = None,
@@ -73,7 +73,7 @@ class Rounds:
         self.rules = rules
         self._namespaces = namespaces or {}
         self._fleet = fleet
-        self._nominator = Nominator(quota_state, market, rules, fleet, groups)
+        self._nominator = Nominator(quota_state, catalog, rules, fleet, groups)
         self._tried: dict[str, Tried] = {}  # uid → where its search for flavors goes on
 
     def run(self, now: int) -> list[Attempt]:

@@ -87,7 +87,7 @@ class Contention(Rounds):
         }
         self.live_fleet = LiveFleet(snapshot.room, room, search, nominations)
         super().__init__(
-            quota_state, self.live_lines, snapshot.market, profile.rules, snapshot.namespaces,
+            quota_state, self.live_lines, snapshot.catalog, profile.rules, snapshot.namespaces,
             self.live_fleet,
         )  # fmt: skip
         self._plain = plain

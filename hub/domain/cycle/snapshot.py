@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.admission.nomination import Rules
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Room
@@ -42,7 +42,7 @@ class Snapshot:
 
     queues: Sequence[tuple[ClusterQueue, Sequence[Lane]]]
     ledger: Ledger
-    market: Market
+    catalog: FlavorCatalog
     clusters: Mapping[str, Cluster]
     room: Room
     policies: Mapping[str, QueuePolicy] = field(default_factory=dict)  # absent: Kueue's defaults

@@ -103,7 +103,7 @@ class Trial:
         if change.limits is not None:
             rules = replace(rules, limits=change.limits)
         with self._other_rules(change), self.quota_state.without(change.gone):
-            nominator = Nominator(self.quota_state, self.snapshot.market, rules, fleet)
+            nominator = Nominator(self.quota_state, self.snapshot.catalog, rules, fleet)
             found = nominator.nominate(who)
         if change is AS_IT_IS:
             self.none = fleet.refusals.get(who.uid)
@@ -128,7 +128,7 @@ class Trial:
             return []
         asks = search.asks or (search.assignment.asks if search.assignment else None)
         if asks is None:
-            asks = tuple(self.snapshot.market.ask(p) for p in self.who.pod_sets)
+            asks = tuple(self.snapshot.catalog.ask(p) for p in self.who.pod_sets)
         clusters, room = self.snapshot.clusters, self.snapshot.room.copy()
         cluster_search = ClusterSearch(
             clusters, room, self.profile.filters, self.now, self.snapshot.starts

@@ -1,6 +1,6 @@
 """What no member could ever hold is known when it is submitted, with the nearest miss."""
 
-from hub.domain.admission.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.fleet.clusters import Cluster, GrowingPool
 from hub.domain.fleet.free_capacity import Layout
 from hub.domain.placement.never_fits import why_never
@@ -15,7 +15,7 @@ def why(
     pod_set: PodSet, *fleet: Cluster, known: int = 0, constraints: Constraints = ANYWHERE
 ) -> str:
     keys = dict.fromkeys(("disk",), known)
-    asks = [Market({}, keys).ask(pod_set)._replace(growing=True)]
+    asks = [FlavorCatalog({}, keys).ask(pod_set)._replace(growing=True)]
     return why_never([pod_set], asks, constraints, {c.name: c for c in fleet}, Layout(fleet))
 
 
