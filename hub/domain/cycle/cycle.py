@@ -10,7 +10,7 @@ import datetime as dt
 
 from hub.domain.admission import assign_with_scale_up
 from hub.domain.admission.flavor_assigner import Mode, Outlook, Request, Search
-from hub.domain.cycle.shared_rounds import Contention, Order, is_plain
+from hub.domain.cycle.shared_rounds import Order, SharedRounds, is_plain
 from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.placement.cluster_search import Anywhere, Choice, ClusterPicker, ClusterSearch
 from hub.domain.plan import Assignment, Placement, Plan, Reason, Refusal, behind
@@ -53,15 +53,19 @@ class _Cycle:
                 contended = True
         self._lines = plain
         self._turns: list[Line] = []  # of this round, still to come
-        self._contention = (
-            Contention(snapshot, self._tree, self._clusters, room, profile, now, self._plain_turns)
+        self._shared_rounds = (
+            SharedRounds(
+                snapshot, self._tree, self._clusters, room, profile, now, self._plain_turns
+            )
             if contended
             else None
         )
         self._contended = contended  # may another round among them change anything?
         self._alone = False
         self._offers: dict[str, tuple[Assignment, ClusterPicker | Anywhere]] = {}  # by demand
-        self._placements: list[Placement] = self._contention.placements if self._contention else []
+        self._placements: list[Placement] = (
+            self._shared_rounds.placements if self._shared_rounds else []
+        )
         self._refusals: dict[str, Refusal] = {}  # by demand
         self._considered = 0
         self._unfinished = False
@@ -82,8 +86,8 @@ class _Cycle:
             self._turns.sort(key=Line.order)
         some = bool(self._turns)
         self._alone = len(self._turns) == 1 and not self._contended
-        if self._contended and self._contention is not None:
-            self._contended = self._contention.round()
+        if self._contended and self._shared_rounds is not None:
+            self._contended = self._shared_rounds.round()
         else:
             self._plain_turns(None)
         return (some or self._contended) and not self._unfinished
@@ -204,8 +208,8 @@ class _Cycle:
 
     def plan(self) -> Plan:
         """Everything decided."""
-        contention = self._contention
-        if contention is None:
+        shared_rounds = self._shared_rounds
+        if shared_rounds is None:
             refusals = tuple(self._refusals.values())
             return Plan(
                 tuple(self._placements), refusals, notes=self._clusters.notes(),
@@ -213,9 +217,9 @@ class _Cycle:
             )  # fmt: skip
         return Plan(
             tuple(self._placements),
-            (*self._refusals.values(), *contention.refusals.values()),
-            tuple(contention.evictions.values()),
-            tuple(contention.nominated.values()),
+            (*self._refusals.values(), *shared_rounds.refusals.values()),
+            tuple(shared_rounds.evictions.values()),
+            tuple(shared_rounds.nominated.values()),
             self._clusters.notes(),
             self._unfinished,
         )

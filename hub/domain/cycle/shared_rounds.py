@@ -16,7 +16,7 @@ from hub.domain.cycle.snapshot import Profile, Snapshot
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.placement.cluster_search import NOWHERE, ClusterSearch
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
-from hub.domain.queueing.lane_queue import LaneLine
+from hub.domain.queueing.lane_queue import LaneQueue
 from hub.domain.queueing.requeue import Outcome
 from hub.domain.quota.holders import PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER, QueuePolicy
@@ -47,7 +47,7 @@ def _may_shrink(name: str, snapshot: Snapshot) -> bool:
     return any(partial_admission.may_shrink(lane.demand.pod_sets) for lane in lanes)
 
 
-class Contention(Rounds):
+class SharedRounds(Rounds):
     """Rounds over the lanes of queues that are not plain. `refusals`: by demand."""
 
     def __init__(
@@ -76,8 +76,8 @@ class Contention(Rounds):
             inactive=snapshot.inactive,
         )  # fmt: skip
         nominations = {u: n for u, n in snapshot.nominations.items() if n.cluster}
-        self.live_lines: Mapping[str, LaneLine] = {
-            name: LaneLine(
+        self.live_lines: Mapping[str, LaneQueue] = {
+            name: LaneQueue(
                 queue,
                 lanes,
                 snapshot.nominations.keys(),

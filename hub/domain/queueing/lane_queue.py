@@ -35,7 +35,7 @@ class _Turn(NamedTuple):
     apart: bool
 
 
-class LaneLine:
+class LaneQueue:
     """One ClusterQueue's lanes during a cycle; what holds of one workload holds of its equals.
 
     `nominated` are uids for whom others were told to make room; but for StrictFIFO they go before
