@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.cycle import schedule
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import Cluster, GrowingPool, pool
 from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.queueing.lanes import Entry, Lane

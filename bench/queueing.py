@@ -21,7 +21,8 @@ from typing import Any
 
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.cycle import schedule
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.fleet.node_layout import Layout
 from hub.domain.queueing.lanes import Entry, Lane

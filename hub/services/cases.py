@@ -11,7 +11,8 @@ from typing import Final
 
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.admission.nomination import Nominee
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.placement import registry
 from hub.domain.queueing.lanes import Lane
 from hub.domain.queueing.pending import WaitingLane

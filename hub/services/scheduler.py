@@ -13,7 +13,8 @@ from typing import Final
 import structlog
 
 from hub.domain.cycle.cycle import schedule as decide
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.placement import registry
 from hub.domain.plan import Plan
 from hub.domain.quota.declared import EVERYTHING

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.cycle import schedule
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import Cluster, Pool, pool
 from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.plan import Plan, Refusal

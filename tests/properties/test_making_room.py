@@ -5,7 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings, strategies as st
 
 from hub.domain.admission.nomination import Rules
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Nominated, Plan
 from hub.domain.quota.declared import FlavorResource

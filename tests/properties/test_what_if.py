@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from hypothesis import example, given, strategies as st
 
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hub.domain.cycle.cycle import schedule
-from hub.domain.cycle.snapshot import Profile
+from hub.domain.cycle.profile import Profile
 from hub.domain.quota.declared import FlavorResource
 from hub.services.fence import fence_cluster
 from hub.services.schedule import Prepared, commit_plan, prepare

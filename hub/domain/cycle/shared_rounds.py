@@ -7,44 +7,26 @@ that depend on nobody (`is_plain`) take their turns in between, in the same orde
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 
-from hub.domain.admission import partial_admission
 from hub.domain.admission.flavor_assigner import Mode, Search
 from hub.domain.admission.nomination import Nominee
 from hub.domain.cycle.capacity_view import LiveFleet
+from hub.domain.cycle.plain_rounds import Order, is_plain
+from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.rounds import ADMITTED, PENDING, Attempt, Rounds, progressed
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.placement.cluster_search import NOWHERE, ClusterSearch
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queueing.lane_queue import LaneQueue
 from hub.domain.queueing.requeue import Outcome
 from hub.domain.quota.holders import PendingWorkload, QuotaState
-from hub.domain.quota.queue_policy import NEVER, QueuePolicy
+from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.tree import QuotaTree
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _PATIENCE = 3  # rounds in a row that change nothing, before the cycle ends
-
-Order = tuple[int, int, int, str]  # borrowing, -priority, queue-order timestamp, uid
 _NO_POLICY = QueuePolicy()
-
-
-def is_plain(name: str, snapshot: Snapshot, profile: Profile) -> bool:
-    """May a queue's workloads be taken without a look at anybody else's?"""
-    policy = snapshot.policies.get(name, _NO_POLICY)
-    return (
-        snapshot.ledger.tree.queues[name].parent is None
-        and policy.within == NEVER
-        and not (policy.by_usage and snapshot.ranks is not None)
-        and not profile.rules.block_admission
-        and not (profile.rules.partial and _may_shrink(name, snapshot))
-    )
-
-
-def _may_shrink(name: str, snapshot: Snapshot) -> bool:
-    lanes = next((lanes for queue, lanes in snapshot.queues if queue.name == name), ())
-    return any(partial_admission.may_shrink(lane.demand.pod_sets) for lane in lanes)
 
 
 class SharedRounds(Rounds):
@@ -58,9 +40,13 @@ class SharedRounds(Rounds):
         room: Room,
         profile: Profile,
         now: dt.datetime,
+        placements: list[Placement],
         plain: Callable[[Order | None], None],
     ) -> None:
-        """`plain` lets plain queues take their turns up to a place in the order, or (None) all."""
+        """`plain` lets plain queues take their turns up to a place in the order, or (None) all.
+
+        Decisions are added to `placements`, the cycle's own.
+        """
         contended = {q.name: (q, lanes) for q, lanes in snapshot.queues}
         contended = {
             name: found
@@ -93,7 +79,7 @@ class SharedRounds(Rounds):
         self._plain = plain
         self._instant = (now - _EPOCH) // _MICROSECOND
         self._idle = 0
-        self.placements: list[Placement] = []
+        self._placements = placements
         self.refusals: dict[str, Refusal] = {}
         self.evictions: dict[str, Eviction] = {}
         self.nominated: dict[str, Nominated] = {}
@@ -154,7 +140,7 @@ class SharedRounds(Rounds):
             self._ranks.penalise(f"{who.namespace}/{who.local_queue}", assigned.charge)
         choice = NOWHERE if who.quota_only else self.live_fleet.choices[who.uid]
         self.nominated.pop(who.uid, None)
-        self.placements.append(
+        self._placements.append(
             Placement(
                 who.uid, who.epoch, choice.cluster, demand.key, demand.queue, demand.placement,
                 assigned, choice.scores, choice.rejected, choice.others, who.generation,

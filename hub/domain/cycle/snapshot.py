@@ -1,14 +1,11 @@
-"""The immutable picture a cycle reasons about, and the settings it reasons with."""
+"""The immutable picture a cycle reasons about."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hub.domain.admission.flavors import FlavorCatalog
-from hub.domain.admission.nomination import Rules
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Room
-from hub.domain.placement.framework import Filter
-from hub.domain.placement.registry import FILTERS
 from hub.domain.placement.scoring.pace import Starts
 from hub.domain.queueing.eligibility import Namespaces
 from hub.domain.queueing.lanes import Lane
@@ -54,19 +51,3 @@ class Snapshot:
     starts: Mapping[str, Starts] = field(
         default_factory=dict
     )  # by cluster: what it owes, its pace
-
-
-def forever(placed: int) -> bool:
-    """No limit."""
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """How a cycle decides. `may_go_on` is asked now and then with the number of placements made."""
-
-    filters: Sequence[Filter] = field(default=FILTERS)
-    may_go_on: Callable[[int], bool] = forever
-    max_placements: int = 1 << 30
-    one_round: bool = False  # Kueue's cycle; the live cycle repeats rounds
-    rules: Rules = field(default_factory=Rules)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hub.domain.cycle.cycle import schedule
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Placement, Plan

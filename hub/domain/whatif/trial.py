@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from hub.domain.admission.flavor_assigner import Mode, Search
 from hub.domain.admission.nomination import Nominator, Nominee
 from hub.domain.cycle.capacity_view import LiveFleet
-from hub.domain.cycle.snapshot import Profile, Snapshot
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.fleet.node_layout import Layout

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hub.domain.cycle.snapshot import Profile
+from hub.domain.cycle.profile import Profile
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Reason
 from hub.domain.queueing.lanes import Entry, Lane
