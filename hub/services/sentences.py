@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload
-from hub.domain.whatif.remedy import Kind, Remedy
+from hub.domain.whatif.remedy import Remedy, RemedyKind
 from hub.services.views import stamp
 from shared import quantity
 
@@ -174,21 +174,21 @@ class Teller:
 
 
 _SAID: Final = {
-    Kind.TURN: Teller.turn,
-    Kind.PREEMPTION: Teller.preemption,
-    Kind.RELEASE: Teller.release,
-    Kind.PRIORITY: Teller.priority,
-    Kind.POLICY: Teller.policy,
-    Kind.BUDGET: Teller.budget,
-    Kind.MINIMUM_RUNTIME: Teller.minimum_runtime,
-    Kind.PROTECTED: Teller.protected,
-    Kind.QUOTA: Teller.quota,
-    Kind.BORROWING_LIMIT: Teller.borrowing_limit,
-    Kind.NODES: Teller.nodes,
-    Kind.UNCORDON: Teller.uncordon,
-    Kind.CONSTRAINTS: Teller.constraints,
-    Kind.SET_ASIDE: Teller.set_aside,
-    Kind.FEWER_PODS: Teller.fewer_pods,
+    RemedyKind.TURN: Teller.turn,
+    RemedyKind.PREEMPTION: Teller.preemption,
+    RemedyKind.RELEASE: Teller.release,
+    RemedyKind.PRIORITY: Teller.priority,
+    RemedyKind.POLICY: Teller.policy,
+    RemedyKind.BUDGET: Teller.budget,
+    RemedyKind.MINIMUM_RUNTIME: Teller.minimum_runtime,
+    RemedyKind.PROTECTED: Teller.protected,
+    RemedyKind.QUOTA: Teller.quota,
+    RemedyKind.BORROWING_LIMIT: Teller.borrowing_limit,
+    RemedyKind.NODES: Teller.nodes,
+    RemedyKind.UNCORDON: Teller.uncordon,
+    RemedyKind.CONSTRAINTS: Teller.constraints,
+    RemedyKind.SET_ASIDE: Teller.set_aside,
+    RemedyKind.FEWER_PODS: Teller.fewer_pods,
 }
 
 

@@ -14,7 +14,7 @@ from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.whatif.forecast import Runtimes, forecast
 from hub.domain.whatif.remedies import remedies
-from hub.domain.whatif.remedy import Kind, Remedy
+from hub.domain.whatif.remedy import Remedy, RemedyKind
 from hub.domain.whatif.trial import Trial
 from tests.domain.build import (
     NOW,
@@ -137,7 +137,7 @@ def test_who_is_named_suffices_and_is_needed(snapshot: Snapshot) -> None:
     """Once all that are named have ended it is placed; with one of them still there it is not."""
     picture = after(snapshot)
     for who, remedy in found(picture):
-        if remedy.kind is Kind.RELEASE:
+        if remedy.kind is RemedyKind.RELEASE:
             gone = list(remedy.holders)
             assert placed(without(picture, gone), who)
             for stays in gone:
@@ -150,7 +150,7 @@ def test_the_quota_that_is_named_suffices_and_is_needed(snapshot: Snapshot) -> N
     """With that much more it is placed; with one unit less of anything it is not."""
     picture = after(snapshot)
     for who, remedy in found(picture):
-        if remedy.kind is Kind.QUOTA:
+        if remedy.kind is RemedyKind.QUOTA:
             assert placed(with_quota(picture, who.queue, remedy.amounts), who)
             for number, (of, amount) in enumerate(remedy.amounts):
                 less = list(remedy.amounts)
@@ -163,7 +163,7 @@ def test_fewer_pods_are_as_many_as_fit(snapshot: Snapshot) -> None:
     """With so many it is placed; with one more it is not."""
     picture = after(snapshot)
     for who, remedy in found(picture):
-        if remedy.kind is Kind.FEWER_PODS:
+        if remedy.kind is RemedyKind.FEWER_PODS:
             (whole,) = who.pod_sets
             for number, expected in ((remedy.number, True), (remedy.number + 1, False)):
                 fewer = replace(who, pod_sets=(replace(whole, count=number),))

@@ -16,7 +16,7 @@ from hub.domain.quota.queue_policy import NEVER
 from hub.domain.quota.tree import Node
 
 
-class Kind(Enum):
+class CandidateKind(Enum):
     """On which ground a candidate may be taken."""
 
     OWN = auto()
@@ -26,10 +26,10 @@ class Kind(Enum):
 
 
 _CAUSES = {
-    Kind.OWN: Cause.IN_QUEUE,
-    Kind.HIERARCHICAL: Cause.RECLAMATION,
-    Kind.WITHOUT_BORROWING: Cause.RECLAMATION,
-    Kind.WHILE_BORROWING: Cause.WHILE_BORROWING,
+    CandidateKind.OWN: Cause.IN_QUEUE,
+    CandidateKind.HIERARCHICAL: Cause.RECLAMATION,
+    CandidateKind.WITHOUT_BORROWING: Cause.RECLAMATION,
+    CandidateKind.WHILE_BORROWING: Cause.WHILE_BORROWING,
 }
 
 
@@ -46,14 +46,19 @@ class _Source:
     )  # fmt: skip
 
     def __init__(
-        self, contest: Contest, node: Node, policy: str, kind: Kind | None, ancestor: Node | None
+        self,
+        contest: Contest,
+        node: Node,
+        policy: str,
+        kind: CandidateKind | None,
+        ancestor: Node | None,
     ) -> None:
         """`kind` None: that of each depends on its priority. `ancestor`: the lowest common cohort."""
         self.contest, self._contested = contest, contest.contested
         self._policy, self.kind = policy, kind
         self._tree = node.tree
         self._quotas: list[tuple[int, Mapping[FlavorResource, int]]] = []
-        for each in () if kind is Kind.OWN else node.chain:
+        for each in () if kind is CandidateKind.OWN else node.chain:
             if each is ancestor:
                 break
             self._quotas.append((each.place, each.subtree))
@@ -109,7 +114,7 @@ def find_victims(contest: Contest) -> list[Victim]:
     hierarchical, by_priority = _from_cohort(contest)
     own = []
     if contest.policy.within != NEVER:
-        source = _Source(contest, contest.node, contest.policy.within, Kind.OWN, None)
+        source = _Source(contest, contest.node, contest.policy.within, CandidateKind.OWN, None)
         own = [source] if source else []
     if not (hierarchical or by_priority or own):
         return []
@@ -177,7 +182,7 @@ def _merged(sources: Sequence[_Source], *, evicted: bool, borrowing: bool) -> It
             heapq.heappop(heap)
         holder = source.items[at][1]
         kind = source.kind or _kind(source.contest, holder)
-        if not (borrowing and kind is Kind.WITHOUT_BORROWING):
+        if not (borrowing and kind is CandidateKind.WITHOUT_BORROWING):
             yield Victim(holder, _CAUSES[kind])
 
 
@@ -191,7 +196,7 @@ def _from_cohort(contest: Contest) -> tuple[list[_Source], list[_Source]]:
     advantages = _advantages(contest)
     for queue, common in _over_quota(contest):
         advantage = advantages[common]
-        kind = Kind.HIERARCHICAL if advantage else None
+        kind = CandidateKind.HIERARCHICAL if advantage else None
         source = _Source(contest, queue, reclaim, kind, common)
         if source:
             (hierarchical if advantage else by_priority).append(source)
@@ -209,13 +214,13 @@ def _advantages(contest: Contest) -> dict[Node, bool]:
     return found
 
 
-def _kind(contest: Contest, holder: AdmittedWorkload) -> Kind:
+def _kind(contest: Contest, holder: AdmittedWorkload) -> CandidateKind:
     policy = contest.policy
     if policy.borrow_within == NEVER or holder.priority >= contest.who.priority:
-        return Kind.WITHOUT_BORROWING
+        return CandidateKind.WITHOUT_BORROWING
     if policy.threshold is not None and holder.priority > policy.threshold:
-        return Kind.WITHOUT_BORROWING
-    return Kind.WHILE_BORROWING
+        return CandidateKind.WITHOUT_BORROWING
+    return CandidateKind.WHILE_BORROWING
 
 
 def _holds(contest: Contest, node: Node, asked: Usage) -> tuple[bool, Usage]:

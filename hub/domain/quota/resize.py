@@ -19,7 +19,7 @@ _SIZED: Final = frozenset({"reduced", "wanted", "shrinks"})
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class MissingPods:
     """What a workload that runs smaller than wanted still needs: pods of one kind, and quota."""
 
     pods: int
@@ -52,7 +52,7 @@ def resized(admission: Admission, pod_set: PodSet, *, told: bool) -> dict[str, A
     return {**bare, "podSets": [given], "reduced": True, "wanted": wanted}
 
 
-def growth(admission: Admission) -> Growth | None:
+def growth(admission: Admission) -> MissingPods | None:
     """What it needs to reach the size it is wanted in; None if it has that."""
     wanted = admission.get("wanted")
     if not wanted:
@@ -64,7 +64,7 @@ def growth(admission: Admission) -> Growth | None:
         for name, amount in wanted["usage"].items()
         if amount > had.get(name, 0)
     }
-    return Growth(wanted["count"] - given["count"], charge)
+    return MissingPods(wanted["count"] - given["count"], charge)
 
 
 def shrunk(admission: Admission) -> dict[str, Any]:

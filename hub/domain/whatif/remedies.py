@@ -16,7 +16,7 @@ from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import NEVER
 from hub.domain.whatif import supply_remedies
-from hub.domain.whatif.remedy import Kind, Remedy
+from hub.domain.whatif.remedy import Remedy, RemedyKind
 from hub.domain.whatif.trial import Change, Trial
 
 CANDIDATES: Final = 400  # holders looked at for what their end would free
@@ -28,9 +28,9 @@ def remedies(trial: Trial, ends: Ends) -> list[Remedy]:
     """What would let the workload in, from what needs nobody to what needs hardware."""
     found = trial.ask()
     if found.search.mode is Mode.FIT:
-        return [Remedy(Kind.TURN)]
+        return [Remedy(RemedyKind.TURN)]
     if found.victims:
-        return [_displacing(Kind.PREEMPTION, found)]
+        return [_displacing(RemedyKind.PREEMPTION, found)]
     looked_for: list[Callable[[], Iterable[Remedy]]] = [
         lambda: _release(trial, found, ends),
         lambda: _priority(trial, found),
@@ -55,7 +55,7 @@ def by_flavor(trial: Trial) -> Iterator[tuple[str, Nominee]]:
             yield flavor, trial.ask(Change(queue=replace(trial.queue, groups=tuple(groups))))
 
 
-def _displacing(kind: Kind, found: Nominee, **told: object) -> Remedy:
+def _displacing(kind: RemedyKind, found: Nominee, **told: object) -> Remedy:
     holders = tuple(v.holder for v in found.victims)
     return Remedy(kind, holders=holders, **told)  # type: ignore[arg-type]  # by its callers
 
@@ -83,7 +83,7 @@ def _release(trial: Trial, found: Nominee, ends: Ends) -> Iterator[Remedy]:
     if size is None:
         return
     gone = _none_to_spare(trial, candidates[:size], will_do)
-    yield Remedy(Kind.RELEASE, _usage_of(gone, found), tuple(gone), rest="".join(said))
+    yield Remedy(RemedyKind.RELEASE, _usage_of(gone, found), tuple(gone), rest="".join(said))
 
 
 def _none_to_spare(
@@ -179,7 +179,7 @@ def _priority(trial: Trial, found: Nominee) -> Iterator[Remedy]:
     size = trial.least(len(steps), lambda n: _gets(trial.ask(Change(priority=steps[n - 1] + 1))))
     if size is not None:
         step = steps[size - 1]
-        yield _displacing(Kind.PRIORITY, trial.ask(Change(priority=step + 1)), number=step)
+        yield _displacing(RemedyKind.PRIORITY, trial.ask(Change(priority=step + 1)), number=step)
 
 
 def _policy(trial: Trial) -> Iterator[Remedy]:
@@ -202,7 +202,7 @@ def _policy(trial: Trial) -> Iterator[Remedy]:
                 continue
             found = trial.ask(Change(policy=replace(policy, **{name: value})))  # type: ignore[arg-type]  # texts
             if found.victims:
-                yield _displacing(Kind.POLICY, found, setting=names[name], value=value)
+                yield _displacing(RemedyKind.POLICY, found, setting=names[name], value=value)
                 break
 
 
@@ -220,16 +220,18 @@ def _limits(trial: Trial) -> Iterator[Remedy]:
     if limits.budget is not None and trial.may_ask:
         found = trial.ask(Change(limits=replace(limits, budget=None)))
         if found.victims:
-            yield _displacing(Kind.BUDGET, found, number=len(found.victims))
+            yield _displacing(RemedyKind.BUDGET, found, number=len(found.victims))
     if limits.minimum_runtime and trial.may_ask:
         found = trial.ask(Change(limits=replace(limits, minimum_runtime=0)))
         if found.victims:
             at = max(v.holder.started_at or 0 for v in found.victims) + limits.minimum_runtime
-            yield _displacing(Kind.MINIMUM_RUNTIME, found, at=at)
+            yield _displacing(RemedyKind.MINIMUM_RUNTIME, found, at=at)
     if limits.protected and trial.may_ask:
         found = trial.ask(Change(limits=replace(limits, protected=frozenset())))
         if found.victims:
-            yield _displacing(Kind.PROTECTED, found, value=_first_protected(found.victims, trial))
+            yield _displacing(
+                RemedyKind.PROTECTED, found, value=_first_protected(found.victims, trial)
+            )
 
 
 def _first_protected(victims: Sequence[Victim], trial: Trial) -> str:

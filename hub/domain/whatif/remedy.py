@@ -7,7 +7,7 @@ from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload
 
 
-class Kind(StrEnum):
+class RemedyKind(StrEnum):
     """What would have to be different."""
 
     TURN = "Turn"  # nothing: it fits, its turn has not come
@@ -35,7 +35,7 @@ class Remedy:
     exceed, nodes, pods, victims. `rest`: what else is missing then; "" where nothing is.
     """
 
-    kind: Kind
+    kind: RemedyKind
     amounts: tuple[tuple[FlavorResource, int], ...] = ()
     holders: tuple[AdmittedWorkload, ...] = ()
     number: int = 0

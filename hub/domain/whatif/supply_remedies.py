@@ -14,7 +14,7 @@ from hub.domain.admission.nomination import Nominee
 from hub.domain.fleet.clusters import Cluster, Pool
 from hub.domain.fleet.node_layout import PODS, NodeAsk
 from hub.domain.quota.declared import FlavorResource, Quota
-from hub.domain.whatif.remedy import Kind, Remedy
+from hub.domain.whatif.remedy import Remedy, RemedyKind
 from hub.domain.whatif.trial import Change, Trial
 from hub.domain.workloads.demand import Constraints
 from shared.resources import PodSet
@@ -31,7 +31,7 @@ def quota(trial: Trial, found: Nominee) -> Iterator[Remedy]:
     def raised(quota: Quota, more: int) -> Quota:
         return replace(quota, nominal=quota.nominal + more)
 
-    yield from _more(trial, found, Kind.QUOTA, raised)
+    yield from _more(trial, found, RemedyKind.QUOTA, raised)
 
 
 def borrowing(trial: Trial, found: Nominee) -> Iterator[Remedy]:
@@ -44,11 +44,11 @@ def borrowing(trial: Trial, found: Nominee) -> Iterator[Remedy]:
     short = {s.of for s in found.search.shortages}
     quotas = trial.queue.quotas
     if any(of in quotas and quotas[of].borrowing_limit is not None for of in short):
-        yield from _more(trial, found, Kind.BORROWING_LIMIT, raised)
+        yield from _more(trial, found, RemedyKind.BORROWING_LIMIT, raised)
 
 
 def _more(
-    trial: Trial, found: Nominee, kind: Kind, raised: Callable[[Quota, int], Quota]
+    trial: Trial, found: Nominee, kind: RemedyKind, raised: Callable[[Quota, int], Quota]
 ) -> Iterator[Remedy]:
     """More of one flavor, for each with which that will do; else of all that are short at once."""
     flavors = dict.fromkeys(s.of.flavor for s in found.search.shortages)
@@ -62,7 +62,7 @@ def _more(
 def _raise(
     trial: Trial,
     found: Nominee,
-    kind: Kind,
+    kind: RemedyKind,
     raised: Callable[[Quota, int], Quota],
     flavors: Container[str],
 ) -> Remedy | None:
@@ -110,21 +110,23 @@ def _cordons(trial: Trial) -> Iterator[Remedy]:
         if trial.may_ask and trial.fits(
             Change(clusters={cluster.name: replace(cluster, cordoned=False)})
         ):
-            yield Remedy(Kind.UNCORDON, cluster=cluster.name)
+            yield Remedy(RemedyKind.UNCORDON, cluster=cluster.name)
 
 
 def _unconstrained(trial: Trial) -> Iterator[Remedy]:
     demand = trial.who.demand
     assert demand is not None
     given = demand.constraints
-    others: list[tuple[Kind, Constraints]] = []
+    others: list[tuple[RemedyKind, Constraints]] = []
     if given.clusters is not None or given.selector is not None:
-        others.append((Kind.CONSTRAINTS, replace(given, clusters=None, selector=None)))
+        others.append((RemedyKind.CONSTRAINTS, replace(given, clusters=None, selector=None)))
     if given.set_aside:
-        others.append((Kind.SET_ASIDE, replace(given, set_aside=())))
+        others.append((RemedyKind.SET_ASIDE, replace(given, set_aside=())))
     for kind, constraints in others:
         if trial.may_ask and trial.fits(Change(constraints=constraints)):
-            yield Remedy(kind, cluster=given.set_aside[0][0] if kind is Kind.SET_ASIDE else "")
+            yield Remedy(
+                kind, cluster=given.set_aside[0][0] if kind is RemedyKind.SET_ASIDE else ""
+            )
 
 
 def _nodes(trial: Trial, asks: Sequence[NodeAsk]) -> Iterator[Remedy]:
@@ -146,7 +148,7 @@ def _nodes(trial: Trial, asks: Sequence[NodeAsk]) -> Iterator[Remedy]:
         pod = tuple(sorted((r, a) for r, a in pod_set.requests.items() if a))
         shown = tuple(sorted(ask.labels))
         yield Remedy(
-            Kind.NODES,
+            RemedyKind.NODES,
             number=number,
             cluster=cluster.name,
             labels=shown,
@@ -192,4 +194,4 @@ def fewer_pods(trial: Trial) -> Iterator[Remedy]:
 
     number = partial_admission.largest((replace(whole, min_count=1),), admissible)
     if number is not None and number < whole.count:
-        yield Remedy(Kind.FEWER_PODS, number=number)
+        yield Remedy(RemedyKind.FEWER_PODS, number=number)
