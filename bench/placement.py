@@ -4,7 +4,7 @@
                               [--growing 0] [--json]
 
 `--growing N`: every cluster has a pool that may add N nodes, which nobody needs while there is room.
-No store, no network: `hub.domain.cycle.schedule` on one snapshot. The last line is one JSON object.
+No store, no network: `hub.domain.cycle.cycle.schedule` on one snapshot. The last line is one JSON object.
 """
 
 import argparse
@@ -17,15 +17,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hub.domain.cycle import schedule
-from hub.domain.demand import Demand
-from hub.domain.flavors import Market
-from hub.domain.fleet import Cluster, GrowingPool, pool
-from hub.domain.ledger import Ledger
-from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, Quota, ResourceGroup
-from hub.domain.room import Layout, Room
-from hub.domain.snapshot import Profile, Snapshot
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.cycle.cycle import schedule
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.fleet.clusters import Cluster, GrowingPool, pool
+from hub.domain.fleet.free_capacity import Layout, Room
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.quota.declared import ClusterQueue, Flavor, FlavorResource, Quota, ResourceGroup
+from hub.domain.quota.ledger import Ledger
+from hub.domain.workloads.demand import Demand
 from shared.resources import PodSet, Resources
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -72,8 +73,8 @@ def a_snapshot(fleet: dict[str, Cluster], jobs: int, shapes: int) -> Snapshot:
         entries = [Entry(n, f"job-{n}", 0) for n in range(shape, jobs, shapes)]
         lanes.append(Lane(demand, entries))
     room = Room.of(Layout(list(fleet.values())), fleet)
-    market = Market({"any": Flavor("any")}, {})
-    return Snapshot([(queue, lanes)], Ledger([queue]), market, fleet, room)
+    catalog = FlavorCatalog({"any": Flavor("any")}, {})
+    return Snapshot([(queue, lanes)], Ledger([queue]), catalog, fleet, room)
 
 
 def rate(fleet: dict[str, Cluster], jobs: int, shapes: int) -> float:

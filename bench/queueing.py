@@ -19,18 +19,26 @@ import resource
 import time
 from typing import Any
 
-from hub.domain.cohort import Cohort
-from hub.domain.cycle import schedule
-from hub.domain.demand import Constraints, Demand
-from hub.domain.flavors import Market
-from hub.domain.layout import Layout
-from hub.domain.ledger import Ledger
-from hub.domain.queue_policy import read_policy
-from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, LocalQueue, Quota, ResourceGroup
-from hub.domain.room import Room
-from hub.domain.snapshot import Profile, Snapshot
-from hub.domain.standing import Contender, Holder
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.cycle.cycle import schedule
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.fleet.free_capacity import Room
+from hub.domain.fleet.node_layout import Layout
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.quota.declared import (
+    ClusterQueue,
+    Flavor,
+    FlavorResource,
+    LocalQueue,
+    Quota,
+    ResourceGroup,
+)
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import read_policy
+from hub.domain.quota.tree import Cohort
+from hub.domain.workloads.demand import Constraints, Demand
 from hub.offline import documents, measures, scene
 from hub.offline.cycle import engine_of
 from hub.offline.generator import generated
@@ -94,8 +102,8 @@ def a_house(queues: int, pending: int) -> Scene:
     for number in range(pending):
         name = f"queue-{number % queues:04}"
         kind = number // queues % 3
-        found.contenders.append(
-            Contender(
+        found.pending.append(
+            PendingWorkload(
                 f"w{number:06}", name, f"w{number:06}", name, shapes[kind],
                 priority=50 * (1 + kind), queued_at=NOW - pending + number, local_queue="default",
             )
@@ -107,7 +115,9 @@ def _fill(found: Scene, name: str, cores: int) -> None:
     for number in range(cores // 2):
         uid = f"{name}-h{number}"
         found.holders.append(
-            Holder(uid, name, uid, name, {CPU: 2000}, priority=20, reserved_at=NOW - number)
+            AdmittedWorkload(
+                uid, name, uid, name, {CPU: 2000}, priority=20, reserved_at=NOW - number
+            )
         )
 
 
@@ -155,12 +165,14 @@ def a_live_cycle(queues: int, pending: int) -> dict[str, float]:
         listed.append((queue, lanes))
         uids = [f"{name}-h{n}" for n in range(20)]
         held[name] = {
-            uid: Holder(uid, name, uid, name, {CPU: 1000}, priority=50, reserved_at=NOW - n)
+            uid: AdmittedWorkload(
+                uid, name, uid, name, {CPU: 1000}, priority=50, reserved_at=NOW - n
+            )
             for n, uid in enumerate(uids)
         }
         used[name] = {CPU: 20_000}
     snapshot = Snapshot(
-        listed, Ledger([queue for queue, _ in listed], used), Market({"any": Flavor("any")}, {}),
+        listed, Ledger([queue for queue, _ in listed], used), FlavorCatalog({"any": Flavor("any")}, {}),
         {}, Room.of(Layout(()), {}), dict.fromkeys(held, policy), held,
     )  # fmt: skip
     now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

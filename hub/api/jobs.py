@@ -19,7 +19,7 @@ from hub.api.reply import (
     query,
 )
 from hub.domain.selectors import parse_selector
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services import cancel, holding, outlook, queries, secrecy
 from hub.services.drafts import draft
 from hub.services.hub import Hub

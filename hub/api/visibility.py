@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, limit_of, number_of, pager, query
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services import kueue_view_pages, secrecy, visibility
 from hub.services.schedule_index import ScheduleIndex
 from shared.errors import Rejected

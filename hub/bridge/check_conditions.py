@@ -12,7 +12,7 @@ import structlog
 
 from hub.bridge.kinds import KUEUE
 from hub.bridge.sources import Sources
-from hub.domain.checks import MULTIKUEUE
+from hub.domain.workloads.admission_checks import MULTIKUEUE
 from hub.services import mirrored_workloads
 from hub.services.hub import Hub
 from shared.errors import Rejected

@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hub.domain.workload import QUEUED, TERMINAL, State
+from hub.domain.workloads.states import QUEUED, TERMINAL, State
 from shared.conditions import Condition, is_true, remove, rfc3339, set_condition
 
 Status = dict[str, Any]

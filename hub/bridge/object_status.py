@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
 from shared import quantity
 from shared.conditions import Condition, find, rfc3339, set_condition
 

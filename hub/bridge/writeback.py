@@ -17,7 +17,7 @@ from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
 from hub.bridge.mirror import Mirror, Refusal
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.tellings import Tellings
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services import mirrored
 from hub.services.hub import Hub
 from shared import labels

@@ -14,7 +14,7 @@ from typing import Any, Final
 import structlog
 
 from hub.controllers.loop import Loop
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
 from hub.services import placement_index
 from hub.services.hub import Hub, Unit
 from hub.services.placement_index import PlacementIndex

@@ -1,5 +1,5 @@
 """The rules, pure: records in, a `Plan` out. No clock, dice, SQL, HTTP, logging or Kubernetes.
 
-Layers, low to high: nouns (`workload`, `fleet`, `quota`, `plan`), rules (`queueing`, `placement`,
-`ladder`), and `cycle.schedule`, the page everybody reads first.
+Low to high: `selectors`; `fleet` and `workloads`; `quota`; `plan`; `queueing`, `placement` and
+`preemption`; `admission`; `cycle`, whose `cycle.schedule` is the page everybody reads first; `whatif`.
 """

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from hub.domain.quota import FlavorResource, Usage
-from hub.domain.room import NodeAsk
+from hub.domain.fleet.free_capacity import NodeAsk
+from hub.domain.quota.declared import FlavorResource, Usage
 from shared import quantity
 from shared.resources import Toleration
 

@@ -3,16 +3,16 @@
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from hub.domain import eligibility
-from hub.domain.admission_fair import Ranks
-from hub.domain.eligibility import Hold
-from hub.domain.flavors import Market
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.cycle.rounds import ADMITTED, Attempt, Rounds
 from hub.domain.plan import Reason
-from hub.domain.requeue import Outcome, Where
-from hub.domain.rounds import ADMITTED, Attempt, Rounds
-from hub.domain.standing import Contender, Holder, Standing
-from hub.domain.waitlines import Waitline
-from hub.offline.fleet import Grounds
+from hub.domain.queueing import eligibility
+from hub.domain.queueing.eligibility import Hold
+from hub.domain.queueing.requeue import Outcome, Where
+from hub.domain.queueing.waitlines import Waitline
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
+from hub.domain.quota.usage_history import Ranks
+from hub.offline.fleet import DeclaredFleet
 from hub.offline.scene import Scene
 from shared.resources import PodSet
 
@@ -24,22 +24,22 @@ class Engine:
     """Everything that a run of rounds needs, and who is kept out of them."""
 
     rounds: Rounds
-    standing: Standing
+    quota_state: QuotaState
     lines: dict[str, Waitline]
     ranks: Ranks | None
-    ground: Grounds | None
+    fleet: DeclaredFleet | None
     held: dict[str, Hold] = field(default_factory=dict)  # uid → why its turn can not come
 
-    def hold(self, scene: Scene, who: Contender) -> Hold | None:
+    def hold(self, scene: Scene, who: PendingWorkload) -> Hold | None:
         """Why the turn of a workload can not come; None where it can."""
         queue = scene.queues.get(who.queue)
         return eligibility.held_back(
             who, scene.local_queue_of(who), queue, scene.inactive, scene.now
         )
 
-    def holder(self, who: Contender) -> Holder:
+    def holder(self, who: PendingWorkload) -> AdmittedWorkload:
         """A workload that was admitted, as it holds quota now."""
-        return self.standing.holder(who.queue, who.uid)
+        return self.quota_state.holder(who.queue, who.uid)
 
     def round(self, now: int) -> list[Attempt]:
         """One round; what is admitted counts against its LocalQueue at once."""
@@ -61,22 +61,22 @@ def engine_of(scene: Scene) -> Engine:
     ranks = None
     if settings.history is not None:
         ranks = Ranks(settings.history, scene.consumed, scene.weights)
-    standing = Standing(
+    quota_state = QuotaState(
         scene.tree(), scene.queues, scene.policies, scene.holders, ranks.values if ranks else None,
         inactive=scene.idle_queues(),
     )  # fmt: skip
-    market = Market(scene.flavors, _AnyKey())
-    ground = None
+    catalog = FlavorCatalog(scene.flavors, _AnyKey())
+    fleet = None
     if scene.clusters is not None:
         pods = {uid: _running_pods(scene, uid) for uid in scene.pod_sets}
-        ground = Grounds(scene.clusters, market, scene.holders, pods, scene.now)
+        fleet = DeclaredFleet(scene.clusters, catalog, scene.holders, pods, scene.now)
     lines = {}
     for name, queue in scene.queues.items():
         by_usage = ranks is not None and scene.policies[name].by_usage
         lines[name] = Waitline(queue, ranks.values if ranks and by_usage else None)
     rules = replace(settings.rules, limits=replace(settings.rules.limits, now=scene.now))
-    rounds = Rounds(standing, lines, market, rules, scene.namespaces, ground, scene.groups)
-    engine = Engine(rounds, standing, lines, ranks, ground)
+    rounds = Rounds(quota_state, lines, catalog, rules, scene.namespaces, fleet, scene.groups)
+    engine = Engine(rounds, quota_state, lines, ranks, fleet)
     _line_up(scene, engine)
     return engine
 
@@ -98,8 +98,8 @@ def _running_pods(scene: Scene, uid: str) -> tuple[PodSet, ...]:
 
 
 def _line_up(scene: Scene, engine: Engine) -> None:
-    waiting: dict[str, list[Contender]] = {}
-    for who in scene.contenders:
+    waiting: dict[str, list[PendingWorkload]] = {}
+    for who in scene.pending:
         hold = engine.hold(scene, who)
         if hold is None:
             waiting.setdefault(who.queue, []).append(who)
@@ -109,7 +109,7 @@ def _line_up(scene: Scene, engine: Engine) -> None:
         engine.lines[name].extend(those)
 
 
-def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[Contender, Hold]]]:
+def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[PendingWorkload, Hold]]]:
     """Up to `rounds` rounds; for everyone who waits the last attempt, or why there was none."""
     engine = engine_of(scene)
     latest: dict[str, Attempt] = {}
@@ -118,8 +118,8 @@ def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[Conten
         if not attempts:
             break
         latest.update((attempt.who.uid, attempt) for attempt in attempts)
-    told: list[Attempt | tuple[Contender, Hold]] = []
-    for who in scene.contenders:
+    told: list[Attempt | tuple[PendingWorkload, Hold]] = []
+    for who in scene.pending:
         attempt = latest.get(who.uid)
         told.append(attempt or (who, engine.held.get(who.uid, _TURN)))
     return engine, told

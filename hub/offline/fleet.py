@@ -8,18 +8,19 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain import elastic, fleet, selectors
-from hub.domain.demand import Demand, explanation_key, read_constraints
-from hub.domain.flavors import Market
-from hub.domain.fleet import Cluster
-from hub.domain.ground import sized
-from hub.domain.placement.desk import Desk
+from hub.domain import selectors
+from hub.domain.admission import assign_with_scale_up
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.cycle.capacity_view import sized
+from hub.domain.fleet.clusters import MOST_NEW_NODES, Cluster, GrowingPool, Pool, pool as node_pool
+from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
+from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.registry import FILTERS
 from hub.domain.plan import Assignment, Reason
-from hub.domain.quota import Flavor
-from hub.domain.room import Layout, NodeAsk, Room
-from hub.domain.shape import shape_hash
-from hub.domain.standing import Contender, Holder
+from hub.domain.quota.declared import Flavor
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
+from hub.domain.workloads.demand import Demand, explanation_key, read_constraints
+from hub.domain.workloads.shape import shape_hash
 from hub.offline.documents import EPOCH, Document
 from shared import quantity
 from shared.errors import Rejected
@@ -39,7 +40,7 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
         ),
         None,
     )
-    growing: tuple[fleet.GrowingPool, ...] = ()
+    growing: tuple[GrowingPool, ...] = ()
     if declared is None:
         pools = _unlimited(flavors)
     else:
@@ -71,12 +72,12 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
     )
 
 
-def _pool(document: Document, given: Mapping[str, Any], field: str) -> fleet.Pool:
+def _pool(document: Document, given: Mapping[str, Any], field: str) -> Pool:
     allocatable = _allocatable(document, given, field)
     count = _count(document, given, f"{field}.count", 1)
     name = str(given.get("name") or "pool")
     amounts = [min(a, _PLENTY) for a in allocatable.values()]
-    return fleet.pool(
+    return node_pool(
         given.get("labels") or {},
         tuple(allocatable),
         {f"{name}-{i}": (amounts, amounts) for i in range(count)},
@@ -84,14 +85,14 @@ def _pool(document: Document, given: Mapping[str, Any], field: str) -> fleet.Poo
     )
 
 
-def _growing(document: Document, given: Mapping[str, Any], field: str) -> fleet.GrowingPool | None:
+def _growing(document: Document, given: Mapping[str, Any], field: str) -> GrowingPool | None:
     """What an autoscaled pool (`maxNodes`) may add to the nodes it has; None where it may not."""
     most = _count(document, given, f"{field}.maxNodes", 0)
-    more = min(most - _count(document, given, f"{field}.count", 1), fleet.MOST_NEW_NODES)
+    more = min(most - _count(document, given, f"{field}.count", 1), MOST_NEW_NODES)
     if more <= 0:
         return None
     amounts = _allocatable(document, given, field)
-    return fleet.GrowingPool(
+    return GrowingPool(
         name=str(given.get("name") or "pool"),
         labels=given.get("labels") or {},
         taints=selectors.read_taints(given.get("taints")),
@@ -118,29 +119,29 @@ def _count(document: Document, given: Mapping[str, Any], field: str, default: in
     return count
 
 
-def _unlimited(flavors: Iterable[Flavor]) -> tuple[fleet.Pool, ...]:
+def _unlimited(flavors: Iterable[Flavor]) -> tuple[Pool, ...]:
     """One node of everything for each flavor's labels."""
     kinds = {f.labels for f in flavors} | {()}
     amounts = [_PLENTY] * len(_USUAL)
     return tuple(
-        fleet.pool(dict(labels), _USUAL, {f"node-{i}": (amounts, amounts)})
+        node_pool(dict(labels), _USUAL, {f"node-{i}": (amounts, amounts)})
         for i, labels in enumerate(sorted(kinds))
     )
 
 
-class Grounds:
-    """Room on the members of a scene, less what its holders take; a `nomination.Ground`."""
+class DeclaredFleet:
+    """Room on the members of a scene, less what its holders take; a `nomination.Fleet`."""
 
     def __init__(
         self,
         clusters: Mapping[str, Cluster],
-        market: Market,
-        holders: Sequence[Holder],
+        catalog: FlavorCatalog,
+        holders: Sequence[AdmittedWorkload],
         pod_sets: Mapping[str, Sequence[PodSet]],
         now: int,
     ) -> None:
         self._clusters = clusters
-        self._market = market
+        self._catalog = catalog
         self._now = EPOCH + dt.timedelta(microseconds=now)
         self._layout = Layout(list(clusters.values()))
         self._room = Room.of(self._layout, clusters)
@@ -156,63 +157,68 @@ class Grounds:
 
     def can_hold(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         asks: tuple[NodeAsk, ...],
-        gone: Sequence[Holder] = (),
+        gone: Sequence[AdmittedWorkload] = (),
     ) -> bool:
         """Can some cluster hold all pods, once `gone` are?"""
         demand = self._demand(who, pod_sets)
-        desk = self._desk(gone, copied=True)
-        return desk.can_hold(demand, asks) and desk.bid(demand, asks).place(who.uid) is not None
+        search = self._search(gone, copied=True)
+        return (
+            search.can_hold(demand, asks)
+            and search.picker(demand, asks).place(who.uid) is not None
+        )
 
-    def place(self, who: Contender, assignment: Assignment) -> str | None:
+    def place(self, who: PendingWorkload, assignment: Assignment) -> str | None:
         """Take room on the best cluster that can hold all of it."""
         cluster = self._choose(who, assignment, ())
         if cluster is not None:
             self._put_on(who, assignment, cluster)
         return cluster
 
-    def claim(self, who: Contender, assignment: Assignment, gone: Sequence[Holder]) -> str | None:
+    def claim(
+        self, who: PendingWorkload, assignment: Assignment, gone: Sequence[AdmittedWorkload]
+    ) -> str | None:
         """The best cluster that can hold all of it, once `gone` are."""
         return self._choose(who, assignment, gone)
 
     def _choose(
-        self, who: Contender, assignment: Assignment, gone: Sequence[Holder]
+        self, who: PendingWorkload, assignment: Assignment, gone: Sequence[AdmittedWorkload]
     ) -> str | None:
         demand = self._demand(who, sized(who, assignment))
-        for asks in dict.fromkeys((elastic.there(assignment.asks), assignment.asks)):
-            choice = self._desk(gone, copied=True).bid(demand, asks).place(who.uid)
+        for asks in dict.fromkeys((assign_with_scale_up.there(assignment.asks), assignment.asks)):
+            choice = self._search(gone, copied=True).picker(demand, asks).place(who.uid)
             if choice is not None:
                 return choice.cluster
         return None
 
-    def _put_on(self, who: Contender, assignment: Assignment, cluster: str) -> None:
+    def _put_on(self, who: PendingWorkload, assignment: Assignment, cluster: str) -> None:
         put = list(zip(sized(who, assignment), assignment.asks, strict=True))
         self._put[who.uid] = (cluster, put)
         self._charge(self._room, cluster, put)
 
-    def has_claim(self, who: Contender) -> bool:
+    def has_claim(self, who: PendingWorkload) -> bool:
         """What was freed is seen at once here: nothing is on its way."""
         return False
 
-    def may_use(self, who: Contender) -> list[str]:
+    def may_use(self, who: PendingWorkload) -> list[str]:
         """The clusters it may go to, room aside."""
-        allowed = self._desk(()).allowed(self._demand(who, who.pod_sets))
+        allowed = self._search(()).allowed(self._demand(who, who.pod_sets))
         return [name for name, may in zip(self._layout.names, allowed, strict=True) if may]
 
-    def stands_on(self, holder: Holder) -> str:
+    def stands_on(self, holder: AdmittedWorkload) -> str:
         """The cluster that holds it; "" where none has to."""
         cluster, _ = self._put.get(holder.uid, ("", []))
         return cluster
 
     def fits_on(
         self,
-        who: Contender,
+        who: PendingWorkload,
         pod_sets: Sequence[PodSet],
         asks: tuple[NodeAsk, ...],
         cluster: str,
-        gone: Sequence[Holder],
+        gone: Sequence[AdmittedWorkload],
     ) -> bool:
         """Can this cluster hold all pods once `gone` are?"""
         absent = {h.uid for h in gone}
@@ -225,10 +231,10 @@ class Grounds:
         return room.take_all([(room.layout.need(p.requests, a), p.count) for p, a in pairs], 0)
 
     def explain(
-        self, who: Contender, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
+        self, who: PendingWorkload, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
     ) -> tuple[Reason, str]:
         """Why no cluster holds it, and which came nearest."""
-        none = self._desk(()).explain(self._demand(who, pod_sets), asks)
+        none = self._search(()).explain(self._demand(who, pod_sets), asks)
         return none.reason, none.message
 
     def release(self, uid: str) -> None:
@@ -236,19 +242,21 @@ class Grounds:
         if self._put.pop(uid, None) is not None:
             self._room = self._without(())
 
-    def _settle(self, holder: Holder, pod_sets: Sequence[PodSet]) -> None:
+    def _settle(self, holder: AdmittedWorkload, pod_sets: Sequence[PodSet]) -> None:
         """A running workload stands where its status says, else where it fits best."""
         flavors = {of.flavor for of in holder.usage}
-        known = [self._market.flavors[f] for f in sorted(flavors) if f in self._market.flavors]
-        put = [(p, self._market.ask(p, known)) for p in pod_sets]
+        known = [self._catalog.flavors[f] for f in sorted(flavors) if f in self._catalog.flavors]
+        put = [(p, self._catalog.ask(p, known)) for p in pod_sets]
         cluster = holder.cluster if holder.cluster in self._clusters else None
         if cluster is None and put:
-            who = Contender(
+            who = PendingWorkload(
                 holder.uid, holder.namespace, holder.name, holder.queue, tuple(pod_sets)
             )
             demand = self._demand(who, pod_sets)
             choice = (
-                self._desk((), copied=True).bid(demand, tuple(a for _, a in put)).place(who.uid)
+                self._search((), copied=True)
+                .picker(demand, tuple(a for _, a in put))
+                .place(who.uid)
             )
             cluster = choice.cluster if choice else None
         if cluster is not None:
@@ -268,13 +276,13 @@ class Grounds:
                 self._charge(room, cluster, put)
         return room
 
-    def _desk(self, gone: Sequence[Holder], *, copied: bool = False) -> Desk:
+    def _search(self, gone: Sequence[AdmittedWorkload], *, copied: bool = False) -> ClusterSearch:
         room = self._room.copy() if copied else self._room
         if gone:
             room = self._without(h.uid for h in gone)
-        return Desk(self._clusters, room, FILTERS, self._now)
+        return ClusterSearch(self._clusters, room, FILTERS, self._now)
 
-    def _demand(self, who: Contender, pod_sets: Sequence[PodSet]) -> Demand:
+    def _demand(self, who: PendingWorkload, pod_sets: Sequence[PodSet]) -> Demand:
         sets = tuple(pod_sets)
         constraints = read_constraints(who.annotations, None, None, sets)
         shape = shape_hash(sets)

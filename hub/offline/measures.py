@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hub.domain.fleet import in_units
+from hub.domain.fleet.clusters import in_units
 from hub.offline.load import MICROSECONDS
 from hub.offline.scene import Scene
 from hub.offline.timeline import History, Life

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from hub.domain.fleet import in_units
+from hub.domain.fleet.clusters import in_units
 from hub.offline.charts import Series, bars, lines
 from hub.offline.load import MICROSECONDS
 from hub.offline.scene import Scene

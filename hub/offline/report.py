@@ -7,13 +7,13 @@ queues and cohorts are those before the rounds.
 from collections.abc import Callable
 from typing import Any
 
-from hub.domain.cohort import UNLIMITED, Node, QuotaTree
-from hub.domain.eligibility import Hold
-from hub.domain.fairness import dominant_share
+from hub.domain.cycle.rounds import PENDING, Attempt
 from hub.domain.plan import Assignment
-from hub.domain.quota import FlavorResource
-from hub.domain.rounds import PENDING, Attempt
-from hub.domain.standing import Contender
+from hub.domain.queueing.eligibility import Hold
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.dominant_share import dominant_share
+from hub.domain.quota.holders import PendingWorkload
+from hub.domain.quota.tree import UNLIMITED, Node, QuotaTree
 from hub.offline.cycle import play
 from hub.offline.scene import Scene
 from shared import quantity
@@ -95,7 +95,7 @@ def _attempted(attempt: Attempt) -> Json:
     }
 
 
-def _not_attempted(who: Contender, hold: Hold) -> Json:
+def _not_attempted(who: PendingWorkload, hold: Hold) -> Json:
     return {
         **_who(who),
         "decision": PENDING,
@@ -108,7 +108,7 @@ def _not_attempted(who: Contender, hold: Hold) -> Json:
     }
 
 
-def _who(who: Contender) -> Json:
+def _who(who: PendingWorkload) -> Json:
     return {"namespace": who.namespace, "name": who.name, "clusterQueue": who.queue}
 
 
@@ -124,6 +124,6 @@ def _pod_sets(assignment: Assignment | None) -> list[Json]:
     ]
 
 
-def _place(told: Attempt | tuple[Contender, Hold]) -> tuple[str, str, str]:
+def _place(told: Attempt | tuple[PendingWorkload, Hold]) -> tuple[str, str, str]:
     who = told.who if isinstance(told, Attempt) else told[0]
     return who.queue, who.namespace, who.name

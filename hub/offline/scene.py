@@ -6,13 +6,10 @@ Later documents of the same kind and name replace earlier ones, as applying them
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hub.domain import eligibility
-from hub.domain.checks import Check, queue_fault
-from hub.domain.cohort import Cohort, QuotaTree, find_cycle, read_cohort
-from hub.domain.eligibility import NAME_LABEL
-from hub.domain.fleet import Cluster
-from hub.domain.queue_policy import QueuePolicy, read_policy
-from hub.domain.quota import (
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.queueing import eligibility
+from hub.domain.queueing.eligibility import NAME_LABEL
+from hub.domain.quota.declared import (
     ClusterQueue,
     Flavor,
     LocalQueue,
@@ -20,7 +17,10 @@ from hub.domain.quota import (
     read_flavor,
     read_local_queue,
 )
-from hub.domain.standing import Contender, Holder
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
+from hub.domain.quota.queue_policy import QueuePolicy, read_policy
+from hub.domain.quota.tree import Cohort, QuotaTree, find_cycle, read_cohort
+from hub.domain.workloads.admission_checks import Check, queue_fault
 from hub.offline.documents import Document
 from hub.offline.fleet import read_cluster
 from hub.offline.settings import Settings
@@ -45,8 +45,8 @@ class Scene:
     consumed: dict[str, dict[str, float]] = field(default_factory=dict)
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
     clusters: dict[str, Cluster] | None = None  # None: capacity is not looked at
-    contenders: list[Contender] = field(default_factory=list)
-    holders: list[Holder] = field(default_factory=list)
+    pending: list[PendingWorkload] = field(default_factory=list)
+    holders: list[AdmittedWorkload] = field(default_factory=list)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     pod_sets: dict[str, Document] = field(default_factory=dict)  # of holders, by uid
 
@@ -60,7 +60,7 @@ class Scene:
             name for name, queue in self.queues.items() if queue.stopped
         } | self.inactive.keys()
 
-    def local_queue_of(self, who: Contender) -> LocalQueue | None:
+    def local_queue_of(self, who: PendingWorkload) -> LocalQueue | None:
         return self.local_queues.get(f"{who.namespace}/{who.local_queue}")
 
 
@@ -163,11 +163,11 @@ def _read_workloads(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None
             detail = f"Duplicate: {other.parsed.namespace}/{other.name} has this uid too"
             raise document.fault("metadata.uid", detail)
         seen[read.uid] = document
-        if isinstance(read, Holder):
+        if isinstance(read, AdmittedWorkload):
             scene.holders.append(read)
             scene.pod_sets[read.uid] = document
         else:
-            scene.contenders.append(read)
+            scene.pending.append(read)
             groups = groups_of(document)
             if groups:
                 scene.groups[uid_of(document)] = groups

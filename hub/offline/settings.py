@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from hub.domain.admission_fair import History
-from hub.domain.fair_preemption import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_SHARE
-from hub.domain.nomination import Rules
-from hub.domain.quota import EVERYTHING
+from hub.domain.admission.nomination import Rules
+from hub.domain.preemption.fair import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_SHARE
+from hub.domain.preemption.search import ORDERS, PreemptionLimits
+from hub.domain.quota.declared import EVERYTHING
+from hub.domain.quota.usage_history import History
 from hub.domain.selectors import LabelSelector
-from hub.domain.victims import ORDERS, Limits
 from hub.offline.documents import Unreadable, read_content
 
 _STRATEGIES: Final = (
@@ -113,18 +113,18 @@ class _Reader:
             limits=self._limits(),
         )
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> PreemptionLimits:
         given = self._block("preemption")
         budget = given.get("maxPreemptedWorkloads")
         if budget is not None and (not isinstance(budget, int) or budget < 0):
             raise self._fault(
                 "preemption.maxPreemptedWorkloads", "must be a whole number, 0 or more"
             )
-        order = tuple(given.get("victimOrder") or Limits().order)
+        order = tuple(given.get("victimOrder") or PreemptionLimits().order)
         for name in order:
             self._one_of(name, ORDERS, "preemption.victimOrder")
         least = self._duration(given.get("minimumRuntime", 0), "preemption.minimumRuntime")
-        return Limits(
+        return PreemptionLimits(
             order=order,
             budget=budget,
             minimum_runtime=round(least * 1e6),

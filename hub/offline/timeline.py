@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
-from hub.domain.admission_fair import request_of
-from hub.domain.requeue import Where
-from hub.domain.rounds import ADMITTED, PREEMPTING, SKIPPED, Attempt
-from hub.domain.standing import Contender, Holder
+from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, SKIPPED, Attempt
+from hub.domain.queueing.requeue import Where
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
+from hub.domain.quota.usage_history import request_of
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.load import MICROSECONDS, Arrival, Load
 from hub.offline.scene import Scene
@@ -39,7 +39,7 @@ class Event(IntEnum):
 class Life:
     """One workload of the load, and what became of it. Times in microseconds after the start."""
 
-    who: Contender
+    who: PendingWorkload
     class_name: str
     runtime: int
     arrived: int
@@ -50,7 +50,7 @@ class Life:
     lost: int = 0  # microseconds that were run in vain
     cluster: str = ""
     counts: dict[str, int] = field(default_factory=dict)  # pods per pod set, as last admitted
-    holder: Holder | None = None
+    holder: AdmittedWorkload | None = None
     reason: str = ""  # why it waits, as last said
     epoch: int = 0  # raised by each admission and each preemption
 
@@ -146,7 +146,7 @@ class Timeline:
     def _arrive(self, at: int, arrival: Arrival) -> None:
         door = f"{arrival.namespace}/{arrival.local_queue}"
         kind = arrival.kind
-        who = Contender(
+        who = PendingWorkload(
             uid=arrival.name, namespace=arrival.namespace, name=arrival.name,
             queue=self._doors.get(door, ""), pod_sets=kind.pod_sets, priority=kind.priority,
             queued_at=self.scene.now + at, local_queue=arrival.local_queue,
@@ -165,9 +165,9 @@ class Timeline:
         holder = life.holder
         assert holder is not None
         life.holder = None
-        self.engine.standing.remove(holder)
-        if self.engine.ground is not None:
-            self.engine.ground.release(holder.uid)
+        self.engine.quota_state.remove(holder)
+        if self.engine.fleet is not None:
+            self.engine.fleet.release(holder.uid)
         self._woken.add(self._trees[holder.queue])
         self._changed.add(holder.queue)
 
@@ -175,7 +175,7 @@ class Timeline:
         ranks = self.engine.ranks
         assert ranks is not None
         current: dict[str, dict[str, float]] = {}
-        for holder in self.engine.standing.all_holders():
+        for holder in self.engine.quota_state.all_holders():
             used = current.setdefault(f"{holder.namespace}/{holder.local_queue}", {})
             for resource, amount in request_of(holder.usage).items():
                 used[resource] = used.get(resource, 0.0) + amount
@@ -241,10 +241,10 @@ class Timeline:
     def _admit(self, at: int, attempt: Attempt, life: Life | None) -> None:
         holder = self.engine.holder(attempt.who)
         if self._timed:
-            standing = self.engine.standing
-            standing.remove(holder)
+            quota_state = self.engine.quota_state
+            quota_state.remove(holder)
             holder = replace(holder, started_at=self.scene.now + at, pods_ready=True)
-            standing.add(holder)
+            quota_state.add(holder)
         if life is None:
             return  # of the manifests: nobody knows how long it runs
         life.holder, life.admitted, life.cluster = holder, at, attempt.cluster or ""
@@ -273,7 +273,7 @@ class Timeline:
             self._happens(at, Event.GONE, life)
 
     def _observe(self, at: int) -> None:
-        tree = self.engine.standing.tree
+        tree = self.engine.quota_state.tree
         for name in self._changed:
             used: dict[str, int] = {}
             for of, amount in tree.usage(name).items():
@@ -294,4 +294,4 @@ def _again(attempt: Attempt) -> bool:
 
 def _trees(engine: Engine) -> dict[str, int]:
     """ClusterQueue → the tree it hangs in."""
-    return {name: node.root().index for name, node in engine.standing.tree.queues.items()}
+    return {name: node.root().index for name, node in engine.quota_state.tree.queues.items()}

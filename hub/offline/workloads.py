@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from hub.domain.quota import FlavorResource
-from hub.domain.standing import Contender, Holder
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.offline.documents import Document
 from shared import labels, quantity
 from shared.errors import Rejected
@@ -32,7 +32,7 @@ class WorkloadReader:
         self._now = now
         self._by_eviction_time = by_eviction_time
 
-    def read(self, document: Document) -> Holder | Contender | None:
+    def read(self, document: Document) -> AdmittedWorkload | PendingWorkload | None:
         """None for one that has finished. Raises `Unreadable`."""
         conditions = {str(c.get("type")): c for c in document.objects("status", "conditions")}
         if _is(conditions, "Finished") or _job_is_done(document, conditions):
@@ -41,17 +41,17 @@ class WorkloadReader:
         reserved = conditions.get("QuotaReserved")
         if admission and (reserved is None or reserved.get("status") == "True"):
             return self._holder(document, conditions, admission)
-        return self._contender(document, conditions)
+        return self._pending(document, conditions)
 
     def _holder(
         self,
         document: Document,
         conditions: Mapping[str, Mapping[str, Any]],
         admission: Mapping[str, Any],
-    ) -> Holder:
+    ) -> AdmittedWorkload:
         admitted = self._since(document, conditions, "Admitted")
         reserved = self._since(document, conditions, "QuotaReserved")
-        return Holder(
+        return AdmittedWorkload(
             uid=uid_of(document),
             namespace=document.parsed.namespace,
             name=document.name,
@@ -67,9 +67,9 @@ class WorkloadReader:
             started_at=admitted,
         )
 
-    def _contender(
+    def _pending(
         self, document: Document, conditions: Mapping[str, Mapping[str, Any]]
-    ) -> Contender:
+    ) -> PendingWorkload:
         requeued = conditions.get("Requeued")
         requeue_at = document.mapping("status", "requeueState").get("requeueAt")
         local_queue = queue_name_of(document)
@@ -78,7 +78,7 @@ class WorkloadReader:
             for c in document.objects("status", "admissionChecks")
             if c.get("state") in _FAILED_CHECKS
         ]
-        return Contender(
+        return PendingWorkload(
             uid=uid_of(document),
             namespace=document.parsed.namespace,
             name=document.name,

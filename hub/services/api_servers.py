@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from hub.domain.placement.plugins.health import UNHEALTHY
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services.evict import evict
 from hub.services.judge import SET_ASIDE, plain, set_aside
 from hub.store import clusters, on_members, workloads

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hub.domain.workload import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services import bare_intake, cohort_rules, effects
 from hub.services.bare import kind_of
 from hub.services.drafts import (

@@ -6,10 +6,10 @@ meanwhile others come and go, and quota that does not suffice is used more or le
 
 from dataclasses import replace
 
-from hub.domain.cohort import QuotaTree
-from hub.domain.fungibility import shortage
+from hub.domain.admission.flavor_assigner import shortage
 from hub.domain.plan import Reason, Refusal
-from hub.domain.waiting import Waiting, WaitingLane
+from hub.domain.queueing.pending import Waiting, WaitingLane
+from hub.domain.quota.tree import QuotaTree
 from hub.services.schedule_index import ScheduleIndex
 
 

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hub.domain.demand import FOR_GOOD, NAME_CONFLICT
+from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
 from hub.services.views import stamp
 
 Row = dict[str, Any]

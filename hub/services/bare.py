@@ -8,7 +8,7 @@ is free at once when it is taken back, as in Kueue: there is no member that coul
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services.drafts import Draft
 from hub.store import workloads
 

@@ -7,7 +7,7 @@ that holds nothing and says so; once the queue appears, or it was mended, it bec
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hub.domain.workload import QUEUED, TERMINAL, State
+from hub.domain.workloads.states import QUEUED, TERMINAL, State
 from hub.services.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
 from hub.services.drafts import Draft, draft
 from hub.services.evict import evict

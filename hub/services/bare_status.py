@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hub.domain.reclaim import reclaimed
-from hub.domain.workload import TERMINAL, State
+from hub.domain.workloads.reclaimable_pods import reclaimed
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services import checks
 from hub.services.bare import KIND
 from hub.services.bare_read import Said, read_status

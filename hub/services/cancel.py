@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hub.domain.workload import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services import queries
 from hub.services.drafts import ORIGIN_HUB_CLUSTER
 from hub.services.withdraw import withdraw_jobs

@@ -9,18 +9,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hub.domain.bench import Bench, Stand
-from hub.domain.flavors import Market
-from hub.domain.forecast import TOO_MUCH, Forecast, Runtimes, forecast
-from hub.domain.nomination import Nominee
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.admission.nomination import Nominee
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.placement import registry
-from hub.domain.queueing import Lane
-from hub.domain.quota import ClusterQueue
-from hub.domain.remedy import Remedy
-from hub.domain.snapshot import Profile, Snapshot
-from hub.domain.standing import Contender
-from hub.domain.waiting import WaitingLane
-from hub.domain.whatif import by_flavor, remedies
+from hub.domain.queueing.lanes import Lane
+from hub.domain.queueing.pending import WaitingLane
+from hub.domain.quota.declared import ClusterQueue
+from hub.domain.quota.holders import PendingWorkload
+from hub.domain.whatif.forecast import TOO_MUCH, Forecast, Runtimes, forecast
+from hub.domain.whatif.remedies import by_flavor, remedies
+from hub.domain.whatif.remedy import Remedy
+from hub.domain.whatif.trial import Stand, Trial
 from hub.services.limits import Limits
 from hub.services.queueing_rules import rules_of
 from hub.services.schedule_index import ScheduleIndex
@@ -41,7 +42,7 @@ class Case:
 
     uid: str
     snapshot: Snapshot
-    who: Contender
+    who: PendingWorkload
     now: dt.datetime
     profile: Profile
     short: frozenset[str]
@@ -91,7 +92,7 @@ def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) ->
     snapshot = Snapshot(
         queues,
         index.ledger.copy(),
-        Market(dict(routes.flavors), index.keys.since),
+        FlavorCatalog(dict(routes.flavors), index.keys.since),
         dict(index.members.clusters),
         index.members.room.copy(),
         dict(routes.queue_policies),
@@ -102,7 +103,7 @@ def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) ->
         index.routes.idle_queues(),
         index.starts(now),
     )
-    who = Contender(
+    who = PendingWorkload(
         uid=uid, namespace=entry.namespace, name="", queue=demand.queue,
         pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
         local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
@@ -140,13 +141,13 @@ class _Line:
 def study(case: Case, runtimes: Runtimes, monotonic: Callable[[], float]) -> Findings:
     """Ask the engine; takes at most about twice `STUDY_S`."""
     until = monotonic() + STUDY_S
-    bench = Bench(
+    trial = Trial(
         case.snapshot, case.who, case.now, case.profile, may_go_on=lambda: monotonic() < until
     )
-    found = remedies(bench, runtimes.ends)
-    fleet = bench.fleet(bench.ask())
-    flavors = list(by_flavor(bench)) if bench.may_ask else []
-    complete = bench.may_ask
+    found = remedies(trial, runtimes.ends)
+    fleet = trial.fleet(trial.ask())
+    flavors = list(by_flavor(trial)) if trial.may_ask else []
+    complete = trial.may_ask
     if case.too_far:
         foreseen = Forecast(None, TOO_MUCH)
         return Findings(found, flavors, fleet, foreseen, complete)

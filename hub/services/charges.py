@@ -7,16 +7,16 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.demand import Demand
-from hub.domain.flavors import Market
-from hub.domain.ledger import Ledger
-from hub.domain.pace import Paces
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.fleet.promises import Members, Promise
+from hub.domain.placement.scoring.pace import Paces
 from hub.domain.plan import Placement
-from hub.domain.promises import Members, Promise
-from hub.domain.queueing import Entry
-from hub.domain.quota import Usage, read_usage
-from hub.domain.standing import Holder, Pods
-from hub.domain.workload import CHARGED, State
+from hub.domain.queueing.lanes import Entry
+from hub.domain.quota.declared import Usage, read_usage
+from hub.domain.quota.holders import AdmittedWorkload, Pods
+from hub.domain.quota.ledger import Ledger
+from hub.domain.workloads.demand import Demand
+from hub.domain.workloads.states import CHARGED, State
 from hub.services.routes import Routes
 from hub.store.schedule import Pulse, Standing
 from shared.resources import PodSet
@@ -38,7 +38,7 @@ class Charges:
         self._routes = routes
         self._shapes = shapes
         self._released = released
-        self.holders: dict[str, dict[str, Holder]] = {}  # by queue, then uid
+        self.holders: dict[str, dict[str, AdmittedWorkload]] = {}  # by queue, then uid
         self._charged: dict[str, tuple[str, Usage]] = {}
         self._placed: dict[tuple[str, int], Pods] = {}  # by demand and assignment, of one plan
         self.epochs: dict[str, int] = {}  # of charged workloads
@@ -62,7 +62,7 @@ class Charges:
             self._released(row.cluster_queue)  # it may be a victim now
         pods = self._pods(row)
         self._hold(
-            Holder(
+            AdmittedWorkload(
                 uid=row.uid, namespace=row.namespace, name="", queue=row.cluster_queue,
                 usage=usage, priority=row.priority, queued_at=instant(row.queued_at),
                 reserved_at=instant(row.reserved_at or row.placed_at or row.queued_at),
@@ -111,7 +111,7 @@ class Charges:
             pods = ((*pods[0][:2], count),)
         at = instant(now)
         self._hold(
-            Holder(
+            AdmittedWorkload(
                 uid=uid, namespace=entry.namespace, name="", queue=placement.queue,
                 usage=placement.assignment.charge, priority=demand.priority,
                 queued_at=entry.queued_at, reserved_at=at, local_queue=entry.local_queue,
@@ -144,11 +144,11 @@ class Charges:
         if promised is not None and promised.succeeded != pulse.succeeded:
             self.members.promise(promised.with_succeeded(pulse.succeeded))
 
-    def _hold(self, holder: Holder) -> None:
+    def _hold(self, holder: AdmittedWorkload) -> None:
         self.holders.setdefault(holder.queue, {})[holder.uid] = holder
         (self.unready.discard if holder.pods_ready else self.unready.add)(holder.uid)
 
-    def holder(self, uid: str) -> Holder | None:
+    def holder(self, uid: str) -> AdmittedWorkload | None:
         """A workload that holds quota; None if it holds none."""
         queue, _ = self._charged.get(uid, ("", {}))
         return self.holders.get(queue, {}).get(uid)
@@ -217,12 +217,12 @@ class Charges:
         assigned = {p["name"]: set((p.get("flavors") or {}).values()) for p in given}
         counts = {p["name"]: p["count"] for p in given if admission.get("reduced")}
         growing = bool(admission.get("growing"))
-        market = Market(self._routes.flavors, {})
+        catalog = FlavorCatalog(self._routes.flavors, {})
         found = []
         for pod_set in pod_sets:
             names = sorted(assigned.get(pod_set.name, ()))
             flavors = [self._routes.flavors[n] for n in names if n in self._routes.flavors]
-            ask = market.ask(pod_set, flavors)._replace(revision=0, growing=growing)
+            ask = catalog.ask(pod_set, flavors)._replace(revision=0, growing=growing)
             found.append((pod_set.requests, ask, counts.get(pod_set.name, pod_set.count)))
         return tuple(found)
 

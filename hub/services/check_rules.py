@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from hub.domain import checks
-from hub.domain.checks import Check, Fault
 from hub.domain.plan import Assignment
-from hub.domain.queue_policy import QueuePolicy
+from hub.domain.quota.queue_policy import QueuePolicy
+from hub.domain.workloads import admission_checks
+from hub.domain.workloads.admission_checks import Check, Fault
 from shared.conditions import find
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -97,7 +97,11 @@ class CheckRules:
 
     def fault(self, policy: QueuePolicy | None) -> Fault | None:
         """Why a queue can admit nothing for its checks; None where it can."""
-        return checks.queue_fault(policy.checks, self.known) if policy and policy.checks else None
+        return (
+            admission_checks.queue_fault(policy.checks, self.known)
+            if policy and policy.checks
+            else None
+        )
 
     def gate(self, policies: Mapping[str, QueuePolicy]) -> Gate:
         """What admissions must pass now; later changes do not show in it."""

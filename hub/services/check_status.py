@@ -7,7 +7,7 @@ controller (`hub.services.multikueue`).
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain.checks import MULTIKUEUE
+from hub.domain.workloads.admission_checks import MULTIKUEUE
 from hub.services import effects, queue_status, views
 from hub.services.check_rules import CHECK, read_check
 from hub.services.objects import find

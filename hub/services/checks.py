@@ -8,9 +8,9 @@ already placed or runs (queueing 1.4).
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain import checks
-from hub.domain.checks import Answer
-from hub.domain.workload import CHARGED, State
+from hub.domain.workloads import admission_checks
+from hub.domain.workloads.admission_checks import Answer
+from hub.domain.workloads.states import CHARGED, State
 from hub.services.check_rules import read_check
 from hub.services.checks_read import read_states
 from hub.services.checks_settle import requeue_span
@@ -81,7 +81,7 @@ def list_open(
             after = row["uid"]
             items += [
                 _open(row, name, controllers)
-                for name in checks.still_open(row["checks"] or {})
+                for name in admission_checks.still_open(row["checks"] or {})
                 if check in ("", name) and controller in ("", controllers.get(name, ""))
             ]
             if len(items) >= limit:
@@ -125,7 +125,7 @@ def _refuse(unit: Unit, row: Row, present: Mapping[str, Row], given: Mapping[str
             text = f"check {name[:64]} is not asked of this workload; its checks: {asked}"
             raise Rejected("UnknownCheck", text, "name")
     controllers = _controllers(unit)
-    own = [name for name in given if controllers.get(name) == checks.MULTIKUEUE]
+    own = [name for name in given if controllers.get(name) == admission_checks.MULTIKUEUE]
     if own:
         raise Rejected("AnsweredByHub", f"the hub answers check {own[0]} itself", "name")
     if row["state"] == State.RESERVED:
@@ -157,11 +157,11 @@ def _merged(unit: Unit, present: Row, given: Row) -> Row:
 
 def _follow(unit: Unit, row: Row, states: Mapping[str, Row]) -> bool:
     """Write the states, and what they mean at once; was it evicted?"""
-    uid, answer = row["uid"], checks.verdict(states)
+    uid, answer = row["uid"], admission_checks.verdict(states)
     if answer not in (Answer.RETRY, Answer.REJECTED):
         workloads.change(unit, [{"uid": uid, "checks": dict(states)}])
         return False
-    also = {uid: {"checks": checks.closed(states, unit.now.isoformat())}}
+    also = {uid: {"checks": admission_checks.closed(states, unit.now.isoformat())}}
     said = "; ".join(
         f"{name}: {each['message']}" if each.get("message") else name
         for name, each in sorted(states.items())
@@ -169,10 +169,10 @@ def _follow(unit: Unit, row: Row, states: Mapping[str, Row]) -> bool:
     )
     if answer is Answer.REJECTED:
         message = f"admission checks rejected it: {said}"
-        evict(unit, [uid], checks.EVICTED, message, to=DEACTIVATED, also=also)
+        evict(unit, [uid], admission_checks.EVICTED, message, to=DEACTIVATED, also=also)
         return True
     evict(
-        unit, [uid], checks.EVICTED, f"admission checks ask for a retry: {said}",
+        unit, [uid], admission_checks.EVICTED, f"admission checks ask for a retry: {said}",
         requeue_after=requeue_span(states), later=True, also=also,
     )  # fmt: skip
     return True

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain.checks import Answer
+from hub.domain.workloads.admission_checks import Answer
 from shared.errors import FieldError, Rejected
 from shared.quantity import shown
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from hub.domain import checks
+from hub.domain.workloads import admission_checks
 from hub.services import schedule
 from hub.services.check_rules import Gate
 from hub.services.evict import evict
@@ -48,7 +48,7 @@ def _give_back(unit: Unit, rows: Sequence[tuple[str, int, str, str]]) -> None:
                 "epoch": epoch,
                 "reason": reason,
                 "message": message,
-                "checks": checks.closed(states.get(uid, {}), at) or None,
+                "checks": admission_checks.closed(states.get(uid, {}), at) or None,
             }
             for uid, epoch, reason, message in rows
         ],
@@ -61,8 +61,8 @@ def _ask(unit: Unit, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> None:
     changed = []
     for uid, required in asked.items():
         states = present.get(uid, {})
-        fresh = checks.opened(required, gate.known, states, at)
-        now = checks.synced(states, required, fresh)
+        fresh = admission_checks.opened(required, gate.known, states, at)
+        now = admission_checks.synced(states, required, fresh)
         if now is not None:
             message = f"waits for admission checks: {awaited(now, gate.known)}"
             changed.append({"uid": uid, "checks": now or None, "message": message})
@@ -83,7 +83,7 @@ def _place(unit: Unit, ready: Sequence[tuple[Standing, Options]], term: int) -> 
             )
         if conflicts:
             message = f"admission checks can not be carried out: {'; '.join(conflicts)}"
-            evict(unit, [row.uid], checks.EVICTED, message, counted=True, later=True)
+            evict(unit, [row.uid], admission_checks.EVICTED, message, counted=True, later=True)
             continue
         prepared.moves.append(
             {
@@ -99,22 +99,22 @@ def _place(unit: Unit, ready: Sequence[tuple[Standing, Options]], term: int) -> 
     return schedule.commit_plan(unit, prepared, term) if prepared.moves else []
 
 
-def _updates(states: checks.States) -> bool:
+def _updates(states: admission_checks.States) -> bool:
     return any(each.get("podSetUpdates") for each in states.values())
 
 
 def _with_updates(
-    row: Standing, options: Options, states: checks.States, manifest: Row
+    row: Standing, options: Options, states: admission_checks.States, manifest: Row
 ) -> tuple[Options, list[str]]:
     """The options with what checks add to a Job's one pod set, and where they contradict."""
     admitted = orjson.loads(row.admission) if row.admission else {}
     name, *more = [p["name"] for p in admitted.get("podSets") or ()] or ["main"]
-    added = checks.additions(states, name, options.get("node_selector") or {})
+    added = admission_checks.additions(states, name, options.get("node_selector") or {})
     for other in more:  # of a bare Workload: who runs it reads them from its status
-        added.conflicts += checks.additions(states, other, {}).conflicts
+        added.conflicts += admission_checks.additions(states, other, {}).conflicts
     template = (manifest.get("spec") or {}).get("template") or {}
     metadata, pod = template.get("metadata") or {}, template.get("spec") or {}
-    conflicts = added.conflicts + checks.template_conflicts(
+    conflicts = added.conflicts + admission_checks.template_conflicts(
         added,
         metadata.get("labels") or {},
         metadata.get("annotations") or {},
@@ -130,11 +130,11 @@ def _with_updates(
     return {**options, **{key: value for key, value in found.items() if value}}, conflicts
 
 
-def requeue_span(states: checks.States) -> dt.timedelta | None:
+def requeue_span(states: admission_checks.States) -> dt.timedelta | None:
     """How long checks that say Retry want the workload out of line: the longest; None for at once."""
     spans = [
         int(each["requeueAfterSeconds"])
         for each in states.values()
-        if each["state"] == checks.Answer.RETRY and each.get("requeueAfterSeconds")
+        if each["state"] == admission_checks.Answer.RETRY and each.get("requeueAfterSeconds")
     ]
     return dt.timedelta(seconds=max(spans)) if spans else None

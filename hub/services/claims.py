@@ -11,8 +11,8 @@ from typing import Final
 
 import orjson
 
-from hub.domain.snapshot import Nomination
-from hub.domain.standing import Holder
+from hub.domain.cycle.snapshot import Nomination
+from hub.domain.quota.holders import AdmittedWorkload
 from hub.services.charges import Charges
 from hub.store.schedule import Standing
 
@@ -71,7 +71,7 @@ class Claims:
             for uid, claim in self._claims.items()
         }
 
-    def _leaving(self, claim: _Claim) -> tuple[Holder, ...]:
+    def _leaving(self, claim: _Claim) -> tuple[AdmittedWorkload, ...]:
         there = (self._charges.holder(victim) for victim in sorted(claim.victims))
         return tuple(holder for holder in there if holder is not None and holder.evicted)
 

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
 from hub.services import forgotten, pool_keys, tokens
 from hub.services.apply import CREATED, REJECTED, apply_documents
 from hub.services.drafts import draft

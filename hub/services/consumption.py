@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from hub.domain.admission_fair import History, Ranks, request_of
-from hub.domain.demand import Demand
-from hub.domain.queueing import Entry
-from hub.domain.quota import Usage
-from hub.domain.standing import Holder
-from hub.domain.workload import State
+from hub.domain.queueing.lanes import Entry
+from hub.domain.quota.declared import Usage
+from hub.domain.quota.holders import AdmittedWorkload
+from hub.domain.quota.usage_history import History, Ranks, request_of
+from hub.domain.workloads.demand import Demand
+from hub.domain.workloads.states import State
 from hub.services.limits import Queueing
 from hub.services.routes import Routes
 from hub.services.views import stamp
@@ -24,7 +24,7 @@ from hub.store.unit import Unit
 from hub.store.usage import Consumed
 from shared import quantity
 
-Held = Mapping[str, Mapping[str, Holder]]  # by queue, then uid
+Held = Mapping[str, Mapping[str, AdmittedWorkload]]  # by queue, then uid
 Sample = tuple[list[Consumed], list[tuple[str, str]]]  # rows to write, LocalQueues to forget
 
 _Reservation = tuple[str, Usage, dt.datetime]  # LocalQueue, what, when
@@ -91,7 +91,7 @@ class Consumption:
 
     # --- what happens to reservations ---------------------------------------------------------
 
-    def reserve(self, holder: Holder | None, at: dt.datetime | None) -> None:
+    def reserve(self, holder: AdmittedWorkload | None, at: dt.datetime | None) -> None:
         """A workload holds quota since an instant. Counted once, and not if a sample has seen it."""
         if holder is None or at is None or not self.counts(holder.queue):
             return

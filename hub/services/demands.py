@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain import demand as demands
-from hub.domain.demand import Demand
+from hub.domain.workloads import demand as demands
+from hub.domain.workloads.demand import Demand
 from hub.services.routes import Route, Routes
 from hub.store.schedule import Standing
 from shared.resources import PodSet

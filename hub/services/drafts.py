@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from hub.domain.demand import CLUSTER_SELECTOR
 from hub.domain.selectors import parse_selector
-from hub.domain.shape import encode, shape_hash
+from hub.domain.workloads.demand import CLUSTER_SELECTOR
+from hub.domain.workloads.shape import encode, shape_hash
 from hub.services.ids import generated_name, new_uid
 from shared import labels as keys
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE

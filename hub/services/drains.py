@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from hub.domain.standing import Holder
+from hub.domain.quota.holders import AdmittedWorkload
 from hub.services.routes import DEFAULT_QUEUE, DRAIN, Routes
 
 
 def drained(
-    routes: Routes, holders: Mapping[str, Mapping[str, Holder]]
+    routes: Routes, holders: Mapping[str, Mapping[str, AdmittedWorkload]]
 ) -> dict[tuple[str, str], list[str]]:
     """Workloads admitted through queues that are held and drained, by (reason, message)."""
     queues = {q.name for q in routes.queues.values() if q.stop_policy == DRAIN}

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hub.domain import checks
-from hub.domain.requeue import back_off
-from hub.domain.workload import CHARGED, State
+from hub.domain.queueing.requeue import back_off
+from hub.domain.workloads import admission_checks
+from hub.domain.workloads.states import CHARGED, State
 from hub.services import queue_counters
 from hub.services.withdraw import withdraw_jobs
 from hub.store import workloads
@@ -119,7 +119,7 @@ def _eviction(unit: Unit, row: Row, named: tuple[str, str], message: str) -> Row
         "evicted": said | ({"cause": cause} if cause else {}),
         "evictions": evictions or None,
         "ran_s": ran_s,
-        "checks": checks.closed(row["checks"], said["at"]) if row["checks"] else None,
+        "checks": admission_checks.closed(row["checks"], said["at"]) if row["checks"] else None,
     }
 
 

@@ -8,9 +8,9 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hub.domain.demand import SAID_BY_MEMBER
 from hub.domain.plan import Reason
-from hub.domain.workload import ON_CLUSTER, TERMINAL, State
+from hub.domain.workloads.demand import SAID_BY_MEMBER
+from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State
 from hub.services import as_it_is_now, avoided, preemptable, timeline
 from hub.services.checks import checks_of
 from hub.services.clusters import state_of

@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hub.domain.workload import State, beyond
+from hub.domain.workloads.states import State, beyond
 from hub.services import restored, tokens
 from hub.services.clusters import state_of
 from hub.services.withdraw import withdraw_jobs

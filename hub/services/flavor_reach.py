@@ -7,8 +7,8 @@ a setting, and queues that use such a flavor say so in their conditions.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from hub.domain.fleet import Cluster
-from hub.domain.quota import Flavor
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.quota.declared import Flavor
 from hub.services import queue_status
 from hub.store import settings
 from hub.store.unit import Unit

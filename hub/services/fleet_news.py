@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hub.domain.fleet import Cluster
-from hub.domain.promises import Members
-from hub.domain.waiting import Waiting
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.promises import Members
+from hub.domain.queueing.pending import Waiting
 from hub.services.member_report import read_member
 from hub.services.schedule_news import News
 

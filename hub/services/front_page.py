@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services import clusters, explain, forgotten, hub_cluster, queues, timeline
 from hub.services.limits import Limits
 from hub.services.schedule_index import ScheduleIndex

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from hub.domain.workload import QUEUED, State
+from hub.domain.workloads.states import QUEUED, State
 from hub.services.drafts import Draft
 from hub.services.intake import refuse_queue, resolve_queues, shape_columns
 from hub.services.limits import Intake

@@ -7,7 +7,7 @@ quota is evicted first. Release also takes back what deactivated a job, so that 
 from collections.abc import Iterable
 from typing import Any, Final
 
-from hub.domain.workload import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services import queries
 from hub.services.evict import evict
 from hub.services.lifetime import TIME_EXCEEDED

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from hub.domain import resize
-from hub.domain.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
-from hub.domain.workload import ON_CLUSTER, TERMINAL, State, attempt, beyond
+from hub.domain.quota import resize
+from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
+from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State, attempt, beyond
 from hub.services import restored
 from hub.store.works import Standing
 from shared import labels as keys

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain.workload import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services.kueue_view_conditions import active, admitted, conditions, reserves
 from hub.services.views import stamp
 from shared import quantity

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hub.domain.plan import Reason
-from hub.domain.workload import CHARGED, TERMINAL, State
+from hub.domain.workloads.states import CHARGED, TERMINAL, State
 from shared.conditions import LONGEST_MESSAGE, rfc3339
 
 Row = Mapping[str, Any]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.workload import CHARGED, QUEUED, TERMINAL, State
+from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, State
 from hub.services import held_workloads
 from hub.services.kueue_view import workload_name, workload_object
 from hub.services.kueue_view_conditions import CONDITIONS

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from hub.domain.demand import Demand
 from hub.domain.plan import Reason
+from hub.domain.workloads.demand import Demand
 from hub.services.backing_off import BackingOff
 from hub.services.demands import Demands
 from hub.services.routes import Route, Routes

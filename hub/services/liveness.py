@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services.evict import evict
 from hub.services.judge import SET_ASIDE, plain, set_aside
 from hub.services.observe import Report, as_observed, take_reports

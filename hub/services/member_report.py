@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from hub.domain.fleet import Cluster, cluster_from_rows
+from hub.domain.fleet.clusters import Cluster, cluster_from_rows
 
 Row = dict[str, Any]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from hub.domain.fleet import Cluster
-from hub.domain.workload import TERMINAL, State
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services import objects as declared, queue_figures
 from hub.services.apply import Applied, apply_documents
 from hub.services.bare import KIND

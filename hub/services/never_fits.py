@@ -6,10 +6,10 @@ Answered from the scheduler's index, so on the leader only, without a query; equ
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from hub.domain.demand import read_constraints
-from hub.domain.flavors import Market
-from hub.domain.layout import Layout
-from hub.domain.placement.never import why_never
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.fleet.node_layout import Layout
+from hub.domain.placement.never_fits import why_never
+from hub.domain.workloads.demand import read_constraints
 from hub.services.drafts import Draft, read_by_the_hub
 from hub.services.schedule_index import ScheduleIndex
 from shared.errors import Rejected
@@ -62,8 +62,8 @@ def _look(given: Draft, index: ScheduleIndex) -> str:
     pod_sets = given.parsed.pod_sets
     layout = index.members.room.layout
     clusters = {n: c for n, c in index.members.clusters.items() if n in layout.position}
-    market = Market({}, index.keys.since)
-    asks = [market.ask(p)._replace(growing=layout.sites is not None) for p in pod_sets]
+    catalog = FlavorCatalog({}, index.keys.since)
+    asks = [catalog.ask(p)._replace(growing=layout.sites is not None) for p in pod_sets]
     try:
         constraints = read_constraints(dict(_restrictions(given)), None, None, pod_sets)
         why = why_never(pod_sets, asks, constraints, clusters, layout)

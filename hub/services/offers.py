@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services import compose
 from hub.services.restored import DOUBTFUL
 from hub.store import objects, workloads, works

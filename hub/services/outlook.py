@@ -9,10 +9,10 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from hub.domain.forecast import Forecast, Runtimes
-from hub.domain.fungibility import Mode
-from hub.domain.nomination import Nominee
-from hub.domain.workload import State
+from hub.domain.admission.flavor_assigner import Mode
+from hub.domain.admission.nomination import Nominee
+from hub.domain.whatif.forecast import Forecast, Runtimes
+from hub.domain.workloads.states import State
 from hub.services import avoided, cases, timeline
 from hub.services.cases import Case, Findings
 from hub.services.charges import instant as counted

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from hub.domain.ladder import (
+from hub.domain.placement.status import (
     Item,
     Picture,
     Resource,
@@ -12,7 +12,7 @@ from hub.domain.ladder import (
     became_true,
     status_of,
 )
-from hub.domain.workload import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services.placements import Outcome
 from hub.services.selecting import resource_of
 from hub.store import objects, placements, works

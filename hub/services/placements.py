@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.fleet import Cluster
-from hub.domain.ladder import Rung, placed_by_queue, scheduled, unscheduled
-from hub.domain.placement.balance import LABEL_POINT
+from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.pick import Decisions, Scores, pick
-from hub.domain.policy import Policy, read_policy
-from hub.domain.workload import TERMINAL, State
+from hub.domain.placement.scoring.balance import LABEL_POINT
+from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
+from hub.domain.workloads.placement_policy import Policy, read_policy
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services import compose
 from hub.services.member_report import is_fenced, read_member
 from hub.services.selecting import Selection, read_rules, select

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from hub.domain.plan import Eviction, Nominated, Reason
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services.evict import evict
 from hub.store import workloads
 from hub.store.unit import Unit

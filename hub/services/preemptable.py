@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from hub.domain.queue_policy import NEVER
-from hub.domain.standing import Contender, Holder, Standing
-from hub.domain.victims import Contest
-from hub.domain.waiting import WaitingLane
+from hub.domain.preemption.search import Contest
+from hub.domain.queueing.pending import WaitingLane
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
+from hub.domain.quota.queue_policy import NEVER
 from hub.services import quotas
 from hub.services.schedule_index import ScheduleIndex
 from hub.store import workloads
@@ -33,23 +33,23 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     if refusal is None or not refusal.shortages or queue not in index.ledger.tree.queues:
         return None
     ranks = index.consumption.ranks()
-    standing = Standing(
+    quota_state = QuotaState(
         index.ledger.tree, index.routes.queues, index.routes.queue_policies,
         ranks=ranks.values if ranks else None, held=index.holders,
         inactive=index.routes.idle_queues(),
     )  # fmt: skip
     entry = lane.first(1)[0]
-    who = Contender(
+    who = PendingWorkload(
         entry.uid, entry.namespace, "", queue, lane.demand.pod_sets,
         lane.demand.priority, entry.queued_at,
     )  # fmt: skip
     contested = frozenset(s.of for s in refusal.shortages)
-    contest = Contest(standing, who, {}, contested, index.limits)
+    contest = Contest(quota_state, who, {}, contested, index.limits)
     root = contest.node.root()
-    spared: dict[str, list[Holder]] = {}
-    candidates: list[Holder] = []
+    spared: dict[str, list[AdmittedWorkload]] = {}
+    candidates: list[AdmittedWorkload] = []
     for node in [root] if root.is_queue else list(root.queues()):
-        for holder in standing.holders(node.name):
+        for holder in quota_state.holders(node.name):
             if not holder.uses(contested):
                 continue
             why = _spared(contest, holder)
@@ -75,7 +75,7 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     }
 
 
-def _view(holder: Holder, names: dict[str, str]) -> Row:
+def _view(holder: AdmittedWorkload, names: dict[str, str]) -> Row:
     return {
         "namespace": holder.namespace,
         "name": names.get(holder.uid, holder.uid),
@@ -85,17 +85,17 @@ def _view(holder: Holder, names: dict[str, str]) -> Row:
     }
 
 
-def _spared(contest: Contest, holder: Holder) -> str:
+def _spared(contest: Contest, holder: AdmittedWorkload) -> str:
     """The rule by which a holder is no candidate; "" where it is one."""
     own = holder.queue == contest.who.queue
     field = "withinClusterQueue" if own else "reclaimWithinCohort"
     policy = contest.policy.within if own else contest.policy.reclaim
     if policy == NEVER:
         return f"{field} of {contest.who.queue} is Never"
-    if holder.queue in contest.standing.inactive:
+    if holder.queue in contest.quota_state.inactive:
         return f"ClusterQueue {holder.queue} is not active"
-    if not own and contest.standing.tree.within(
-        contest.standing.node(holder.queue), contest.contested
+    if not own and contest.quota_state.tree.within(
+        contest.quota_state.node(holder.queue), contest.contested
     ):
         return f"ClusterQueue {holder.queue} uses no more than its own quota"
     if contest.may_take(holder, policy):

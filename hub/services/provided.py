@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from hub.domain.shape import decode
+from hub.domain.workloads.shape import decode
 from hub.services import queue_status
 from hub.services.drafts import ORIGIN_ANY, ORIGIN_HUB, Draft, draft
 from hub.store import clusters, manifests, objects

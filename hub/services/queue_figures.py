@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hub.domain.cohort import QuotaTree
-from hub.domain.fairness import dominant_share
-from hub.domain.ledger import Ledger
-from hub.domain.quota import ClusterQueue, FlavorResource, read_cluster_queue, read_usage
-from hub.domain.workload import State
+from hub.domain.quota.declared import ClusterQueue, FlavorResource, read_cluster_queue, read_usage
+from hub.domain.quota.dominant_share import dominant_share
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.tree import QuotaTree
+from hub.domain.workloads.states import State
 from hub.services import consumption, quotas
 from hub.store import jobs, objects, tallies
 from hub.store.unit import Unit

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from hub.domain.cohort import UNLIMITED
 from hub.domain.plan import Plan
-from hub.domain.quota import FlavorResource
-from hub.domain.waiting import InLine
+from hub.domain.queueing.pending import InLine
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.tree import UNLIMITED
 from hub.services import queue_counters, queue_figures
 from hub.services.charges import instant
 from hub.services.queue_figures import Counted

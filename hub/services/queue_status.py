@@ -4,8 +4,8 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from hub.domain.checks import Check, queue_fault
-from hub.domain.queue_policy import read_policy
+from hub.domain.quota.queue_policy import read_policy
+from hub.domain.workloads.admission_checks import Check, queue_fault
 from hub.services import quotas
 from hub.services.check_rules import read_check
 from hub.services.views import stamp

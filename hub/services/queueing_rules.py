@@ -2,8 +2,8 @@
 
 import datetime as dt
 
-from hub.domain.nomination import Rules
-from hub.domain.victims import ORDERS, Limits
+from hub.domain.admission.nomination import Rules
+from hub.domain.preemption.search import ORDERS, PreemptionLimits
 from hub.services.charges import instant
 from hub.services.limits import Queueing
 
@@ -22,7 +22,7 @@ def rules_of(given: Queueing, now: dt.datetime) -> Rules:
         for_room=given.preempt_for_capacity == "On",
         preemptors_first=given.preemptors_first == "On",
         ignore_undeclared=given.ignore_undeclared_resources == "On",
-        limits=Limits(
+        limits=PreemptionLimits(
             order=order,
             budget=given.max_preempted_workloads or None,
             minimum_runtime=round(given.minimum_runtime_s * 1e6),

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from hub.domain.cohort import Node
-from hub.domain.quota import ClusterQueue, read_cluster_queue
+from hub.domain.quota.declared import ClusterQueue, read_cluster_queue
+from hub.domain.quota.tree import Node
 from hub.services import queue_figures, quotas
 from hub.services.queue_figures import Counted
 from hub.services.queue_status import not_enforced

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hub.domain.cohort import UNLIMITED, Cohort, Node, QuotaTree, read_cohort
-from hub.domain.quota import ClusterQueue, FlavorResource, read_cluster_queue
+from hub.domain.quota.declared import ClusterQueue, FlavorResource, read_cluster_queue
+from hub.domain.quota.tree import UNLIMITED, Cohort, Node, QuotaTree, read_cohort
 from hub.store import objects
 from hub.store.unit import Unit
 from shared import quantity

@@ -70,7 +70,7 @@ def _odd(resources: Sequence[str]) -> str | None:
 
 
 def _check_properties(capacity: Capacity) -> str | None:
-    """Properties may be anything readable; what does not parse counts as missing (`fleet.measure`)."""
+    """Properties may be anything readable; what does not parse counts as missing (`clusters.measure`)."""
     for name, text in capacity.properties.items():
         if len(name) > 317 or len(text) > 256:
             return f"property {name[:64]}: too long"

@@ -11,18 +11,19 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain import checks, selectors
-from hub.domain.checks import Answer, States
-from hub.domain.demand import Constraints, Demand
-from hub.domain.flavors import UNKNOWN_KEY
-from hub.domain.fleet import Cluster
+from hub.domain import selectors
+from hub.domain.admission.flavors import UNKNOWN_KEY
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.free_capacity import NodeAsk
+from hub.domain.fleet.overcommit import squeezed_out
+from hub.domain.fleet.promises import Members
 from hub.domain.placement.framework import Filter, first_rejection
+from hub.domain.placement.rehoming import Rehoming
 from hub.domain.plan import Assignment, PodSetAssignment, Reason
-from hub.domain.promises import Members
-from hub.domain.rehoming import Rehoming
-from hub.domain.room import NodeAsk
-from hub.domain.tentative import squeezed_out
-from hub.domain.workload import State
+from hub.domain.workloads import admission_checks
+from hub.domain.workloads.admission_checks import Answer, States
+from hub.domain.workloads.demand import Constraints, Demand
+from hub.domain.workloads.states import State
 from hub.services.routes import Route, Routes
 from hub.services.schedule import injected
 from hub.store.schedule import Standing
@@ -190,7 +191,7 @@ class Reservations:
         required = self._required(row)
         if states.keys() != set(required):
             found.asked[row.uid] = required
-        elif checks.verdict(states) is Answer.READY:
+        elif admission_checks.verdict(states) is Answer.READY:
             home = self._home(row, demand, states, filters, now)
             if home == row.cluster:
                 found.ready.append((row, self._options(row)))
@@ -215,7 +216,7 @@ class Reservations:
             return row.cluster
         admitted = orjson.loads(row.admission) if row.admission else {}
         names = [str(p["name"]) for p in admitted.get("podSets") or ()]
-        added = checks.node_asks(states, names)
+        added = admission_checks.node_asks(states, names)
         if len(added) != len(promise.pod_sets) or _contradict(promise.asks, added):
             return row.cluster
         since = self._since
@@ -286,7 +287,7 @@ class Reservations:
         return "has no room for it any more" if row.uid in squeezed else ""
 
 
-def _contradict(asks: Iterable[NodeAsk], added: Iterable[checks.Additions]) -> bool:
+def _contradict(asks: Iterable[NodeAsk], added: Iterable[admission_checks.Additions]) -> bool:
     """Do answers contradict each other, or what the pods select already? That evicts, wherever they are."""
     return any(
         more.conflicts

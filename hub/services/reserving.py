@@ -7,8 +7,8 @@ What follows once the checks have answered is `hub.services.reservations`'.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hub.domain import checks
 from hub.domain.plan import Reason
+from hub.domain.workloads import admission_checks
 from hub.services.check_rules import Gate
 from hub.store import checks as stored, workloads
 from hub.store.unit import Unit
@@ -35,17 +35,17 @@ def with_states(unit: Unit, rows: Sequence[Row], gate: Gate) -> list[Row]:
     former = stored.states_of(unit, asked)
     at = unit.now.isoformat()
     return [
-        row | {"checks": checks.opened(names, gate.known, former.get(row["uid"]), at)}
+        row | {"checks": admission_checks.opened(names, gate.known, former.get(row["uid"]), at)}
         if (names := row.get("checks"))
         else row
         for row in rows
     ]
 
 
-def awaited(states: checks.States, known: Mapping[str, checks.Check]) -> str:
+def awaited(states: admission_checks.States, known: Mapping[str, admission_checks.Check]) -> str:
     """Open checks with the controllers that must answer them, in words."""
     parts = []
-    for name in checks.still_open(states):
+    for name in admission_checks.still_open(states):
         controller = known[name].controller if name in known else ""
         parts.append(f"{name} ({controller})" if controller else name)
     return ", ".join(parts)

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain import resize
-from hub.domain.ledger import Ledger
-from hub.domain.room import Room
-from hub.domain.standing import Holder
-from hub.domain.waiting import Waiting
-from hub.domain.workload import State
+from hub.domain.fleet.free_capacity import Room
+from hub.domain.queueing.pending import Waiting
+from hub.domain.quota import resize
+from hub.domain.quota.holders import AdmittedWorkload
+from hub.domain.quota.ledger import Ledger
+from hub.domain.workloads.states import State
 from hub.services import compose
 from hub.services.charges import Charges
 from hub.services.routes import DEFAULT_QUEUE, Routes
@@ -102,24 +102,24 @@ class Wishes:
             if self._take(holder, left, free)
         ]
 
-    def _fits(self, holder: Holder, ledger: Ledger) -> bool:
+    def _fits(self, holder: AdmittedWorkload, ledger: Ledger) -> bool:
         """Is there quota for it, as things stand?"""
         wanted = resize.growth(self._rows[holder.uid][1])
         return wanted is not None and all(
             ledger.available(holder.queue, of) >= amount for of, amount in wanted.charge.items()
         )
 
-    def _in_order(self) -> Iterator[Holder]:
+    def _in_order(self) -> Iterator[AdmittedWorkload]:
         found = (self._charges.holder(uid) for uid in self._rows)
         there = [h for h in found if h is not None and not h.evicted and not self._stopped(h)]
         yield from sorted(there, key=lambda h: (-h.priority, h.queued_at, h.uid))
 
-    def _stopped(self, holder: Holder) -> bool:
+    def _stopped(self, holder: AdmittedWorkload) -> bool:
         queue = self._routes.queues.get(holder.queue)
         door = self._routes.local.get((holder.namespace, holder.local_queue or DEFAULT_QUEUE))
         return queue is None or door is None or queue.stopped or door.stopped
 
-    def _take(self, holder: Holder, left: Ledger, free: Room) -> bool:
+    def _take(self, holder: AdmittedWorkload, left: Ledger, free: Room) -> bool:
         """Does all of it fit? Then it is taken."""
         wanted = resize.growth(self._rows[holder.uid][1])
         at = free.layout.position.get(holder.cluster)

@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from hub.domain.workload import State, beyond
+from hub.domain.workloads.states import State, beyond
 from hub.services.drafts import ORIGIN_HUB_CLUSTER
 from hub.services.withdraw import withdraw_jobs
 from hub.store import doubts, settings, workloads

@@ -6,7 +6,7 @@ charged follows by `hub.services.resize`.
 
 from typing import Any, Final
 
-from hub.domain.workload import CHARGED, QUEUED, TERMINAL, State
+from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, State
 from hub.services.drafts import Draft
 from hub.services.generations import keep_next, standing_before
 from hub.services.intake import priority_class, resolve_priorities

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hub.domain import eligibility, policy, quota, selectors
-from hub.domain.cohort import Cohort, read_cohort
+from hub.domain import selectors
 from hub.domain.plan import Reason
-from hub.domain.policy import Policy
-from hub.domain.queue_policy import QueuePolicy, read_policy
-from hub.domain.quota import EVERYTHING, ClusterQueue, Flavor, LocalQueue
+from hub.domain.queueing import eligibility
+from hub.domain.quota import declared
+from hub.domain.quota.declared import EVERYTHING, ClusterQueue, Flavor, LocalQueue
+from hub.domain.quota.queue_policy import QueuePolicy, read_policy
+from hub.domain.quota.tree import Cohort, read_cohort
 from hub.domain.selectors import LabelSelector
+from hub.domain.workloads import placement_policy
+from hub.domain.workloads.placement_policy import Policy
 from hub.services import check_rules
 from hub.services.check_rules import CheckRules, Gate
 
@@ -145,16 +148,16 @@ class Routes:
         name, spec, labels = row["name"], row["spec"] or {}, row["labels"] or {}
         match kind:
             case "ResourceFlavor":
-                self.flavors[name] = quota.read_flavor(name, spec)
+                self.flavors[name] = declared.read_flavor(name, spec)
             case "ClusterQueue":
-                self.queues[name] = quota.read_cluster_queue(
+                self.queues[name] = declared.read_cluster_queue(
                     name, labels, spec, self._missing_selector
                 )
                 self.queue_policies[name] = read_policy(spec)
             case "Cohort":
                 self.cohorts[name] = read_cohort(name, spec)
             case "LocalQueue":
-                queue = quota.read_local_queue(row["namespace"], name, spec)
+                queue = declared.read_local_queue(row["namespace"], name, spec)
                 self.local[(row["namespace"], name)] = queue
             case "Namespace":
                 self.namespaces[name] = {"kubernetes.io/metadata.name": name, **labels}
@@ -256,5 +259,5 @@ def _placement(kind: str, name: str, spec: Mapping[str, Any]) -> _Placement:
                 by = selectors.read_selector(selector.get("labelSelector"))
                 chosen.append(by or EVERYTHING)
     return _Placement(
-        name, policy.read_policy(spec.get("policy")), frozenset(names), tuple(chosen)
+        name, placement_policy.read_policy(spec.get("policy")), frozenset(names), tuple(chosen)
     )

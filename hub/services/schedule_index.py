@@ -8,20 +8,20 @@ import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from hub.domain import shape
-from hub.domain.admission_fair import History
-from hub.domain.demand import SAID_BY_MEMBER, selected_keys
-from hub.domain.flavors import Market
-from hub.domain.pace import Starts
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.cycle.snapshot import Nomination, Snapshot
+from hub.domain.placement.scoring.pace import Starts
 from hub.domain.plan import CYCLES, Plan, Reason, Refusal
-from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import ClusterQueue, Flavor
+from hub.domain.preemption.search import PreemptionLimits
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.queueing.pending import Waiting, WaitingLane
+from hub.domain.quota.declared import ClusterQueue, Flavor
+from hub.domain.quota.holders import AdmittedWorkload
+from hub.domain.quota.usage_history import History
 from hub.domain.selectors import LabelSelector
-from hub.domain.snapshot import Nomination, Snapshot
-from hub.domain.standing import Holder
-from hub.domain.victims import Limits
-from hub.domain.waiting import Waiting, WaitingLane
-from hub.domain.workload import CHARGED, State
+from hub.domain.workloads import shape
+from hub.domain.workloads.demand import SAID_BY_MEMBER, selected_keys
+from hub.domain.workloads.states import CHARGED, State
 from hub.services.backing_off import BackingOff
 from hub.services.charges import Charges
 from hub.services.claims import Claims
@@ -80,10 +80,10 @@ class ScheduleIndex:
         self.wishes = Wishes(self.routes, self._charges)
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
         self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.seen_keys)
-        self.limits = Limits()  # of preemption, as the administrator set them
+        self.limits = PreemptionLimits()  # of preemption, as the administrator set them
 
     @property
-    def holders(self) -> Mapping[str, Mapping[str, Holder]]:
+    def holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
         """Who holds quota, by queue and uid."""
         return self._charges.holders
 
@@ -303,7 +303,7 @@ class ScheduleIndex:
         return Snapshot(
             queues,
             self.ledger.copy(),
-            Market(dict(routes.flavors), self.keys.since),
+            FlavorCatalog(dict(routes.flavors), self.keys.since),
             dict(self.members.clusters),
             self.members.room,
             dict(routes.queue_policies),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.services import pool_keys
 from hub.services.pool_keys import PoolKeys
 from hub.services.routes import DEFAULT_QUEUE, KINDS

@@ -12,11 +12,12 @@ from typing import Final
 
 import structlog
 
-from hub.domain.cycle import schedule as decide
+from hub.domain.cycle.cycle import schedule as decide
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.placement import registry
 from hub.domain.plan import Plan
-from hub.domain.quota import EVERYTHING
-from hub.domain.snapshot import Profile, Snapshot
+from hub.domain.quota.declared import EVERYTHING
 from hub.services import (
     checks_settle,
     consumption,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from hub.domain.ladder import Resource
+from hub.domain.placement.status import Resource
 from hub.domain.selectors import LabelSelector, read_selector
 from hub.store import objects, placements, workloads
 from hub.store.unit import Unit

@@ -4,9 +4,9 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from hub.domain.quota import FlavorResource
-from hub.domain.remedy import Kind, Remedy
-from hub.domain.standing import Holder
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import AdmittedWorkload
+from hub.domain.whatif.remedy import Remedy, RemedyKind
 from hub.services.views import stamp
 from shared import quantity
 
@@ -59,7 +59,7 @@ class Teller:
             "endsAt": None if end is None else stamp(instant(end)),
         }
 
-    def _job(self, holder: Holder) -> Row:
+    def _job(self, holder: AdmittedWorkload) -> Row:
         since = holder.started_at
         return self.job(holder.uid) | {
             "clusterQueue": holder.queue,
@@ -75,7 +75,7 @@ class Teller:
         quota = text.removeprefix("fits ")
         return f"its quota suffices {quota}; missing even then: {remedy.rest}"
 
-    def _jobs(self, holders: Sequence[Holder], of: Iterable[FlavorResource] = ()) -> str:
+    def _jobs(self, holders: Sequence[AdmittedWorkload], of: Iterable[FlavorResource] = ()) -> str:
         """`team-a/x (2 cpu, running for 3 min), team-a/y … and 2 more`."""
         wanted = frozenset(of)
         parts = [self._named(holder, wanted) for holder in holders[:NAMED]]
@@ -84,7 +84,7 @@ class Teller:
             return f"{', '.join(parts)} and {more} more"
         return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
-    def _named(self, holder: Holder, wanted: frozenset[FlavorResource]) -> str:
+    def _named(self, holder: AdmittedWorkload, wanted: frozenset[FlavorResource]) -> str:
         namespace, name = self._names.get(holder.uid, ("", holder.uid))
         uses = [
             (o, a) for o, a in sorted(holder.usage.items()) if a and (not wanted or o in wanted)
@@ -95,7 +95,7 @@ class Teller:
         told.append(self._time(holder))
         return f"{namespace}/{name} ({', '.join(filter(None, told))})"
 
-    def _time(self, holder: Holder) -> str:
+    def _time(self, holder: AdmittedWorkload) -> str:
         if holder.evicted:
             return "on its way out"
         end = self._ends.get(holder.uid)
@@ -174,21 +174,21 @@ class Teller:
 
 
 _SAID: Final = {
-    Kind.TURN: Teller.turn,
-    Kind.PREEMPTION: Teller.preemption,
-    Kind.RELEASE: Teller.release,
-    Kind.PRIORITY: Teller.priority,
-    Kind.POLICY: Teller.policy,
-    Kind.BUDGET: Teller.budget,
-    Kind.MINIMUM_RUNTIME: Teller.minimum_runtime,
-    Kind.PROTECTED: Teller.protected,
-    Kind.QUOTA: Teller.quota,
-    Kind.BORROWING_LIMIT: Teller.borrowing_limit,
-    Kind.NODES: Teller.nodes,
-    Kind.UNCORDON: Teller.uncordon,
-    Kind.CONSTRAINTS: Teller.constraints,
-    Kind.SET_ASIDE: Teller.set_aside,
-    Kind.FEWER_PODS: Teller.fewer_pods,
+    RemedyKind.TURN: Teller.turn,
+    RemedyKind.PREEMPTION: Teller.preemption,
+    RemedyKind.RELEASE: Teller.release,
+    RemedyKind.PRIORITY: Teller.priority,
+    RemedyKind.POLICY: Teller.policy,
+    RemedyKind.BUDGET: Teller.budget,
+    RemedyKind.MINIMUM_RUNTIME: Teller.minimum_runtime,
+    RemedyKind.PROTECTED: Teller.protected,
+    RemedyKind.QUOTA: Teller.quota,
+    RemedyKind.BORROWING_LIMIT: Teller.borrowing_limit,
+    RemedyKind.NODES: Teller.nodes,
+    RemedyKind.UNCORDON: Teller.uncordon,
+    RemedyKind.CONSTRAINTS: Teller.constraints,
+    RemedyKind.SET_ASIDE: Teller.set_aside,
+    RemedyKind.FEWER_PODS: Teller.fewer_pods,
 }
 
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from hub.domain.queue_policy import NEVER, read_policy
+from hub.domain.quota.queue_policy import NEVER, read_policy
 from hub.services.drafts import Draft
 from hub.services.limits import Intake
 from hub.services.provided import DEFAULT

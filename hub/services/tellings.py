@@ -8,10 +8,10 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from hub.domain.demand import SAID_BY_MEMBER
 from hub.domain.plan import Reason, Refusal
-from hub.domain.queueing import Entry
-from hub.domain.waiting import Told, WaitingLane
+from hub.domain.queueing.lanes import Entry
+from hub.domain.queueing.pending import Told, WaitingLane
+from hub.domain.workloads.demand import SAID_BY_MEMBER
 
 # The same reason with other numbers is told again at most this often.
 SAME_REASON_AGAIN: Final = dt.timedelta(seconds=5)

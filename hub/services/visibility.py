@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from hub.domain.queueing import Entry
-from hub.domain.waiting import WaitingLane
+from hub.domain.queueing.lanes import Entry
+from hub.domain.queueing.pending import WaitingLane
 from hub.services.kueue_view import WORKLOAD, owner_of, workload_name
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.views import stamp

@@ -7,7 +7,7 @@ confirmation stands in `withdraw_to` and is carried out by `hub.services.judge`.
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from hub.domain.workload import QUEUED, TERMINAL, State
+from hub.domain.workloads.states import QUEUED, TERMINAL, State
 from hub.store import workloads, works
 from hub.store.unit import Unit
 from shared.failpoints import failpoint

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.store.lookup import Lookup
 from hub.store.tables import workloads
 from hub.store.unit import Unit

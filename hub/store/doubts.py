@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, select, update
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
 from hub.store.tables import workloads, works
 from hub.store.unit import Unit

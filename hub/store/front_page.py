@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
-from hub.domain.workload import TERMINAL
+from hub.domain.workloads.states import TERMINAL
 from hub.store.tables import workloads
 from hub.store.unit import Unit
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
 
-from hub.domain.workload import CHARGED
+from hub.domain.workloads.states import CHARGED
 from hub.store import manifests
 from hub.store.tables import workloads
 from hub.store.unit import Unit

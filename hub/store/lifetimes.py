@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import and_, or_, select
 
-from hub.domain.workload import ON_CLUSTER, State
+from hub.domain.workloads.states import ON_CLUSTER, State
 from hub.store.tables import workloads
 from hub.store.unit import Unit
 

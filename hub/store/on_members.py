@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, case, func, null, select, update
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
 from hub.store.tables import workloads, works
 from hub.store.unit import Unit

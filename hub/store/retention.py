@@ -4,7 +4,7 @@ import datetime as dt
 
 from sqlalchemy import delete, select, update
 
-from hub.domain.workload import TERMINAL
+from hub.domain.workloads.states import TERMINAL
 from hub.store.dialect import CHUNK
 from hub.store.tables import events, explanations, manifests, workloads, works
 from hub.store.unit import Unit

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import LargeBinary, bindparam, case, or_, select, type_coerce
 
-from hub.domain.workload import CHARGED, State
+from hub.domain.workloads.states import CHARGED, State
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup

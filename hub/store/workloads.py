@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, func, select, update
 
-from hub.domain.workload import QUEUED, TERMINAL, State, sources, target
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK
 from hub.store.lookup import Lookup

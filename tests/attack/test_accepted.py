@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.domain.workload import attempt, beyond
+from hub.domain.workloads.states import attempt, beyond
 from hub.services import fence, holding, timeline
 from hub.services.drafts import ORIGIN_HUB_CLUSTER, draft
 from hub.services.intake import submit_jobs

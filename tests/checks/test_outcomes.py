@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from hub.domain.quota import FlavorResource
+from hub.domain.quota.declared import FlavorResource
 from hub.services import cancel, compose
 from hub.services.compose import Stamp
 from hub.store import clusters, manifests, works

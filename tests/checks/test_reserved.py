@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.domain.quota import FlavorResource
+from hub.domain.quota.declared import FlavorResource
 from hub.store import works
 from shared.errors import Rejected
 from tests.checks.answers import a_checked_queue, answer, answer_all

@@ -4,17 +4,18 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hub.domain.cycle import schedule
-from hub.domain.demand import Constraints, Demand
-from hub.domain.flavors import Market
-from hub.domain.fleet import Cluster, Pool, pool
-from hub.domain.ledger import Ledger
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.cycle.cycle import schedule
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.fleet.clusters import Cluster, Pool, pool
+from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.plan import Plan, Refusal
-from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import ClusterQueue, Flavor, FlavorResource, Quota, ResourceGroup
-from hub.domain.room import Layout, Room
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.quota.declared import ClusterQueue, Flavor, FlavorResource, Quota, ResourceGroup
+from hub.domain.quota.ledger import Ledger
 from hub.domain.selectors import Taint
-from hub.domain.snapshot import Profile, Snapshot
+from hub.domain.workloads.demand import Constraints, Demand
 from shared import quantity
 from shared.resources import PodSet, Resources, Toleration
 
@@ -115,7 +116,7 @@ def a_snapshot(
     return Snapshot(
         queues=[(q, [lane for lane in lanes if lane.demand.queue == q.name]) for q in known],
         ledger=Ledger(known, used),
-        market=Market({f.name: f for f in exist}, key_revisions or {}),
+        catalog=FlavorCatalog({f.name: f for f in exist}, key_revisions or {}),
         clusters=fleet,
         room=Room.of(Layout(clusters), fleet),
     )

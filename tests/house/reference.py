@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 from hub.api import agents
 from hub.api.app import HOT, ROUTERS
 from hub.api.policy import policy_of
-from hub.domain.workload import TERMINAL, TRANSITIONS
+from hub.domain.workloads.states import TERMINAL, TRANSITIONS
 from hub.services.limits import Limits
 from tests.house import sources
 

@@ -11,9 +11,9 @@ from prometheus_client import REGISTRY
 import agent.config
 from agent.telemetry import Meters
 from hub.api import errors, measures
-from hub.domain.cohort import QuotaTree
 from hub.domain.plan import Reason
-from hub.domain.workload import CHARGED, State
+from hub.domain.quota.tree import QuotaTree
+from hub.domain.workloads.states import CHARGED, State
 from hub.services import queue_figures, queue_measures
 from shared import labels
 from tests.house import reference, sources

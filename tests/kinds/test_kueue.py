@@ -2,8 +2,8 @@
 
 import pytest
 
-from hub.domain.cohort import UNLIMITED
-from hub.domain.quota import read_cluster_queue
+from hub.domain.quota.declared import read_cluster_queue
+from hub.domain.quota.tree import UNLIMITED
 from shared import kinds
 from shared.resources import Resources
 from tests.kinds.build import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hypothesis import given, settings, strategies as st
 
-from hub.domain.quota import FlavorResource
-from hub.domain.workload import CHARGED, State
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.workloads.states import CHARGED, State
 from hub.services import holding
 from hub.services.evict import BackOff, evict
 from hub.services.limits import Limits, Queueing

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from hypothesis import given, strategies as st
 
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.plan import Plan, Reason
-from hub.domain.quota import FlavorResource
-from hub.domain.snapshot import Snapshot
+from hub.domain.quota.declared import FlavorResource
 from tests.domain.build import (
     a_cluster,
     a_demand,

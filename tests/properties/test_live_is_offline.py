@@ -12,9 +12,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hub.domain.requeue import Where
-from hub.domain.rounds import ADMITTED, PREEMPTING, Attempt
-from hub.domain.workload import TRANSITIONS, State
+from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, Attempt
+from hub.domain.queueing.requeue import Where
+from hub.domain.workloads.states import TRANSITIONS, State
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of

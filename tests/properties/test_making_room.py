@@ -4,14 +4,15 @@ from dataclasses import replace
 
 from hypothesis import given, settings, strategies as st
 
-from hub.domain.ledger import Ledger
-from hub.domain.nomination import Rules
+from hub.domain.admission.nomination import Rules
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Nominated, Plan
-from hub.domain.queue_policy import QueuePolicy
-from hub.domain.quota import FlavorResource
-from hub.domain.room import NodeAsk
-from hub.domain.snapshot import Profile, Snapshot
-from hub.domain.standing import Holder
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import AdmittedWorkload
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import QueuePolicy
 from shared.resources import Resources
 from tests.domain.build import (
     a_cluster,
@@ -60,7 +61,7 @@ def a_scene(
         demand = a_demand(a_pod_set(requests={"cpu": cpu}), priority=priority)
         lanes.append(a_lane(replace(demand, key=f"{demand.key}#{uid}"), uid, since=number))
     listed = {
-        uid: Holder(
+        uid: AdmittedWorkload(
             uid, "ns", uid, "q", {CPU: cpu * 1000}, priority=priority, cluster=f"c{at}",
             started_at=1, pods=((Resources(amounts({"cpu": cpu})), NodeAsk(), 1),),
         )

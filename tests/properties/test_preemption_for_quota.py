@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from hypothesis import example, given, settings, strategies as st
 
-from hub.domain.cohort import Cohort
-from hub.domain.ledger import Ledger
+from hub.domain.cycle.snapshot import Nomination, Snapshot
+from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Plan
-from hub.domain.queue_policy import QueuePolicy
-from hub.domain.quota import FlavorResource, Quota
-from hub.domain.room import NodeAsk
-from hub.domain.snapshot import Nomination, Snapshot
-from hub.domain.standing import Holder, Pods
+from hub.domain.quota.declared import FlavorResource, Quota
+from hub.domain.quota.holders import AdmittedWorkload, Pods
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import QueuePolicy
+from hub.domain.quota.tree import Cohort
 from shared.resources import Resources
 from tests.domain.build import (
     a_cluster,
@@ -78,11 +78,11 @@ def a_scene(
         replace(a_queue(name=name, cpu=1), cohort="all", quotas={CPU: Quota(nominal * 1000)})
         for name, nominal in zip("qr", quota, strict=True)
     ]
-    listed: dict[str, dict[str, Holder]] = {"q": {}, "r": {}}
+    listed: dict[str, dict[str, AdmittedWorkload]] = {"q": {}, "r": {}}
     charged = {name: {CPU: 0} for name in listed}
     for uid, (at, gang) in holders.items():
         charged[gang[0]][CPU] += total(gang) * 1000
-        listed[gang[0]][uid] = Holder(
+        listed[gang[0]][uid] = AdmittedWorkload(
             uid, "ns", uid, gang[0], {CPU: total(gang) * 1000}, priority=gang[3],
             cluster=f"c{at}", started_at=1, pods=pods_of(gang),
         )  # fmt: skip

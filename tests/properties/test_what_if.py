@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from hypothesis import example, given, strategies as st
 
-from hub.domain.bench import Bench
-from hub.domain.forecast import Runtimes, forecast
-from hub.domain.queueing import Entry, Lane
-from hub.domain.quota import FlavorResource
-from hub.domain.remedy import Kind, Remedy
-from hub.domain.snapshot import Profile, Snapshot
-from hub.domain.standing import Contender, Holder
-from hub.domain.whatif import remedies
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
+from hub.domain.whatif.forecast import Runtimes, forecast
+from hub.domain.whatif.remedies import remedies
+from hub.domain.whatif.remedy import Remedy, RemedyKind
+from hub.domain.whatif.trial import Trial
 from tests.domain.build import (
     NOW,
     a_cluster,
@@ -36,13 +37,13 @@ def after(snapshot: Snapshot) -> Snapshot:
     """The same once its plan was carried out: who was placed holds quota and room."""
     demands = {lane.demand.key: lane.demand for _, lanes in snapshot.queues for lane in lanes}
     ledger, room = snapshot.ledger.copy(), snapshot.room.copy()
-    holders: dict[str, dict[str, Holder]] = {}
+    holders: dict[str, dict[str, AdmittedWorkload]] = {}
     plan = decide(snapshot)
     for placement in plan.placements:
         demand = demands[placement.demand]
         parts = zip(demand.pod_sets, placement.assignment.asks, strict=True)
         pods = tuple((p.requests, ask, p.count) for p, ask in parts)
-        holder = Holder(
+        holder = AdmittedWorkload(
             placement.uid, "", placement.uid, placement.queue, placement.assignment.charge,
             priority=demand.priority, cluster=placement.cluster, started_at=0, pods=pods,
         )  # fmt: skip
@@ -66,26 +67,26 @@ def after(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, queues=queues, ledger=ledger, room=room, holders=holders)
 
 
-def waiting(snapshot: Snapshot) -> Iterator[Contender]:
+def waiting(snapshot: Snapshot) -> Iterator[PendingWorkload]:
     """The first of each class."""
     for _, lanes in snapshot.queues:
         for lane in lanes:
             entry, demand = lane.entries[0], lane.demand
-            yield Contender(
+            yield PendingWorkload(
                 entry.uid, "", "", demand.queue, demand.pod_sets, demand.priority,
                 entry.queued_at, demand=demand,
             )  # fmt: skip
 
 
-def found(snapshot: Snapshot) -> Iterator[tuple[Contender, Remedy]]:
+def found(snapshot: Snapshot) -> Iterator[tuple[PendingWorkload, Remedy]]:
     """Whatever would change the lot of whoever waits, one difference at a time."""
     for who in waiting(snapshot):
-        for remedy in remedies(Bench(snapshot, who, NOW, Profile()), {}):
+        for remedy in remedies(Trial(snapshot, who, NOW, Profile()), {}):
             if not remedy.rest:
                 yield who, remedy
 
 
-def placed(snapshot: Snapshot, who: Contender) -> bool:
+def placed(snapshot: Snapshot, who: PendingWorkload) -> bool:
     """Does the cycle place it, where nobody else waits?"""
     assert who.demand is not None
     lane = Lane(replace(who.demand, pod_sets=who.pod_sets), [Entry(0, who.uid, 0)])
@@ -93,7 +94,7 @@ def placed(snapshot: Snapshot, who: Contender) -> bool:
     return who.uid in where(decide(replace(snapshot, queues=queues)))
 
 
-def without(snapshot: Snapshot, gone: list[Holder]) -> Snapshot:
+def without(snapshot: Snapshot, gone: list[AdmittedWorkload]) -> Snapshot:
     ledger, room = snapshot.ledger.copy(), snapshot.room.copy()
     for holder in gone:
         ledger.release(holder.queue, holder.usage)
@@ -136,7 +137,7 @@ def test_who_is_named_suffices_and_is_needed(snapshot: Snapshot) -> None:
     """Once all that are named have ended it is placed; with one of them still there it is not."""
     picture = after(snapshot)
     for who, remedy in found(picture):
-        if remedy.kind is Kind.RELEASE:
+        if remedy.kind is RemedyKind.RELEASE:
             gone = list(remedy.holders)
             assert placed(without(picture, gone), who)
             for stays in gone:
@@ -149,7 +150,7 @@ def test_the_quota_that_is_named_suffices_and_is_needed(snapshot: Snapshot) -> N
     """With that much more it is placed; with one unit less of anything it is not."""
     picture = after(snapshot)
     for who, remedy in found(picture):
-        if remedy.kind is Kind.QUOTA:
+        if remedy.kind is RemedyKind.QUOTA:
             assert placed(with_quota(picture, who.queue, remedy.amounts), who)
             for number, (of, amount) in enumerate(remedy.amounts):
                 less = list(remedy.amounts)
@@ -162,7 +163,7 @@ def test_fewer_pods_are_as_many_as_fit(snapshot: Snapshot) -> None:
     """With so many it is placed; with one more it is not."""
     picture = after(snapshot)
     for who, remedy in found(picture):
-        if remedy.kind is Kind.FEWER_PODS:
+        if remedy.kind is RemedyKind.FEWER_PODS:
             (whole,) = who.pod_sets
             for number, expected in ((remedy.number, True), (remedy.number + 1, False)):
                 fewer = replace(who, pod_sets=(replace(whole, count=number),))

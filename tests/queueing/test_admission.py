@@ -2,9 +2,9 @@
 
 import pytest
 
-from hub.domain.quota import LocalQueue
-from hub.domain.requeue import Outcome, Where, is_sticky, wake, where_next
-from hub.domain.standing import Contender
+from hub.domain.queueing.requeue import Outcome, Where, is_sticky, wake, where_next
+from hub.domain.quota.declared import LocalQueue
+from hub.domain.quota.holders import PendingWorkload
 from tests.queueing.scenes import (
     a_condition,
     a_flavor,
@@ -100,9 +100,9 @@ def test_strict_fifo_never_passes_its_head() -> None:
 def test_b3_what_a_wake_event_moves() -> None:
     """B3: neither a namespace that does not match nor one whose time has not come is woken."""
     parked = [
-        Contender("1", "match", "a", "q", ()),
-        Contender("2", "other", "b", "q", ()),
-        Contender("3", "match", "c", "q", (), requeue_at=100),
+        PendingWorkload("1", "match", "a", "q", ()),
+        PendingWorkload("2", "other", "b", "q", ()),
+        PendingWorkload("3", "match", "c", "q", (), requeue_at=100),
     ]
     assert [w.name for w in wake(parked, 50, {"match": True, "other": False})] == ["a"]
 

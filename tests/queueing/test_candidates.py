@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.domain.quota import FlavorResource
+from hub.domain.quota.declared import FlavorResource
 from tests.queueing.scenes import (
     FAIR,
     Q,
@@ -222,7 +222,7 @@ def test_who_has_given_everything_back_is_no_victim() -> None:
     given_back = a_holder("done", "b", 4)
     given_back["status"]["reclaimablePods"] = [{"name": "main", "count": 1}]
     engine = engine_on(a_queue("b", 4, "all"), given_back)
-    (holder,) = engine.standing.holders("b")
+    (holder,) = engine.quota_state.holders("b")
     assert not holder.uses([FlavorResource("default", "cpu")])
 
 

@@ -113,7 +113,7 @@ _NINE = {
 )
 def test_c9_nine_heads(timestamp: str, within: list[str]) -> None:
     """C9: inside nominal by priority and time, then borrowing level 1, then level 2."""
-    from hub.domain.tournament import in_order
+    from hub.domain.admission.head_order import in_order
     from tests.queueing.heads import nominated
 
     heads = nominated(_NINE, timestamp)

@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hub.domain.rounds import ADMITTED, PREEMPTING
-from hub.domain.waitlines import Waitline
+from hub.domain.cycle.rounds import ADMITTED, PREEMPTING
+from hub.domain.queueing.waitlines import Waitline
 from hub.offline import documents, report, scene
 from hub.offline.load import Arrival, Kind, Load, pod_set
 from hub.offline.settings import settings_of
@@ -106,23 +106,25 @@ class _Watched(Timeline):
 
     def _needless(self, attempt: Any) -> list[str]:
         """Victims without which the preemptor would have fitted all the same."""
-        standing = self.engine.standing
-        node = standing.node(attempt.who.queue)
+        quota_state = self.engine.quota_state
+        node = quota_state.node(attempt.who.queue)
         found = []
-        holders = [standing.holder(v.holder.queue, v.holder.uid) for v in attempt.victims]
+        holders = [quota_state.holder(v.holder.queue, v.holder.uid) for v in attempt.victims]
         for spared in holders:
             rest = [h for h in holders if h is not spared]
-            with standing.without(rest):
-                fits = standing.tree.fits(node, attempt.usage)
-                over = any(standing.tree.borrows(node, of, n) for of, n in attempt.usage.items())
+            with quota_state.without(rest):
+                fits = quota_state.tree.fits(node, attempt.usage)
+                over = any(
+                    quota_state.tree.borrows(node, of, n) for of, n in attempt.usage.items()
+                )
                 if fits and not over:
                     found.append(spared.uid)
         return found
 
     def _check_usage(self) -> None:
-        tree = self.engine.standing.tree
+        tree = self.engine.quota_state.tree
         charged: Counter[Any] = Counter()
-        for holder in self.engine.standing.all_holders():
+        for holder in self.engine.quota_state.all_holders():
             for of, amount in holder.usage.items():
                 charged[holder.queue, of] += amount
         for name, node in tree.queues.items():
@@ -148,7 +150,9 @@ def test_any_history_keeps_the_rules(listed: list[Any], load: Load, given_settin
     assert line.needless == []
     pairs = Counter((p.by, p.uid) for p in history.preemptions)
     assert not [(x, y) for x, y in pairs if min(pairs[x, y], pairs[y, x]) > 1]
-    assert not any(any(each) for used in line.engine.standing.tree.used for each in used.values())
+    assert not any(
+        any(each) for used in line.engine.quota_state.tree.used for each in used.values()
+    )
     assert len(history.lives) == len(load.arrivals)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hub.domain.rounds import PREEMPTING, SKIPPED
+from hub.domain.cycle.rounds import PREEMPTING, SKIPPED
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
@@ -59,12 +59,12 @@ def test_a_preemptor_fits_without_its_victims_and_not_with_any_of_them(engine: E
     assert attempt.verdict != SKIPPED, "its own victims do not make room for it"
     if attempt.verdict != PREEMPTING:
         return
-    standing = engine.standing
-    tree, node = standing.tree, standing.node(attempt.who.queue)
-    holders = [standing.holder(v.holder.queue, v.holder.uid) for v in attempt.victims]
+    quota_state = engine.quota_state
+    tree, node = quota_state.tree, quota_state.node(attempt.who.queue)
+    holders = [quota_state.holder(v.holder.queue, v.holder.uid) for v in attempt.victims]
 
     def outcome(gone: list[Any]) -> tuple[bool, bool]:
-        with standing.without(gone):
+        with quota_state.without(gone):
             borrows = any(tree.borrows(node, of, n) for of, n in attempt.usage.items())
             return tree.fits(node, attempt.usage), borrows
 

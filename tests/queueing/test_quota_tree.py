@@ -2,8 +2,8 @@
 
 import pytest
 
-from hub.domain.cohort import QuotaTree
-from hub.domain.quota import ClusterQueue, FlavorResource, Quota, ResourceGroup
+from hub.domain.quota.declared import ClusterQueue, FlavorResource, Quota, ResourceGroup
+from hub.domain.quota.tree import QuotaTree
 from hub.offline.documents import Unreadable
 from tests.queueing.scenes import Q, a_cohort, a_holder, a_queue, a_workload, play, pods
 

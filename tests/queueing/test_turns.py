@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hub.domain.requeue import Outcome, Where
+from hub.domain.queueing.requeue import Outcome, Where
 from tests.queueing.scenes import (
     INSTANT,
     Played,
@@ -228,7 +228,7 @@ def test_after_the_last_flavor_the_search_begins_anew() -> None:
     )
     (refused,) = engine.round(INSTANT)
     assert refused.where is Where.PARKED
-    engine.standing.remove(engine.standing.holder("q", "h1"))
+    engine.quota_state.remove(engine.quota_state.holder("q", "h1"))
     engine.lines["q"].wake()
     (admitted,) = engine.round(INSTANT)
     assert admitted.search.assignment is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.domain.quota import FlavorResource
+from hub.domain.quota.declared import FlavorResource
 from hub.services import leadership
 from hub.store import settings, works
 from hub.store.errors import StaleTerm

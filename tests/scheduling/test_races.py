@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.domain.cycle import schedule
-from hub.domain.quota import FlavorResource
-from hub.domain.snapshot import Profile
+from hub.domain.cycle.cycle import schedule
+from hub.domain.cycle.profile import Profile
+from hub.domain.quota.declared import FlavorResource
 from hub.services.fence import fence_cluster
 from hub.services.schedule import Prepared, commit_plan, prepare
 from hub.store import clusters

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hub.domain.workload import QUEUED, TERMINAL, State, sources, target
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
 from hub.services import compose
 from hub.store.works import Composable, Desired, Standing
 from tests.simulation.manifests import compose_job, manifest

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hub.domain.fleet import Cluster, cluster_from_rows
-from hub.domain.quota import Flavor
+from hub.domain.fleet.clusters import Cluster, cluster_from_rows
+from hub.domain.quota.declared import Flavor
 from hub.services import flavor_reach
 from hub.services.queue_status import cluster_queue_conditions, local_queue_conditions
 from tests.scheduling.hubs import a_job, a_pool, a_queue

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from hub.domain.plan import Reason
-from hub.domain.workload import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State
 from hub.services.kueue_view import workload_object
 from hub.services.kueue_view_conditions import CONDITIONS
 from tests.status.desk import A_SHAPE, NOW, a_row

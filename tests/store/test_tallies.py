@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from sqlalchemy import text
 
-from hub.domain.workload import State
+from hub.domain.workloads.states import State
 from hub.store import tallies, workloads
 from tests.store.build import START, a_workload, opened
 

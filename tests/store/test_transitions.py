@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 
-from hub.domain.workload import QUEUED, TERMINAL, TRANSITIONS, State
+from hub.domain.workloads.states import QUEUED, TERMINAL, TRANSITIONS, State
 from hub.store import events, workloads
 from shared.clock import ManualClock
 from tests.store.build import START, a_workload, opened

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from hub.domain.fleet import BoolArray
-from hub.domain.placement.ties import Keys, Tied
-from hub.domain.room import Need, Room
+from hub.domain.fleet.clusters import BoolArray
+from hub.domain.fleet.free_capacity import Need, Room
+from hub.domain.placement.scoring.ties import Keys, Tied
 
 CLOSED: Final = -(1 << 62)  # below whatever competes
 # Up to so many nodes, finding all that have closed costs about as much as finding one.

@@ -1,8 +1,8 @@
 """What a placement rule is: a filter says why a cluster may not, a preference says how good it is.
 
 Filters look at one cluster; their verdicts depend on constraints alone, so equal constraints are
-sieved once per cycle. Room on nodes is not a filter but an array (`hub.domain.room`): it changes with
-every placement. Preferences are array rules: see `hub.domain.placement.ranking`.
+sieved once per cycle. Room on nodes is not a filter but an array (`hub.domain.fleet.free_capacity`): it
+changes with every placement. Preferences are array rules: see `hub.domain.placement.scoring.preferences`.
 """
 
 import datetime as dt
@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hub.domain.demand import FOR_GOOD, Constraints
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Rejection, Verdict
+from hub.domain.workloads.demand import FOR_GOOD, Constraints
 
 
 class Filter(Protocol):

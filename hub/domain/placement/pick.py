@@ -11,16 +11,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from hub.domain.demand import Constraints
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.placement import because, registry
 from hub.domain.placement.framework import Filter, first_rejection
 from hub.domain.placement.plugins.eligibility import Eligible
 from hub.domain.placement.plugins.naming import Named
-from hub.domain.placement.ranking import Ranking
+from hub.domain.placement.scoring.preferences import Ranking
 from hub.domain.placement.spread import spread_score
-from hub.domain.policy import Policy
-from hub.domain.room import Layout, Room
+from hub.domain.workloads.demand import Constraints
+from hub.domain.workloads.placement_policy import Policy
 
 SCHEDULED: Final = "Scheduled"
 NOT_SCHEDULED: Final = "ScheduleFailed"
@@ -78,14 +78,14 @@ def pick(
     `chosen`: clusters already bound under this very policy, with the scores of their pick; `obsolete`:
     bound under an older one. `kind` (apiVersion/Kind) leaves out clusters that do not serve it.
     """
-    desk = _Picker(policy, clusters, now, dict(chosen or {}), obsolete, kind, filters)
+    picker = _Picker(policy, clusters, now, dict(chosen or {}), obsolete, kind, filters)
     match policy.type:
         case "PickFixed":
-            return desk.pick_fixed()
+            return picker.pick_fixed()
         case "PickN":
-            return desk.pick_n(policy.count or 0)
+            return picker.pick_n(policy.count or 0)
         case _:
-            return desk.pick_all()
+            return picker.pick_all()
 
 
 class _Picker:

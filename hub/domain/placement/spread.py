@@ -11,8 +11,8 @@ values of any known cluster included. A cluster without the label never violates
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from hub.domain.fleet import Cluster
-from hub.domain.policy import Spread
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.workloads.placement_policy import Spread
 
 _VIOLATED = -1000  # the score of a violation that is only unwished for
 

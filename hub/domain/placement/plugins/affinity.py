@@ -3,10 +3,10 @@
 import datetime as dt
 from dataclasses import dataclass
 
-from hub.domain.demand import Constraints
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Rejection
-from hub.domain.policy import Required
+from hub.domain.workloads.demand import Constraints
+from hub.domain.workloads.placement_policy import Required
 
 
 @dataclass(frozen=True, slots=True)

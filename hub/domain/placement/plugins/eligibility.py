@@ -3,9 +3,9 @@
 import datetime as dt
 from dataclasses import dataclass
 
-from hub.domain.demand import Constraints
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Rejection
+from hub.domain.workloads.demand import Constraints
 
 SUSPECT_AFTER_S = 45.0
 

@@ -3,9 +3,9 @@
 import datetime as dt
 from dataclasses import dataclass
 
-from hub.domain.demand import CLUSTER_SELECTOR, CLUSTERS, Constraints
-from hub.domain.fleet import Cluster
+from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Rejection
+from hub.domain.workloads.demand import CLUSTER_SELECTOR, CLUSTERS, Constraints
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,199 @@
+"""Rounds of the live cycle among plain queues: those that share no quota and preempt nobody.
+
+What they admit depends on no other queue, so that equal workloads are taken in runs: one search for
+flavors, one for clusters, and then as many as fit.
+"""
+
+from collections.abc import Sequence
+
+from hub.domain.admission import assign_with_scale_up, partial_admission
+from hub.domain.admission.flavor_assigner import Mode, Outlook, Request, Search
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.placement.cluster_search import Anywhere, Choice, ClusterPicker, ClusterSearch
+from hub.domain.plan import Assignment, Placement, Reason, Refusal, behind
+from hub.domain.queueing.lanes import Entry, Head, Line
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import NEVER, QueuePolicy
+from hub.domain.workloads.demand import Demand
+
+Order = tuple[int, int, int, str]  # borrowing, -priority, queue-order timestamp, uid
+
+_ASK_EVERY = 32  # heads between two looks at whether there is time left
+_RUN = 64  # equal workloads taken together where no other queue's turn comes between
+_DEFAULTS = QueuePolicy()
+_NOBODY = Outlook(Mode.NO_CANDIDATES, 0)
+
+
+def is_plain(name: str, snapshot: Snapshot, profile: Profile) -> bool:
+    """May a queue's workloads be taken without a look at anybody else's?"""
+    policy = snapshot.policies.get(name, _DEFAULTS)
+    return (
+        snapshot.ledger.tree.queues[name].parent is None
+        and policy.within == NEVER
+        and not (policy.by_usage and snapshot.ranks is not None)
+        and not profile.rules.block_admission
+        and not (profile.rules.partial and _may_shrink(name, snapshot))
+    )
+
+
+def _may_shrink(name: str, snapshot: Snapshot) -> bool:
+    lanes = next((lanes for queue, lanes in snapshot.queues if queue.name == name), ())
+    return any(partial_admission.may_shrink(lane.demand.pod_sets) for lane in lanes)
+
+
+class PlainRounds:
+    """Turns of plain queues, round by round, against the room and quota that are left.
+
+    `refusals`: by demand. `unfinished`: time or placements ran out before all had their turn.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        snapshot: Snapshot,
+        ledger: Ledger,
+        clusters: ClusterSearch,
+        profile: Profile,
+        placements: list[Placement],
+    ) -> None:
+        """`ledger`, `clusters` and `placements` are the cycle's own; decisions are added to the last."""
+        self._lines = lines
+        self._policies = snapshot.policies
+        self._catalog = snapshot.catalog
+        self._ledger = ledger
+        self._tree = ledger.tree
+        self._clusters = clusters
+        self._profile = profile
+        self._placements = placements
+        self._turns: list[Line] = []  # of this round, still to come
+        self._alone = False
+        self._offers: dict[str, tuple[Assignment, ClusterPicker | Anywhere]] = {}  # by demand
+        self._considered = 0
+        self.refusals: dict[str, Refusal] = {}
+        self.unfinished = False
+
+    def begin_round(self, *, contended: bool) -> bool:
+        """Heads of the queues, in order; False when every line is empty, blocked or waits.
+
+        `contended`: heads of other queues take turns in between.
+        """
+        self._turns = [line for line in self._lines if line.head is not None]
+        if len(self._turns) > 1:
+            self._turns.sort(key=Line.order)
+        self._alone = len(self._turns) == 1 and not contended
+        return bool(self._turns)
+
+    def take_turns(self, until: Order | None) -> None:
+        """Those of the round that come before `until`; all for None."""
+        turns = self._turns
+        taken = 0
+        for line in turns:
+            if until is not None and (0, *line.order()) >= until:
+                break
+            taken += 1
+            if not self._may_go_on():
+                self.unfinished = True
+                break
+            head = line.head
+            assert head is not None
+            try:
+                self._consider(head)
+            except Exception as fault:  # noqa: BLE001 - one unusable workload must not stop the others
+                self._set_aside(head, fault)
+        if taken:
+            self._turns = turns[taken:]
+
+    def _may_go_on(self) -> bool:
+        placed = len(self._placements)
+        if placed >= self._profile.max_placements:
+            return False
+        self._considered += 1
+        return self._considered % _ASK_EVERY != 0 or self._profile.may_go_on(placed)
+
+    def _consider(self, head: Head) -> None:
+        """Steps 2 to 6 for one head, and for its equals behind it where no other turn comes between."""
+        demand, queue = head.demand, head.line.queue.name
+        left = self._profile.max_placements - len(self._placements)
+        run = head.line.run(min(_RUN, left) if self._alone and not self._profile.one_round else 1)
+        offer = self._offers.get(demand.key)
+        while True:
+            if offer is None:
+                found = self._search(head)  # 2. flavors for all pod sets, under quota
+                if found.mode is not Mode.FIT or found.assignment is None:
+                    return self._refuse(head, found)
+                offer = (found.assignment, self._picker(demand, found.assignment))
+                self._offers[demand.key] = offer
+            assignment, picker = offer  # equals keep the flavors of the last while they last
+            charged = self._ledger.take(queue, assignment.charge, len(run))
+            placed = 0
+            while placed < charged and (
+                choice := picker.place(run[placed].uid)
+            ):  # 3. best cluster; 4. its room taken
+                self._place(head, run[placed], assignment, choice)  # 6. the decision, its reasons
+                placed += 1
+            if placed < charged:
+                self._ledger.release(queue, assignment.charge, charged - placed)
+            if placed:
+                return head.line.advance(placed)
+            offer = None  # quota or clusters of these flavors have run out
+
+    def _picker(self, demand: Demand, assignment: Assignment) -> ClusterPicker | Anywhere:
+        return Anywhere() if demand.quota_only else self._clusters.picker(demand, assignment.asks)
+
+    def _search(self, head: Head) -> Search:
+        demand, queue = head.demand, head.line.queue
+        rules = self._profile.rules
+        return assign_with_scale_up.search(
+            Request(
+                pod_sets=demand.pod_sets,
+                queue=queue,
+                policy=self._policies.get(queue.name, _DEFAULTS),
+                catalog=self._catalog,
+                tree=self._tree,
+                node=self._tree.queues[queue.name],
+                oracle=lambda _of, _amount: _NOBODY,
+                can_hold=None
+                if demand.quota_only
+                else lambda asks: self._clusters.can_hold(demand, asks),
+                excluded=rules.excluded,
+                ignore_undeclared=rules.ignore_undeclared,
+            ),
+            grows=self._clusters.grows,
+        )
+
+    def _place(self, head: Head, entry: Entry, assignment: Assignment, choice: Choice) -> None:
+        cluster, scores, rejected, others = choice
+        demand = head.demand
+        self._placements.append(
+            Placement(
+                entry.uid, entry.epoch, cluster, demand.key, demand.queue, demand.placement,
+                assignment, scores, rejected, others, entry.generation,
+            )
+        )  # fmt: skip
+
+    def _refuse(self, head: Head, why: Search) -> None:
+        demand = head.demand
+        if why.asks is None:
+            self._park(
+                head, Refusal(demand.key, demand.queue, why.reason, why.message, why.shortages)
+            )
+            return
+        none = self._clusters.explain(demand, why.asks)
+        self._park(
+            head,
+            Refusal(
+                demand.key, demand.queue, none.reason, none.message, why.shortages,
+                none.verdicts, none.nearest, "", none.retry_at,
+            ),
+        )  # fmt: skip
+
+    def _set_aside(self, head: Head, fault: Exception) -> None:
+        """A workload that can not be judged waits with the fault as its reason."""
+        message = f"{type(fault).__name__}: {fault}"[:500]
+        self._park(head, Refusal(head.demand.key, head.demand.queue, Reason.UNREADABLE, message))
+
+    def _park(self, head: Head, refusal: Refusal) -> None:
+        self.refusals[refusal.demand] = refusal
+        for after in head.line.park():  # StrictFIFO: nobody passes the head
+            self.refusals.setdefault(after.key, behind(after.key, after.queue, head.entry.uid))

@@ -1,0 +1,274 @@
+"""Member clusters as the hub knows them: what was declared, and what the agent last reported.
+
+Records only; `hub.domain.fleet.free_capacity` lays the free vectors of all nodes out as arrays and
+counts what the hub has promised meanwhile. Amounts are exact int64 (milli-cores for cpu, base units
+otherwise).
+"""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hub.domain import selectors
+from hub.domain.selectors import Taint
+from shared import quantity
+from shared.errors import Rejected
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+
+RESOURCE_PROPERTY: Final = "resources.kubernetes-fleet.io/"
+NODE_COUNT: Final = "kubernetes-fleet.io/node-count"
+MOST_NEW_NODES: Final = 1000  # of one pool that are counted with, however many it may add
+_MOST: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """Nodes that agree in the labels that matter and in their taints."""
+
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    resources: tuple[str, ...]
+    nodes: tuple[str, ...]
+    allocatable: IntArray  # nodes × resources
+    free: IntArray  # nodes × resources; negative where a node is overcommitted
+
+    def alike(self, other: "Pool") -> bool:
+        """Same nodes grouped the same way: only amounts may differ."""
+        return (
+            self.nodes == other.nodes
+            and self.resources == other.resources
+            and self.labels == other.labels
+            and self.taints == other.taints
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingPool:
+    """An autoscaled pool: `nodes` more nodes of this shape may come (maxNodes less those present)."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    shape: Mapping[str, int]  # allocatable of one node
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPods:
+    """Pods of one work, from the same snapshot as the pools: on a node, and already succeeded."""
+
+    bound: int
+    succeeded: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """One member. `reserved` is what the hub has promised beyond what the report shows."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    cordoned: bool = False
+    joined: bool = True
+    leaving: bool = False
+    heartbeat_at: dt.datetime | None = None
+    pools: tuple[Pool, ...] = ()
+    pools_revision: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    free: Mapping[str, int] = field(default_factory=dict)
+    reserved: Mapping[str, int] = field(default_factory=dict)
+    bound: Mapping[tuple[str, int], BoundPods] = field(default_factory=dict)
+    kinds: frozenset[str] | None = None  # "apiVersion/Kind" served; None = not told
+    queue_managers: frozenset[str] = frozenset()  # "namespace/name" of active LocalQueues
+    node_count: int = 0
+    growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
+    down: str = ""  # why its API server does not answer its agent; "": it does
+
+    def available(self, resource: str) -> int | None:
+        """What is free beyond all promises; None where no node of it has the resource."""
+        free = self.free.get(resource)
+        return None if free is None else max(0, free - self.reserved.get(resource, 0))
+
+    def measure(self, name: str) -> Decimal | None:
+        """The value of a property; None when it is missing or does not parse (see `unreadable`)."""
+        if name.startswith(RESOURCE_PROPERTY):
+            return self._measure_resource(name.removeprefix(RESOURCE_PROPERTY))
+        text = self.properties.get(name)
+        if text is None:
+            return Decimal(self.node_count) if name == NODE_COUNT and self.node_count else None
+        try:
+            return quantity.number(text)
+        except Rejected:
+            return None
+
+    def _measure_resource(self, rest: str) -> Decimal | None:
+        # The resource's name may itself hold dashes (ephemeral-storage) and slashes.
+        kind, _, resource = rest.partition("-")
+        match kind:
+            case "available":
+                amount = self.available(resource)
+            case "total" | "allocatable":  # agents report what is allocatable; it stands for both
+                amount = self.allocatable.get(resource)
+            case _:
+                return None
+        return None if amount is None else in_units(resource, amount)
+
+    def unreadable(self, name: str) -> bool:
+        """Is the property there with a value that is no quantity?"""
+        return name in self.properties and self.measure(name) is None
+
+
+def in_units(resource: str, amount: int) -> Decimal:
+    """An amount as Kubernetes' number: cores rather than milli-cores."""
+    return Decimal(amount).scaleb(-3) if resource == "cpu" else Decimal(amount)
+
+
+def dynamic_resource(name: str) -> str | None:
+    """The resource whose availability a property name means: it shrinks as the hub promises room."""
+    prefix = RESOURCE_PROPERTY + "available-"
+    return name.removeprefix(prefix) if name.startswith(prefix) else None
+
+
+def cluster_from_rows(
+    row: Mapping[str, Any],
+    capacity: Mapping[str, Any] | None,
+    reserved: Mapping[str, int] | None = None,
+    key_revisions: Mapping[str, int] | None = None,
+) -> Cluster:
+    """A member from its `clusters` row and its last report (`agent_v1.Capacity`, decoded JSON).
+
+    A cluster counts as joined once its agent has registered and reported a heartbeat. Of a declared
+    pool is known how many nodes are there once a report groups nodes by the pool's labels:
+    `key_revisions` says since which revision each label key is grouped by.
+    """
+    declared = Cluster(
+        name=row["name"],
+        labels=row.get("labels") or {},
+        taints=selectors.read_taints(row.get("taints")),
+        cordoned=bool(row.get("cordoned")),
+        joined=row.get("joined_at") is not None,
+        leaving=bool(row.get("leaving")),
+        heartbeat_at=row.get("heartbeat_at"),
+        reserved=reserved or {},
+    )
+    if capacity is None:
+        return declared
+    cluster = with_report(declared, capacity)
+    pools = growing_pools(row.get("pools") or (), capacity, key_revisions or {})
+    return replace(cluster, growing=pools) if pools else cluster
+
+
+def growing_pools(
+    declared: Sequence[Mapping[str, Any]],
+    capacity: Mapping[str, Any],
+    key_revisions: Mapping[str, int],
+) -> tuple[GrowingPool, ...]:
+    """Pools that may add nodes: what the administrator declared goes before what nodes' labels say.
+
+    `declared`: `spec.pools` of a MemberCluster. Present are all nodes with a pool's labels, ready or not.
+    """
+    found: dict[str, GrowingPool] = {}
+    for told in capacity.get("growing") or ():
+        amounts = zip(told["resources"], told["shape"], strict=True)
+        left = max(0, int(told["max_nodes"]) - int(told["nodes"]))
+        found[told["name"]] = _growing(told, dict(amounts), left)
+    revision = int(capacity.get("pools_revision") or 0)
+    for pool in declared:
+        name, labels = str(pool.get("name") or "pool"), pool.get("labels") or {}
+        known = all(key_revisions.get(key, revision + 1) <= revision for key in labels)
+        present = sum(
+            len(p.get("nodes") or ()) + int(p.get("unusable") or 0)
+            for p in capacity.get("pools") or ()
+            if labels.items() <= (p.get("labels") or {}).items()
+        )
+        left = max(0, int(pool.get("maxNodes") or 0) - present) if known else 0
+        allocatable = pool.get("allocatable") or {}
+        shape = {r: quantity.parse(r, text) for r, text in allocatable.items()}
+        found[name] = _growing({**pool, "name": name}, shape, left)
+    return tuple(p for _, p in sorted(found.items()) if p.nodes and p.shape)
+
+
+def _growing(told: Mapping[str, Any], shape: Mapping[str, int], nodes: int) -> GrowingPool:
+    return GrowingPool(
+        name=told["name"],
+        labels=dict(told.get("labels") or {}),
+        taints=selectors.read_taints(told.get("taints")),
+        shape={resource: min(amount, _MOST) for resource, amount in shape.items()},
+        nodes=min(nodes, MOST_NEW_NODES),
+    )
+
+
+def with_report(cluster: Cluster, capacity: Mapping[str, Any]) -> Cluster:
+    """The same cluster with another report of what it has."""
+    pools = tuple(_pool(p) for p in capacity.get("pools") or ())
+    kinds = capacity.get("kinds")
+    return replace(
+        cluster,
+        pools=pools,
+        pools_revision=int(capacity.get("pools_revision") or 0),
+        properties=capacity.get("properties") or {},
+        allocatable=_totals(pools, lambda pool: pool.allocatable),
+        free=_totals(pools, lambda pool: pool.free),
+        bound={
+            (b["uid"], b["epoch"]): BoundPods(b["bound"], b["succeeded"])
+            for b in capacity.get("bound") or ()
+        },
+        kinds=None if kinds is None else frozenset(kinds),
+        queue_managers=frozenset(capacity.get("queue_managers") or ()),
+        down=str((capacity.get("api_server") or {}).get("reason") or ""),
+        node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
+    )
+
+
+def pool(
+    labels: Mapping[str, str],
+    resources: Sequence[str],
+    nodes: Mapping[str, tuple[Sequence[int], Sequence[int]]],
+    taints: tuple[Taint, ...] = (),
+) -> Pool:
+    """A pool from node name → (allocatable, free), amounts in the order of `resources`."""
+    return Pool(
+        labels=dict(labels),
+        taints=taints,
+        resources=tuple(resources),
+        nodes=tuple(nodes),
+        allocatable=_table([n[0] for n in nodes.values()], len(resources)),
+        free=_table([n[1] for n in nodes.values()], len(resources)),
+    )
+
+
+def _table(rows: list[Sequence[int]], width: int) -> IntArray:
+    """Rows as int64; an amount beyond 63 bits counts as the largest that fits."""
+    try:
+        table = np.array(rows, dtype=np.int64)
+    except OverflowError:
+        table = np.array([[quantity.clamp(v) for v in row] for row in rows], dtype=np.int64)
+    return table.reshape((len(rows), width))
+
+
+def _pool(reported: Mapping[str, Any]) -> Pool:
+    nodes = {n["name"]: (n["allocatable"], n["free"]) for n in reported.get("nodes") or ()}
+    return pool(
+        reported.get("labels") or {},
+        reported.get("resources") or (),
+        nodes,
+        selectors.read_taints(reported.get("taints")),
+    )
+
+
+def _totals(pools: Sequence[Pool], amounts: Callable[[Pool], IntArray]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for each in pools:
+        columns = amounts(each).T.tolist()  # summed as Python integers: no wrap-around
+        for resource, column in zip(each.resources, columns, strict=True):
+            totals[resource] = quantity.clamp(totals.get(resource, 0) + sum(column))
+    return totals

@@ -1,0 +1,225 @@
+"""Promises: room that the hub has given away and that no report shows yet, counted exactly once.
+
+For every work that a cluster may hold, max(0, min(parallelism, completions - succeeded) - bound) pods
+are on their way, where bound and succeeded are those of the very report whose free room is counted
+(architecture, section 7). `Members` keeps clusters, promises and the room that is left in step.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from hub.domain.fleet.clusters import BoundPods, Cluster
+from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
+from shared.resources import Resources
+
+Bound = Mapping[tuple[str, int], BoundPods]  # of a report: by uid and epoch
+
+
+class Promise:
+    """One work on a cluster. `pods`: what one pod takes and where, with the most at one time."""
+
+    __slots__ = ("cluster", "completions", "epoch", "outstanding", "pod_sets", "succeeded", "uid")
+
+    def __init__(
+        self,
+        uid: str,
+        epoch: int,
+        cluster: str,
+        pod_sets: tuple[tuple[Resources, NodeAsk, int], ...],
+        completions: int | None,
+        succeeded: int,
+    ) -> None:
+        self.uid = uid
+        self.epoch = epoch
+        self.cluster = cluster
+        self.pod_sets = pod_sets  # requests, nodes, pods at one time (a Job's parallelism)
+        self.completions = completions
+        self.succeeded = succeeded
+        self.outstanding: tuple[int, ...] = ()  # per pod set
+
+    @property
+    def asks(self) -> tuple[NodeAsk, ...]:
+        """Which nodes its pods may use, per pod set."""
+        return tuple(ask for _, ask, _ in self.pod_sets)
+
+    def with_succeeded(self, succeeded: int) -> "Promise":
+        """The same promise after more pods have succeeded."""
+        return Promise(
+            self.uid, self.epoch, self.cluster, self.pod_sets, self.completions, succeeded
+        )
+
+    def count(self, cluster: Cluster | None) -> tuple[int, ...]:
+        """Pods on their way, per pod set, as of the cluster's last report."""
+        reported = cluster.bound.get((self.uid, self.epoch)) if cluster else None
+        bound = reported.bound if reported else 0
+        succeeded = max(self.succeeded, reported.succeeded if reported else 0)
+        counts = []
+        for _, _, parallelism in self.pod_sets:
+            if self.completions is None:  # a work queue: once one pod has succeeded none is added
+                wanted = 0 if succeeded else parallelism
+            else:
+                wanted = min(parallelism, max(0, self.completions - succeeded))
+            counts.append(max(0, wanted - bound))
+            bound = max(0, bound - wanted)
+        return tuple(counts)
+
+
+class Members:
+    """The fleet as the scheduler sees it: clusters, what they are promised, and what is left."""
+
+    def __init__(self) -> None:
+        self.clusters: dict[str, Cluster] = {}
+        self._promises: dict[str, dict[str, Promise]] = {}  # by cluster, then uid
+        self._pods: dict[str, dict[tuple[Resources, NodeAsk], int]] = {}  # outstanding, by cluster
+        self._home: dict[str, str] = {}  # uid → cluster
+        self._changed: set[str] = set()
+        self._layout = Layout(())
+        self.room = Room.of(self._layout, {})
+        self._stale = True  # the layout must be made anew
+
+    def put(self, cluster: Cluster) -> None:
+        """A cluster was added, changed, or reported."""
+        self._stale |= not self._layout.alike(cluster)
+        before = self.clusters.get(cluster.name)
+        self.clusters[cluster.name] = cluster
+        promises = self._promises.get(cluster.name, {})
+        if before is None:
+            self._pods[cluster.name] = {}
+            for promise in promises.values():
+                promise.outstanding = ()
+                self._recount(promise)
+        else:  # who is reported as before counts as before
+            for uid in _differing(before.bound, cluster.bound):
+                if uid in promises:
+                    self._recount(promises[uid])
+        self._changed.add(cluster.name)
+
+    def declare(self, cluster: Cluster) -> None:
+        """What an administrator declared of a cluster changed, not what it reported."""
+        self.clusters[cluster.name] = cluster
+
+    def drop(self, name: str) -> None:
+        """A cluster is gone."""
+        if self.clusters.pop(name, None) is not None:
+            self._stale = True
+
+    def promise(self, promise: Promise) -> None:
+        """A work may be held by a cluster, or what is known of it changed."""
+        home = self._home.get(promise.uid)
+        if home is not None and home != promise.cluster:
+            self.release(promise.uid)
+        promises = self._promises.setdefault(promise.cluster, {})
+        present = promises.get(promise.uid)
+        if present is not None:
+            promise.outstanding = present.outstanding
+        promises[promise.uid] = promise
+        self._home[promise.uid] = promise.cluster
+        self._recount(promise)
+
+    def promised(self, uid: str) -> Promise | None:
+        """What is known of a work that a cluster may hold."""
+        home = self._home.get(uid)
+        return None if home is None else self._promises[home].get(uid)
+
+    def release(self, uid: str) -> None:
+        """No cluster holds this work any more."""
+        home = self._home.pop(uid, None)
+        if home is None:
+            return
+        promise = self._promises[home].pop(uid)
+        self._shift(promise, tuple(0 for _ in promise.outstanding))
+
+    def _recount(self, promise: Promise) -> None:
+        self._shift(promise, promise.count(self.clusters.get(promise.cluster)))
+
+    def _shift(self, promise: Promise, counts: tuple[int, ...]) -> None:
+        before = promise.outstanding or tuple(0 for _ in counts)
+        if before == counts:
+            promise.outstanding = counts
+            return
+        pods = self._pods.setdefault(promise.cluster, {})
+        for (requests, ask, _), old, new in zip(promise.pod_sets, before, counts, strict=True):
+            key = (requests, ask)
+            total = pods.get(key, 0) + new - old
+            if total:
+                pods[key] = total
+            else:
+                pods.pop(key, None)
+        promise.outstanding = counts
+        self._changed.add(promise.cluster)
+
+    def refresh(self, grew: Callable[[Mapping[str, int], Mapping[str, int]], None]) -> bool:
+        """Bring the room up to date; True if members, labels or nodes changed.
+
+        `grew` is told of each cluster whose best node or total grew: amounts of its best node (the
+        largest free amount of each resource on any node) and what is left in all, by resource.
+        """
+        if self._stale:
+            self._layout = Layout(list(self.clusters.values()))
+            self.room = Room.of(self._layout, self.clusters)
+            for name in self._layout.names:
+                self._keep_promises(name)
+            self._stale = False
+            self._changed.clear()
+            return True
+        for name in self._changed & self.clusters.keys():
+            before = self._extent(name)
+            self.room.reset(self.clusters[name])
+            self._keep_promises(name)
+            best, left = self._extent(name)
+            if any(b > a for a, b in zip(before[0] + before[1], best + left, strict=True)):
+                names = self._layout.resources
+                grew(dict(zip(names, best, strict=True)), dict(zip(names, left, strict=True)))
+        self._changed.clear()
+        self.room.touched.clear()
+        return False
+
+    def _keep_promises(self, name: str) -> None:
+        at = self._layout.position[name]
+        pods = self._pods.get(name, {})
+        for (requests, ask), count in sorted(pods.items(), key=_largest_first):
+            self.room.promise(self._layout.need(requests, ask), count, at)
+
+    def _extent(self, name: str) -> tuple[list[int], list[int]]:
+        at = self._layout.position[name]
+        low, high = self._layout.bounds[at], self._layout.bounds[at + 1]
+        there = self.room.free[:, low:high]
+        best, left = there.max(axis=1, initial=0), self.room.left[:, at]
+        if (
+            self.room.growth is not None
+        ):  # what may come counts, and what was promised of it does not
+            coming = self.room.growth.nodes_of(at)
+            best = np.maximum(best, coming.max(axis=1, initial=0))
+            left = np.maximum(left, np.maximum(there, 0).sum(axis=1)) + coming.sum(axis=1)
+        return best.tolist(), left.tolist()
+
+    def reserved(self, name: str) -> dict[str, int]:
+        """What cluster `name` is promised beyond its report, by resource."""
+        total: dict[str, int] = {}
+        for (requests, _), count in self._pods.get(name, {}).items():
+            for resource, amount in requests.items():
+                total[resource] = total.get(resource, 0) + amount * count
+        return total
+
+    def with_promises(self) -> list[Cluster]:
+        """All clusters with what they are promised, as decisions about other objects need them."""
+        return [replace(c, reserved=self.reserved(c.name)) for c in self.clusters.values()]
+
+    def of_cluster(self, name: str) -> Iterable[Promise]:
+        """The works a cluster may hold."""
+        return self._promises.get(name, {}).values()
+
+
+def _differing(before: Bound, after: Bound) -> set[str]:
+    """Works of which one report says something else than the other."""
+    found = {uid for (uid, epoch), told in after.items() if before.get((uid, epoch)) != told}
+    found.update(uid for uid, epoch in before if (uid, epoch) not in after)
+    return found
+
+
+def _largest_first(item: tuple[tuple[Resources, NodeAsk], int]) -> tuple[bool, int, str]:
+    """Those that may wait for new nodes come last: the nodes there are serve the others first."""
+    (requests, ask), _ = item
+    return ask.growing, -sum(requests.values()), str(requests)

@@ -1,0 +1,331 @@
+"""Everything a cycle has worked out so far about clusters, shared by equal demands.
+
+Equal constraints are sieved once, equal preferences ranked once, and equal demands under equal
+flavors fitted once; each of them is kept up to date as room is taken.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from hub.domain.fleet.clusters import BoolArray, Cluster, dynamic_resource, in_units
+from hub.domain.fleet.free_capacity import NodeAsk, Room
+from hub.domain.fleet.scale_up import Growth
+from hub.domain.placement import near_misses
+from hub.domain.placement.fitting import CLOSED, Fitting
+from hub.domain.placement.framework import Filter, Sieved, sieve
+from hub.domain.placement.scoring.backlog import Backlog
+from hub.domain.placement.scoring.balance import Balance, Terms
+from hub.domain.placement.scoring.levels import Levels
+from hub.domain.placement.scoring.pace import NO_STARTS, Starts
+from hub.domain.placement.scoring.preferences import Ranking
+from hub.domain.placement.scoring.ties import Tied
+from hub.domain.plan import Miss, Reason, Score, Verdict
+from hub.domain.workloads.demand import Constraints, Demand
+from hub.domain.workloads.placement_policy import Preferred, Required
+
+# Others that a decision lists: a placement's status shows many, a queue's own in a small fleet all;
+# in a large fleet the runner-up tells enough and costs next to nothing.
+_OF_PLACEMENT: Final = 19
+_OF_SMALL_FLEET: Final = 7
+_NO_ROOM_LISTED: Final = 20
+# A score in room that is not there yet: below what the same preferences give in real room.
+BELOW_REAL_ROOM: Final = 20_000
+
+
+class Choice(NamedTuple):
+    """The cluster whose room was taken, and how it and the best others stood."""
+
+    cluster: str
+    scores: tuple[Score, ...]
+    rejected: tuple[Verdict, ...]
+    others: int
+
+
+NOWHERE: Final = Choice("", (), (), 0)
+
+
+class Anywhere:
+    """Where workloads go that ask for quota alone: they need no room, so there always is some."""
+
+    def place(self, uid: str) -> Choice:
+        """No room is taken."""
+        return NOWHERE
+
+
+class ClusterPicker:
+    """Equal workloads looking for clusters: their ranking, their fitting, and who may not."""
+
+    __slots__ = ("_backlog", "_fitting", "_growth", "_listed", "_names", "_ranking", "_rejected")
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        ranking: Ranking | Balance,
+        fitting: Fitting,
+        rejected: tuple[Verdict, ...],
+        listed: int,
+        backlog: Backlog,
+        growth: Growth | None = None,
+    ) -> None:
+        """`growth` is given where nodes that are not there yet count too."""
+        self._backlog = backlog
+        self._growth = growth
+        self._names = names
+        self._ranking = ranking
+        self._fitting = fitting
+        self._rejected = rejected
+        self._listed = listed  # how many others a decision shows
+
+    def place(self, uid: str) -> Choice | None:
+        """Take room for `uid` in the best cluster; None, with nothing taken, where none can hold it."""
+        ranking, fitting = self._ranking, self._fitting
+        if self._growth is not None:
+            self._growth.opened.clear()
+        at = fitting.place(ranking.refresh(), ranking.settle, uid)
+        if at is None:
+            return None
+        chosen = ranking.listed(at)
+        self._backlog.add(at)
+        shown: list[Score] = []
+        if self._listed == 1 and fitting.count > 1:
+            shown = [ranking.listed(fitting.runner_up(at))]
+        elif fitting.count > 1:
+            few = min(fitting.count, self._listed + 1)
+            order = np.argsort(-fitting.competing, kind="stable")[:few]
+            shown = [ranking.listed(a) for a in order.tolist() if a != at][: self._listed]
+        others = fitting.count - 1 - len(shown)
+        scores = (chosen, *shown)
+        if self._growth is not None:
+            below = [s._replace(score=s.score - BELOW_REAL_ROOM) for s in shown]
+            scores = (in_new_nodes(chosen, self._growth.opened), *below)
+        return Choice(self._names[at], scores, self._rejected, others)
+
+
+def in_new_nodes(score: Score, opened: Mapping[str, int]) -> Score:
+    """How a cluster stands where pools must add nodes first: below real room."""
+    if not opened:
+        return score
+    return score._replace(
+        score=score.score - BELOW_REAL_ROOM, new_nodes=tuple(sorted(opened.items()))
+    )
+
+
+class NoChoice(NamedTuple):
+    """Why no cluster holds a demand."""
+
+    reason: Reason
+    message: str
+    verdicts: tuple[Verdict, ...]
+    nearest: Miss | None
+    retry_at: dt.datetime | None
+
+
+class ClusterSearch:
+    """Clusters and room during one cycle. `room` is the cycle's own and shrinks."""
+
+    def __init__(
+        self,
+        clusters: Mapping[str, Cluster],
+        room: Room,
+        filters: Sequence[Filter],
+        now: dt.datetime,
+        starts: Mapping[str, Starts] = NO_STARTS,
+    ) -> None:
+        self._clusters = clusters
+        self._backlog = Backlog(room.layout.names, starts)
+        self._levels = Levels(room, clusters)
+        self._room = room
+        self._filters = filters
+        self._now = now
+        self._measured: dict[str, Cluster] | None = None
+        self._sieved: dict[Constraints, tuple[Sieved, BoolArray]] = {}
+        self._rankings: dict[tuple[Preferred, ...], Ranking] = {}
+        self._terms: dict[tuple[Preferred, ...], Terms] = {}
+        self._balances: dict[tuple[str, tuple[Preferred, ...], tuple[NodeAsk, ...]], Balance] = {}
+        self._fittings: dict[tuple[str, Constraints, tuple[NodeAsk, ...]], Fitting] = {}
+
+    def can_hold(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
+        """May any cluster still hold all pod sets, asked for so?"""
+        return self._fitting(demand, asks).any()
+
+    def holds(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
+        """Can some cluster hold all pod sets, for certain? What `can_hold` says may be out of date."""
+        return self._fitting(demand, asks).surely()
+
+    def picker(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> "ClusterPicker":
+        """What places workloads of this demand under these flavors."""
+        sieved, allowed = self._sieve(demand.constraints)
+        closed = allowed & ~self._fitting(demand, asks).open
+        no_room, _ = near_misses.verdicts(
+            self._room, self._asked(demand, asks), closed, self._clusters, _NO_ROOM_LISTED
+        )
+        rejected = (*no_room, *sieved.rejected[: near_misses.VERDICTS - len(no_room)])
+        small = len(self._clusters) <= _OF_SMALL_FLEET + 1
+        others = _OF_PLACEMENT if demand.placement else _OF_SMALL_FLEET if small else 1
+        ranking, fitting = self._ranking(demand, asks), self._fitting(demand, asks)
+        growth = self._room.growth if any(ask.growing for ask in asks) else None
+        names = self._room.layout.names
+        return ClusterPicker(names, ranking, fitting, rejected, others, self._backlog, growth)
+
+    @property
+    def grows(self) -> bool:
+        """May any pool of the fleet still add a node?"""
+        return self._room.growth is not None
+
+    def allowed(self, demand: Demand) -> BoolArray:
+        """Per cluster: may the demand go there at all, room aside?"""
+        return self._sieve(demand.constraints)[1]
+
+    def standing(self, demand: Demand, asks: tuple[NodeAsk, ...], at: int) -> Score:
+        """How cluster `at` stands for a demand."""
+        ranking = self._ranking(demand, asks)
+        ranking.refresh()
+        return ranking.listed(at)
+
+    def best_of(
+        self, demand: Demand, asks: tuple[NodeAsk, ...], among: Sequence[int], uid: str
+    ) -> int:
+        """The best of the clusters `among` (at least one) for job `uid`, whatever their room."""
+        ranking = self._ranking(demand, asks)
+        keys = ranking.refresh()
+        competing = np.full_like(keys, CLOSED)
+        competing[list(among)] = keys[list(among)]
+        at = int(competing.argmax())
+        return ranking.settle(competing, at, uid, Tied())
+
+    def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
+        """Why no cluster holds it, and which came nearest."""
+        sieved, allowed = self._sieve(demand.constraints)
+        asked = self._asked(demand, asks)
+        no_room, nearest = near_misses.verdicts(self._room, asked, allowed, self._clusters)
+        told = (*no_room, *sieved.rejected[: near_misses.VERDICTS - len(no_room)])
+        reason, message = Reason.NO_CLUSTER_MATCHES, ""
+        if not self._clusters:
+            message = "the fleet has no cluster"
+        elif not sieved.passed:
+            few = "; ".join(f"{v.cluster}: {v.rejection.message}" for v in sieved.rejected[:3])
+            message = f"none of {len(self._clusters)} clusters may take it: {few}"
+        else:
+            allowed_clusters = {n: self._clusters[n] for n in sieved.passed}
+            message = near_misses.lacking_everywhere(asked, allowed_clusters)
+            reason = Reason.NO_CLUSTER_FITS
+            if nearest is not None:
+                message = f"{message}; {nearest}" if message else f"nearest miss: {nearest}"
+            message = message or "no cluster has the room"
+        return NoChoice(reason, message, told, nearest, sieved.again_at)
+
+    def _asked(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> list[near_misses.Asked]:
+        need = self._room.layout.need
+        pairs = zip(demand.pod_sets, asks, strict=True)
+        return [(pod_set, ask, need(pod_set.requests, ask)) for pod_set, ask in pairs]
+
+    def notes(self) -> tuple[str, ...]:
+        """What could not be read and counted as missing."""
+        return tuple(dict.fromkeys(n for r in self._rankings.values() for n in r.notes))
+
+    def _ranking(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Ranking | Balance:
+        """KubeFleet's arithmetic where sorters are named, and where the hub is told to use no other."""
+        policy = demand.constraints.policy
+        preferred = demand.profile if policy is None else policy.preferred
+        if not demand.profile and not any(p.sorter for p in preferred):
+            return self._balance(demand, preferred, asks)
+        ranking = self._rankings.get(preferred)
+        if ranking is None:
+            ranking = Ranking(preferred, self._clusters, self._room)
+            self._rankings[preferred] = ranking
+        return ranking
+
+    def _balance(
+        self, demand: Demand, preferred: tuple[Preferred, ...], asks: tuple[NodeAsk, ...]
+    ) -> Balance:
+        key = (demand.shape, preferred, asks)
+        found = self._balances.get(key)
+        if found is None:
+            needs = [(need, p.count) for p, _, need in self._asked(demand, asks)]
+            terms = self._terms.get(preferred)
+            if terms is None:
+                terms = self._terms[preferred] = Terms(preferred, self._levels, self._backlog)
+            found = self._balances[key] = Balance(needs, terms)
+        return found
+
+    def _fitting(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Fitting:
+        key = (demand.shape, demand.constraints, asks)
+        fitting = self._fittings.get(key)
+        if fitting is None:
+            needs = [(need, p.count) for p, _, need in self._asked(demand, asks)]
+            allowed = self._sieve(demand.constraints)[1]
+            fitting = Fitting(self._room, needs, allowed, self._guard(demand.constraints))
+            self._fittings[key] = fitting
+        return fitting
+
+    def _sieve(self, constraints: Constraints) -> tuple[Sieved, BoolArray]:
+        found = self._sieved.get(constraints)
+        if found is None:
+            clusters = self._clusters
+            if _by_availability(constraints):
+                clusters = self._as_promised()
+            sieved = sieve(self._filters, constraints, clusters, self._now)
+            names = self._room.layout.names
+            allowed = np.fromiter((n in sieved.passed for n in names), np.bool_, len(names))
+            found = self._sieved[constraints] = (sieved, allowed)
+        return found
+
+    def _as_promised(self) -> dict[str, Cluster]:
+        """Clusters whose availability counts what the room says is promised."""
+        if self._measured is None:
+            row = self._room.layout.row
+            left = dict(zip(self._room.layout.names, self._room.left.T.tolist(), strict=True))
+            self._measured = {
+                name: replace(c, reserved={r: f - left[name][row[r]] for r, f in c.free.items()})
+                for name, c in self._clusters.items()
+            }
+        return self._measured
+
+    def _guard(self, constraints: Constraints) -> "_Guard | None":
+        return (
+            _Guard(constraints, self._clusters, self._room)
+            if _by_availability(constraints)
+            else None
+        )
+
+
+def _by_availability(constraints: Constraints) -> bool:
+    """Does required affinity look at something that shrinks while room is taken?"""
+    policy = constraints.policy
+    return policy is not None and any(
+        dynamic_resource(e.name) for term in policy.required for e in term.properties
+    )
+
+
+class _Guard:
+    """Required affinity over availability, asked again before each placement of a cycle."""
+
+    def __init__(
+        self, constraints: Constraints, clusters: Mapping[str, Cluster], room: Room
+    ) -> None:
+        assert constraints.policy is not None
+        self._terms = constraints.policy.required
+        self._clusters = clusters
+        self._room = room
+
+    def __call__(self, at: int) -> bool:
+        cluster = self._clusters[self._room.layout.names[at]]
+        return any(self._holds(term, cluster, at) for term in self._terms)
+
+    def _holds(self, term: Required, cluster: Cluster, at: int) -> bool:
+        if term.selector is not None and not term.selector.matches(cluster.labels):
+            return False
+        return all(e.holds(self._measure(e.name, cluster, at)) for e in term.properties)
+
+    def _measure(self, name: str, cluster: Cluster, at: int) -> Decimal | None:
+        resource = dynamic_resource(name)
+        if resource is None or resource not in cluster.free:
+            return cluster.measure(name)
+        return in_units(
+            resource, max(0, int(self._room.left[self._room.layout.row[resource], at]))
+        )

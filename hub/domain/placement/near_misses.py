@@ -1,0 +1,175 @@
+"""Why no cluster holds a demand, in numbers: a verdict per cluster, and the one that came nearest.
+
+Worked out only when a demand is parked: never on the way of one that fits.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from hub.domain.fleet.clusters import BoolArray, Cluster, FloatArray, GrowingPool, IntArray
+from hub.domain.fleet.free_capacity import Need, NodeAsk, Room
+from hub.domain.plan import Miss, Rejection, Verdict
+from shared import quantity
+from shared.resources import PodSet, Toleration
+
+VERDICTS: Final = 50  # clusters that an explanation lists
+
+_ANYTHING: Final = (Toleration(operator="Exists"),)
+
+Asked = tuple[PodSet, NodeAsk, Need]
+
+
+def verdicts(
+    room: Room,
+    asked: Sequence[Asked],
+    closed: BoolArray,
+    clusters: Mapping[str, Cluster],
+    limit: int = VERDICTS,
+) -> tuple[tuple[Verdict, ...], Miss | None]:
+    """Why the `closed` clusters have no room, nearest first, at most `limit`; and the nearest miss."""
+    distances, failing = _distances(room, asked, closed)
+    order = np.argsort(distances, kind="stable")
+    order = order[closed[order]][
+        :limit
+    ]  # open clusters are infinitely far, as some closed ones are
+    told: list[Verdict] = []
+    nearest: Miss | None = None
+    for at in order.tolist():
+        cluster = clusters[room.layout.names[at]]
+        miss = None
+        if np.isfinite(distances[at]):
+            miss = _miss(room, asked[failing[at]], at)
+            nearest = nearest or miss
+        told.append(Verdict(cluster.name, _no_room(cluster, asked, miss)))
+    return tuple(told), nearest
+
+
+def _distances(
+    room: Room, asked: Sequence[Asked], closed: BoolArray
+) -> tuple[FloatArray, IntArray]:
+    """Per cluster: how far the first pod set that does not fit is from fitting, and which it is.
+
+    Room for more of the pods is nearer; where not one fits, less lacking on the best node is. Infinite
+    where no node is for such pods, or where only all pod sets together do not fit.
+    """
+    count = len(room.layout.names)
+    distances = np.full(count, np.inf)
+    failing = np.zeros(count, dtype=np.int64)
+    pending = closed.copy()
+    for index, (pod_set, _, need) in enumerate(asked):
+        held = room.pods_held(need)
+        short = pending & (held < pod_set.count)
+        pending &= ~short
+        lack = room.least_lack(need)
+        distance = np.where(held > 0, 1 - held / max(1, pod_set.count), 1 + lack)
+        distances[short] = distance[short]
+        failing[short] = index
+    return distances, failing
+
+
+def _miss(room: Room, asked: Asked, at: int) -> Miss:
+    """What one pod lacks on the best node of a cluster, or how many pods there is room for."""
+    pod_set, _, need = asked
+    name = room.layout.names[at]
+    low, high = room.layout.bounds[at], room.layout.bounds[at + 1]
+    pods = room.count_held(need, at)
+    if pods:
+        return Miss(name, pod_set.name, {}, pods, pod_set.count, need.sites is not None)
+    best = low + int(room.lack(need, low, high).argmin())
+    lacks = {
+        room.layout.resources[row]: amount - int(room.free[row, best])
+        for row, amount in zip(need.rows, need.amounts, strict=True)
+    }
+    missing = {resource: amount for resource, amount in lacks.items() if amount > 0}
+    return Miss(name, pod_set.name, missing, 0, pod_set.count)
+
+
+def _no_room(cluster: Cluster, asked: Sequence[Asked], miss: Miss | None) -> Rejection:
+    if miss is not None:
+        said = str(miss).removeprefix(f"cluster {cluster.name} ")
+        return Rejection("Fits", "InsufficientRoom", said)
+    for pod_set, ask, need in asked:
+        if need.missing:
+            return Rejection("Fits", "NoSuchResource", f"no node has {', '.join(need.missing)}")
+        reason = _no_nodes(cluster, pod_set, ask)
+        if reason is not None:
+            return reason
+    return Rejection("Fits", "InsufficientRoom", "its nodes can not hold all pod sets together")
+
+
+def _no_nodes(cluster: Cluster, pod_set: PodSet, ask: NodeAsk) -> Rejection | None:
+    """Why no node of the cluster is for such pods; None where some are."""
+    if cluster.pools_revision < ask.revision:
+        return Rejection(
+            "Fits",
+            "AwaitingReport",
+            "its agent has not yet reported nodes by the labels asked for",
+        )
+    if any(ask.admits(pool) for pool in cluster.pools if pool.nodes):
+        return None
+    if not any(pool.nodes for pool in cluster.pools):
+        return Rejection("Fits", "NoNodes", "it has reported no node that is ready")
+    labelled = [p for p in cluster.pools if ask._replace(tolerations=_ANYTHING).admits(p)]
+    if labelled:
+        taint = ask.stopped_by(labelled[0])
+        return Rejection("Fits", "UntoleratedTaint", f"its nodes have taint {taint}")
+    return Rejection("Fits", "NoNodesMatch", f"it has no nodes with {describe(ask)}")
+
+
+def describe(ask: NodeAsk) -> str:
+    """The node labels asked for, as people write them."""
+    labels = ",".join(f"{k}={v}" for k, v in ask.labels)
+    return labels or "what the required node affinity asks for"
+
+
+def lacking_everywhere(asked: Sequence[Asked], clusters: Mapping[str, Cluster]) -> str:
+    """What no member has at all, however empty it were; "" where some member's nodes would do.
+
+    Nothing is said of nodes that agents have still to report.
+    """
+    for pod_set, ask, need in asked:
+        if need.missing:
+            return f"no member has {', '.join(need.missing)}"
+        if any(c.pools_revision < ask.revision for c in clusters.values()):
+            return "not all members have reported their nodes by the labels asked for yet"
+        anyone = ask._replace(tolerations=_ANYTHING)
+        there = [p for c in clusters.values() for p in c.pools if p.nodes]
+        coming = [p for c in clusters.values() for p in c.growing]
+        found = any(map(anyone.admits, there)) or any(map(anyone.admits, coming))
+        if (there or coming) and not found:
+            return f"no member has nodes with {describe(ask)}"
+        if not _ever_fits(pod_set, ask, clusters):
+            return f"no node of any member is large enough for one pod of {pod_set.name} ({_spell(pod_set)})"
+    return ""
+
+
+def _ever_fits(pod_set: PodSet, ask: NodeAsk, clusters: Mapping[str, Cluster]) -> bool:
+    for cluster in clusters.values():
+        if any(_holds_one(pool, pod_set, ask) for pool in cluster.growing):
+            return True
+        for pool in cluster.pools:
+            if not pool.nodes or not ask.admits(pool):
+                continue
+            column = {r: i for i, r in enumerate(pool.resources)}
+            enough = np.ones(len(pool.nodes), dtype=np.bool_)
+            for resource, amount in pod_set.requests.items():
+                if amount > 0:
+                    at = column.get(resource)
+                    enough &= False if at is None else pool.allocatable[:, at] >= amount
+            if enough.any():
+                return True
+    return False
+
+
+def _holds_one(pool: GrowingPool, pod_set: PodSet, ask: NodeAsk) -> bool:
+    """Would a new node of this pool hold one pod?"""
+    asked = pod_set.requests.items()
+    return ask.admits(pool) and all(pool.shape.get(r, 0) >= amount for r, amount in asked)
+
+
+def _spell(pod_set: PodSet) -> str:
+    return ", ".join(
+        f"{r} {quantity.canonical(r, a)}" for r, a in sorted(pod_set.requests.items())
+    )

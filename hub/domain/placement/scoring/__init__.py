@@ -1,0 +1,1 @@
+"""How good each cluster is."""

@@ -1,0 +1,112 @@
+"""How fast each member starts what it is given: starts still pending, jobs running, starts per second.
+
+A member's pace is measured while at least `SATURATED` starts are pending there: with fewer, the rate
+says how little it was given and not how much it could. What was measured counts half after `HALF_LIFE_S`;
+of less than `KNOWN_AFTER_S` of it nothing is concluded, so that a member once slow is tried again.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from hub.domain.workloads.states import State
+
+SATURATED: Final = 10
+HALF_LIFE_S: Final = 120.0
+KNOWN_AFTER_S: Final = 5.0
+
+_PENDING: Final = frozenset({str(State.PLACED), str(State.OFFERED), str(State.APPLIED)})
+_STARTED: Final = frozenset({str(State.RUNNING), str(State.SUCCEEDED), str(State.FAILED)})
+_ENDED: Final = frozenset({str(State.SUCCEEDED), str(State.FAILED)})
+
+
+class Starts(NamedTuple):
+    """One member: starts pending, jobs running, starts per second (None: not known)."""
+
+    pending: int = 0
+    running: int = 0
+    pace: float | None = None
+
+
+NO_STARTS: Final[Mapping[str, Starts]] = {}
+
+
+class Paces:
+    """Follows the states of workloads on members. `now` is set by whoever feeds it."""
+
+    def __init__(self) -> None:
+        self.now: dt.datetime | None = None
+        self._members: dict[str, _Member] = {}
+        self._where: dict[str, tuple[str, bool]] = {}  # uid → member, and has it started?
+
+    def follow(self, uid: str, member: str, state: str) -> None:
+        """A workload on a member is now in this state."""
+        home, started = self._where.get(uid, ("", False))
+        if home and home != member:
+            self.drop(uid)
+            home, started = "", False
+        if state in _STARTED:
+            if home and not started:
+                self._count(home, pending=-1, running=1, starts=1)
+            elif not home and member:
+                self._count(member, running=1)
+            if member:
+                self._where[uid] = (member, True)
+            if state in _ENDED:
+                self.drop(uid)
+        elif state in _PENDING:
+            if not home and member:
+                self._count(member, pending=1)
+                self._where[uid] = (member, False)
+        elif state != State.UNKNOWN:  # of an unreachable member nothing is known anew
+            self.drop(uid)
+
+    def drop(self, uid: str) -> None:
+        """A workload is on no member any more."""
+        home, started = self._where.pop(uid, ("", False))
+        if home:
+            self._count(home, pending=0 if started else -1, running=-1 if started else 0)
+
+    def _count(self, name: str, *, pending: int = 0, running: int = 0, starts: int = 0) -> None:
+        member = self._members.get(name)
+        if member is None:
+            member = self._members[name] = _Member()
+        if self.now is not None:
+            member.advance(self.now)
+        member.starts += starts if member.pending >= SATURATED else 0
+        member.pending += pending
+        member.running += running
+
+    def starts(self, now: dt.datetime) -> dict[str, Starts]:
+        """Every member that was ever given something, as of now."""
+        for member in self._members.values():
+            member.advance(now)
+        return {name: m.told() for name, m in self._members.items()}
+
+
+class _Member:
+    """Decayed counts of one member."""
+
+    __slots__ = ("at", "busy_s", "pending", "running", "starts")
+
+    def __init__(self) -> None:
+        self.pending = 0
+        self.running = 0
+        self.starts = 0.0  # while saturated, decayed
+        self.busy_s = 0.0  # saturated for so long, decayed
+        self.at: dt.datetime | None = None
+
+    def advance(self, now: dt.datetime) -> None:
+        passed = 0.0 if self.at is None else (now - self.at).total_seconds()
+        if self.at is not None and passed <= 0:
+            return
+        self.at = now
+        kept = 0.5 ** (passed / HALF_LIFE_S)
+        self.starts *= kept
+        self.busy_s = self.busy_s * kept + (passed if self.pending >= SATURATED else 0.0)
+
+    def told(self) -> Starts:
+        # One start is taken as due, so that a member that has started nothing has a pace above zero.
+        known = self.busy_s >= KNOWN_AFTER_S
+        pace = (self.starts + 1) / self.busy_s if known else None
+        return Starts(self.pending, self.running, pace)

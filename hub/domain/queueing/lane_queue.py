@@ -1,0 +1,132 @@
+"""One ClusterQueue's lanes of equal workloads as rounds take them: what `waitlines` is to single ones.
+
+Lanes come from an index that outlives the cycle; here are only the turns in them. Who is parked is
+parked with its equals.
+"""
+
+import heapq
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from hub.domain.queueing.lanes import Lane
+from hub.domain.queueing.requeue import Where
+from hub.domain.quota.declared import ClusterQueue
+from hub.domain.quota.holders import PendingWorkload
+from hub.domain.workloads.demand import Demand
+
+
+class Turns(Protocol):
+    """One queue's line, as rounds use it."""
+
+    @property
+    def queue(self) -> ClusterQueue: ...
+
+    def pop(self) -> PendingWorkload | None: ...
+
+    def put_back(self, who: PendingWorkload, where: Where, *, sticky: bool = False) -> None: ...
+
+
+class _Turn(NamedTuple):
+    """An entry of a lane whose turn may come. `apart`: a sticky one, that stands before its lane."""
+
+    key: tuple[bool, int, int, str]
+    lane: int
+    position: int
+    apart: bool
+
+
+class LaneQueue:
+    """One ClusterQueue's lanes during a cycle; what holds of one workload holds of its equals.
+
+    `nominated` are uids for whom others were told to make room; but for StrictFIFO they go before
+    everything else. Whoever was popped and not put back was admitted.
+    """
+
+    def __init__(
+        self,
+        queue: ClusterQueue,
+        lanes: Sequence[Lane],
+        nominated: Collection[str] = (),
+        ranks: Mapping[str, float] | None = None,
+    ) -> None:
+        self.queue = queue
+        self.ranks = ranks
+        self._lanes = lanes
+        self._nominated = nominated
+        self._since: set[str] = set()  # nominated in this cycle
+        self._sticky = sticky = () if queue.strict else nominated
+        self._heaps: dict[str, list[_Turn]] = {}  # by LocalQueue, where they are ranked; else one
+        self._current: _Turn | None = None
+        for number, lane in enumerate(lanes):
+            self._push_next(number, 0)
+            if sticky:
+                for position, entry in enumerate(lane.entries):
+                    if entry.uid in sticky:
+                        self._push(self._turn(number, position, apart=True))
+
+    def pop(self) -> PendingWorkload | None:
+        """Take the head, if there is one."""
+        self.advance()
+        doors = self._heaps
+        if not doors:
+            return None
+        door, ranks = "", self.ranks
+        if ranks is not None:
+            door = min(doors, key=lambda name: (ranks.get(name, 0.0), doors[name][0]))
+        self._current = heapq.heappop(doors[door])
+        if not doors[door]:
+            del doors[door]
+        return self._pending(self._current)
+
+    def put_back(self, who: PendingWorkload, where: Where, *, sticky: bool = False) -> None:
+        """The head was not admitted: its turn comes again, or it is parked with its equals."""
+        turn, self._current = self._current, None
+        assert turn is not None
+        if who.nominated:
+            self._since.add(who.uid)
+        if where is Where.HEAP:
+            key = (not (sticky or turn.apart), *turn.key[1:])
+            self._push(turn._replace(key=key))
+
+    def advance(self) -> None:
+        """Whoever was popped last was admitted: the next of its equals takes its place."""
+        turn, self._current = self._current, None
+        if turn is not None and not turn.apart:
+            self._push_next(turn.lane, turn.position + 1)
+
+    def behind(self, head: str) -> list[Demand]:
+        """Demands whose turn may still come, without that of `head` (uid)."""
+        turns = [turn for heap in self._heaps.values() for turn in heap]
+        own = {t.lane for t in turns if t.key[3] == head}
+        return [self._lanes[t.lane].demand for t in turns if t.lane not in own]
+
+    def _push_next(self, number: int, position: int) -> None:
+        entries = self._lanes[number].entries
+        while position < len(entries) and entries[position].uid in self._sticky:
+            position += 1
+        if position < len(entries):
+            self._push(self._turn(number, position, apart=False))
+
+    def _push(self, turn: _Turn) -> None:
+        door = ""
+        if self.ranks is not None:
+            entry = self._lanes[turn.lane].entries[turn.position]
+            door = f"{entry.namespace}/{entry.local_queue}"
+        heapq.heappush(self._heaps.setdefault(door, []), turn)
+
+    def _turn(self, number: int, position: int, *, apart: bool) -> _Turn:
+        lane = self._lanes[number]
+        entry = lane.entries[position]
+        key = (not apart, -lane.demand.priority, entry.queued_at, entry.uid)
+        return _Turn(key, number, position, apart)
+
+    def _pending(self, turn: _Turn) -> PendingWorkload:
+        lane = self._lanes[turn.lane]
+        entry, demand = lane.entries[turn.position], lane.demand
+        return PendingWorkload(
+            uid=entry.uid, namespace=entry.namespace, name="", queue=demand.queue,
+            pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
+            local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
+            generation=entry.generation,
+            nominated=entry.uid in self._nominated or entry.uid in self._since,
+        )  # fmt: skip

@@ -1,0 +1,318 @@
+"""Everything that waits, in order, with who is parked and what wakes them.
+
+Equal workloads share a lane; a lane whose demand was refused is parked: a cycle does not look at it
+again until what it lacked may be there. So a cycle costs as much as there are demands that could
+move, however many workloads wait.
+"""
+
+import bisect
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from hub.domain.plan import Reason, Refusal, behind
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.quota.declared import ClusterQueue
+from hub.domain.quota.ledger import Ledger
+from hub.domain.workloads.demand import Demand
+
+RankOf = Callable[[Demand, Entry], float]  # the lower goes first, before priority
+
+_FOR_QUOTA = frozenset({Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_VICTIMS})
+_FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
+_COMPACT_AT = 1024
+
+
+class Told(NamedTuple):
+    """What the workloads of a lane were last told, and when."""
+
+    reason: str
+    message: str
+    at: dt.datetime
+
+
+class WaitingLane:
+    """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
+
+    __slots__ = ("_entries", "_first", "demand", "parked", "refusal", "told")  # `Waiting` parks
+
+    def __init__(self, demand: Demand) -> None:
+        self.demand = demand
+        self.parked: Refusal | None = None
+        self.refusal: Refusal | None = None  # the last one, kept when woken
+        self.told: Told | None = None
+        self._entries: list[Entry] = []
+        self._first = 0
+
+    def __len__(self) -> int:
+        return len(self._entries) - self._first
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries[self._first :])
+
+    def add(self, entry: Entry) -> None:
+        """Put a workload in its place; nearly always the end."""
+        if not self or self._entries[-1] < entry:
+            self._entries.append(entry)
+        else:
+            bisect.insort(self._entries, entry, lo=self._first)
+
+    def remove(self, entry: Entry) -> None:
+        """Take a workload out; nearly always the first."""
+        at = bisect.bisect_left(self._entries, entry, lo=self._first)
+        if at == len(self._entries) or self._entries[at] != entry:
+            return
+        if at != self._first:
+            del self._entries[at]
+            return
+        self._first += 1
+        if self._first >= _COMPACT_AT and self._first * 2 >= len(self._entries):
+            del self._entries[: self._first]
+            self._first = 0
+
+    def first(self, limit: int) -> Sequence[Entry]:
+        """The first `limit` workloads."""
+        return self._entries[self._first : self._first + limit]
+
+    def rank(self, entry: Entry) -> int:
+        """How many of the lane come before `entry`."""
+        return bisect.bisect_left(self._entries, entry, lo=self._first) - self._first
+
+
+class InLine(NamedTuple):
+    """How many of one ClusterQueue are considered, and how many are parked."""
+
+    active: int = 0
+    parked: int = 0
+
+
+_NOBODY: Final = InLine()
+
+
+class Waiting:
+    """The lanes of all ClusterQueues. `rank_of`: of LocalQueues, where history counts; None: nowhere."""
+
+    def __init__(self) -> None:
+        self.rank_of: RankOf | None = None
+        self._lanes: dict[str, dict[str, WaitingLane]] = {}  # by queue, then demand
+        self._where: dict[str, tuple[WaitingLane, Entry]] = {}  # by uid
+        self._counts: dict[str, InLine] = {}  # by queue, where anybody waits
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._where
+
+    def add(self, demand: Demand, entry: Entry) -> None:
+        """A workload waits: a new one, or one whose demand or place in the order changed."""
+        found = self._where.get(entry.uid)
+        if found is not None:
+            lane, present = found
+            if present == entry and lane.demand.key == demand.key:
+                return
+            self.remove(entry.uid)
+        lane = self.lane(demand)
+        lane.add(entry)
+        self._count(lane, 1)
+        self._where[entry.uid] = (lane, entry)
+
+    def remove(self, uid: str) -> None:
+        """A workload waits no longer."""
+        found = self._where.pop(uid, None)
+        if found is None:
+            return
+        lane, entry = found
+        lane.remove(entry)
+        self._count(lane, -1)
+        if not lane:
+            lanes = self._lanes[lane.demand.queue]
+            del lanes[lane.demand.key]
+            if not lanes:
+                del self._lanes[lane.demand.queue]
+                del self._counts[lane.demand.queue]
+
+    def _count(self, lane: WaitingLane, more: int) -> None:
+        active, parked = self._counts.get(lane.demand.queue, _NOBODY)
+        if lane.parked is None:
+            active += more
+        else:
+            parked += more
+        self._counts[lane.demand.queue] = InLine(active, parked)
+
+    def _park(self, lane: WaitingLane, refusal: Refusal | None) -> None:
+        """Park a lane, or unpark it."""
+        if (lane.parked is None) != (refusal is None):
+            number = len(lane)
+            self._count(lane, -number)
+            lane.parked = refusal
+            self._count(lane, number)
+        lane.parked = refusal
+
+    def in_line(self) -> Mapping[str, InLine]:
+        """How many are considered and how many parked, by ClusterQueue; costs nothing."""
+        return self._counts
+
+    def lane(self, demand: Demand) -> WaitingLane:
+        """The lane of a demand, made if there is none."""
+        lanes = self._lanes.setdefault(demand.queue, {})
+        if demand.key not in lanes:
+            lanes[demand.key] = WaitingLane(demand)
+        return lanes[demand.key]
+
+    def entry(self, uid: str) -> Entry | None:
+        """A workload's place in its lane."""
+        found = self._where.get(uid)
+        return None if found is None else found[1]
+
+    def find(self, uid: str) -> WaitingLane | None:
+        """The lane a workload waits in."""
+        found = self._where.get(uid)
+        return None if found is None else found[0]
+
+    def queues(self) -> KeysView[str]:
+        """ClusterQueues that anybody waits in."""
+        return self._lanes.keys()
+
+    def lanes(self, queue: str) -> Iterable[WaitingLane]:
+        """The lanes of one queue."""
+        return self._lanes.get(queue, {}).values()
+
+    def every_lane(self) -> Iterator[WaitingLane]:
+        for lanes in self._lanes.values():
+            yield from lanes.values()
+
+    def count(self, queue: str) -> int:
+        """How many wait in one queue."""
+        return sum(self._counts.get(queue, _NOBODY))
+
+    def position(self, uid: str) -> tuple[int, int] | None:
+        """Place in the own queue and among everything that waits, both from 1; None if it does not."""
+        found = self._where.get(uid)
+        if found is None:
+            return None
+        lane, entry = found
+        lanes = self.lanes(lane.demand.queue)
+        rank = 0.0 if self.rank_of is None else self.rank_of(lane.demand, entry)
+        own = 0
+        for each in lanes:
+            theirs = rank if self.rank_of is None else self._rank(each)
+            if theirs == rank:
+                own += _before(each, lane, entry)
+            elif theirs < rank:
+                own += len(each)
+        overall = sum(_before(each, lane, entry) for each in self.every_lane())
+        return own + 1, overall + 1
+
+    def movable(self, queue: ClusterQueue, limit: int, *, parked: bool = False) -> list[Lane]:
+        """What a cycle should look at in one queue: lanes that are not parked, `limit` entries each.
+
+        In a StrictFIFO queue nobody passes the head: where its lane is parked, there is nothing.
+        With `parked` those are given too: they keep their place before others.
+        """
+        lanes = [lane for lane in self.lanes(queue.name) if lane]
+        if parked:
+            lanes = [lane for lane in lanes if queue.strict or lane.parked is None]
+        elif queue.strict and lanes:
+            head = min(lanes, key=self._order)
+            lanes = [] if head.parked is not None else lanes
+        else:
+            lanes = [lane for lane in lanes if lane.parked is None]
+        return [Lane(lane.demand, lane.first(limit)) for lane in lanes]
+
+    def behind_head(self, queue: ClusterQueue, lane: WaitingLane) -> Refusal | None:
+        """Why a lane has no turn while the head of its StrictFIFO queue is parked; None where it may."""
+        if not queue.strict:
+            return None
+        head = self.head(queue.name)
+        if head is None or head is lane or head.parked is None:
+            return None
+        return behind(lane.demand.key, queue.name, head.first(1)[0].uid)
+
+    def head(self, queue: str) -> WaitingLane | None:
+        """The lane whose first workload is the head of its queue; None where nobody waits."""
+        return min((each for each in self.lanes(queue) if each), key=self._order, default=None)
+
+    def _rank(self, lane: WaitingLane) -> float:
+        return 0.0 if self.rank_of is None else self.rank_of(lane.demand, lane.first(1)[0])
+
+    def _order(self, lane: WaitingLane) -> tuple[float, int, Entry]:
+        return self._rank(lane), -lane.demand.priority, lane.first(1)[0]
+
+    def park(self, refusals: Iterable[Refusal]) -> list[WaitingLane]:
+        """Remember what a cycle refused; those that are merely behind a head are not parked by it."""
+        told = []
+        for refusal in refusals:
+            lane = self._lanes.get(refusal.queue, {}).get(refusal.demand)
+            if lane is not None:
+                lane.refusal = refusal
+                self._park(lane, None if refusal.reason is Reason.BEHIND_HEAD else refusal)
+                told.append(lane)
+        return told
+
+    def wake(self, which: Callable[[WaitingLane, Refusal], bool] | None = None) -> int:
+        """Unpark lanes, all or those of which `which` says so; how many."""
+        woken = 0
+        for lane in self.every_lane():
+            if lane.parked is not None and (which is None or which(lane, lane.parked)):
+                self._park(lane, None)
+                woken += 1
+        return woken
+
+    def wake_queue(self, queue: str) -> None:
+        """Unpark everything in one queue: its rules changed."""
+        for lane in self.lanes(queue):
+            self._park(lane, None)
+
+    def wake_for_quota(self, queue: str, ledger: Ledger, *, any_shortage: bool = False) -> None:
+        """Quota that `queue` may use was released: unpark those for whom what they lacked is there now.
+
+        With `any_shortage` all who lack quota: less may have to be preempted for them now. Those who
+        fitted, had others not come first in the same round, lack nothing in numbers: they try again.
+        """
+        for lane in self.lanes(queue):
+            parked = lane.parked
+            if parked is None:
+                continue
+            if not parked.shortages:
+                enough = parked.reason in _FOR_QUOTA
+            else:
+                enough = any_shortage or any(
+                    s.asked <= ledger.available(queue, s.of) for s in parked.shortages
+                )
+            if enough:
+                self._park(lane, None)
+
+    def wake_for_room(self, best_node: Mapping[str, int], left: Mapping[str, int]) -> None:
+        """A cluster's best node or total grew to this: unpark those that could use it."""
+
+        def could(lane: WaitingLane, parked: Refusal) -> bool:
+            return parked.reason in _FOR_ROOM and _may_fit(lane.demand, best_node, left)
+
+        self.wake(could)
+
+    def wake_all_for_room(self) -> None:
+        """The fleet changed its members, labels or nodes."""
+        self.wake(lambda lane, parked: parked.reason in _FOR_ROOM)
+
+    def wake_due(self, now: dt.datetime) -> None:
+        """Unpark those whom time alone lets try again."""
+        self.wake(lambda lane, parked: parked.retry_at is not None and parked.retry_at <= now)
+
+
+def _may_fit(demand: Demand, best_node: Mapping[str, int], left: Mapping[str, int]) -> bool:
+    """Necessary, not sufficient: one pod of each set fits the best node, all pods fit the cluster."""
+    total: dict[str, int] = {}
+    for pod_set in demand.pod_sets:
+        for resource, amount in pod_set.requests.items():
+            if amount > best_node.get(resource, 0):
+                return False
+            total[resource] = total.get(resource, 0) + amount * pod_set.count
+    return all(amount <= left.get(resource, 0) for resource, amount in total.items())
+
+
+def _before(lane: WaitingLane, own: WaitingLane, entry: Entry) -> int:
+    """How many workloads of `lane` come before an entry of lane `own`."""
+    if lane.demand.priority != own.demand.priority:
+        return len(lane) if lane.demand.priority > own.demand.priority else 0
+    return lane.rank(entry)

@@ -1,0 +1,1 @@
+"""The cycle asked about other pictures."""

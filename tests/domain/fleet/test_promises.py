@@ -1,0 +1,167 @@
+"""Promises are counted exactly once: until a report shows the pods, and no longer."""
+
+from dataclasses import replace
+
+from hypothesis import given, strategies as st
+
+from hub.domain.fleet.clusters import BoundPods, Cluster
+from hub.domain.fleet.free_capacity import NodeAsk
+from hub.domain.fleet.promises import Members, Promise
+from shared.resources import Resources
+from tests.domain.build import a_cluster, a_pool
+
+ONE_CPU = Resources({"cpu": 1000})
+
+
+def a_promise(uid: str = "j", parallelism: int = 4, succeeded: int = 0, **given: int) -> Promise:
+    completions = given.get("completions", parallelism)
+    pods = ((ONE_CPU, NodeAsk(), parallelism),)
+    return Promise(uid, 1, "c", pods, completions, succeeded)
+
+
+def reported(cpu: int, **bound: tuple[int, int]) -> Cluster:
+    cluster = a_cluster(a_pool(cpu=cpu))
+    return replace(cluster, bound={(uid, 1): BoundPods(*b) for uid, b in bound.items()})
+
+
+def cpu_left(members: Members) -> int:
+    members.refresh(lambda best, left: None)
+    return int(members.room.left[members.room.layout.row["cpu"], 0]) // 1000
+
+
+def test_a_promise_takes_room_before_any_report_shows_it() -> None:
+    """Four pods on their way leave four of eight cpu."""
+    members = Members()
+    members.put(reported(8))
+    members.promise(a_promise())
+    assert cpu_left(members) == 4
+
+
+def test_bound_pods_are_in_the_report_and_not_counted_twice() -> None:
+    """With three pods bound, the report lacks three cpu and one more is promised."""
+    members = Members()
+    members.promise(a_promise())
+    members.put(reported(8 - 3, j=(3, 0)))
+    assert cpu_left(members) == 4
+
+
+def test_succeeded_pods_want_no_room() -> None:
+    """Of six completions four have succeeded: two pods more, at most."""
+    members = Members()
+    members.put(reported(8, j=(0, 4)))
+    members.promise(a_promise(completions=6))
+    assert cpu_left(members) == 6
+
+
+def test_pods_of_an_earlier_epoch_do_not_count_for_this_one() -> None:
+    """A report about epoch 1 says nothing of epoch 2."""
+    members = Members()
+    members.put(reported(5, j=(3, 0)))
+    promise = a_promise()
+    promise.epoch = 2
+    members.promise(promise)
+    assert cpu_left(members) == 1
+
+
+def test_release_gives_the_room_back() -> None:
+    """A work that ended is promised nothing."""
+    members = Members()
+    members.put(reported(8))
+    members.promise(a_promise())
+    assert cpu_left(members) == 4
+    members.release("j")
+    assert cpu_left(members) == 8
+
+
+def test_a_work_queue_wants_no_more_pods_once_one_succeeded() -> None:
+    """Without completions, the first success ends the adding of pods."""
+    assert Promise("j", 1, "c", ((ONE_CPU, NodeAsk(), 4),), None, 1).count(None) == (0,)
+    assert Promise("j", 1, "c", ((ONE_CPU, NodeAsk(), 4),), None, 0).count(None) == (4,)
+
+
+def test_growth_is_told_shrinking_is_not() -> None:
+    """Only a cluster whose best node or total grew may wake who waits for room."""
+    members, told = Members(), []
+    members.put(reported(4))
+    members.refresh(lambda best, left: told.append(best["cpu"]))
+    members.put(reported(2))
+    members.refresh(lambda best, left: told.append(best["cpu"]))
+    assert told == []
+    members.put(reported(3))
+    members.refresh(lambda best, left: told.append(best["cpu"]))
+    assert told == [3000]
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["promise", "release", "report"]), st.integers(0, 3), st.integers(0, 4)
+    ),
+    max_size=25,
+)
+
+
+@given(steps)
+def test_after_any_history_the_room_is_that_of_a_fresh_start(
+    history: list[tuple[str, int, int]],
+) -> None:
+    """Following changes one by one ends where reading everything anew would."""
+    members, standing, last = Members(), {}, reported(20)
+    members.put(last)
+    for what, number, count in history:
+        uid = f"j{number}"
+        if what == "promise":
+            standing[uid] = count
+            members.promise(a_promise(uid, parallelism=count))
+        elif what == "release":
+            standing.pop(uid, None)
+            members.release(uid)
+        else:
+            last = reported(20 - count, **{uid: (count, 0)})
+            members.put(last)
+        cpu_left(members)
+    fresh = Members()
+    fresh.put(last)
+    for uid, count in standing.items():
+        fresh.promise(a_promise(uid, parallelism=count))
+    assert cpu_left(members) == cpu_left(fresh)
+    assert members.room.free.tolist() == fresh.room.free.tolist()
+
+
+NAMES = st.sampled_from("abcd")
+REPORTS = st.dictionaries(NAMES, st.tuples(st.integers(0, 4), st.integers(0, 4)))
+STEPS = st.one_of(
+    st.tuples(st.just("report"), REPORTS),
+    st.tuples(st.just("promise"), NAMES, st.integers(1, 4), st.integers(0, 4)),
+    st.tuples(st.just("release"), NAMES),
+    st.tuples(st.just("drop")),
+)
+
+
+@given(st.lists(STEPS, max_size=20))
+def test_what_changed_between_reports_counts_as_everything_anew(steps: list[tuple]) -> None:
+    """After any reports and promises: as much is promised as if the last of each were told at once."""
+    members, last = Members(), None
+    alive: dict[str, tuple[int, int]] = {}
+    for verb, *given_ in steps:
+        if verb == "report":
+            last = reported(100, **given_[0])
+            members.put(last)
+        elif verb == "promise":
+            uid, parallelism, succeeded = given_
+            if uid in alive and alive[uid][0] != parallelism:
+                members.release(uid)  # another size is another promise
+            alive[uid] = (parallelism, succeeded)
+            members.promise(a_promise(uid, parallelism, succeeded))
+        elif verb == "release":
+            alive.pop(given_[0], None)
+            members.release(given_[0])
+        else:
+            last = None
+            members.drop("c")
+    anew = Members()
+    if last is not None:
+        anew.put(last)
+    for uid, (parallelism, succeeded) in alive.items():
+        anew.promise(a_promise(uid, parallelism, succeeded))
+    if last is not None:
+        assert members.reserved("c") == anew.reserved("c")

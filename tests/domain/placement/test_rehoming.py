@@ -1,0 +1,44 @@
+"""Another cluster for a reservation whose pods now ask for more, on room that is counted once."""
+
+import pytest
+
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
+from hub.domain.fleet.promises import Promise
+from hub.domain.placement.rehoming import Rehoming
+from shared.resources import Resources
+from tests.domain.build import NOW, a_cluster, a_demand, a_pod_set, a_pool
+
+ONE_CPU = Resources({"cpu": 1000})
+SSD = NodeAsk(labels=(("disk", "ssd"),))
+HERE = a_cluster(a_pool(cpu=4), name="here")
+
+
+def ssd(used: int) -> Cluster:
+    """Another cluster, with one node of four cpu and the disk that is asked for."""
+    pool = a_pool(cpu=4, used={"cpu": used}, labels={"disk": "ssd"})
+    return a_cluster(pool, name="there")
+
+
+@pytest.mark.parametrize(
+    ("fleet", "home", "left"),
+    [
+        ([HERE], "here", {"here": 0}),
+        ([HERE, ssd(4)], "", {"here": 0, "there": 0}),
+        ([HERE, ssd(0)], "there", {"here": 4, "there": 0}),
+    ],
+    ids=["such nodes are on their way", "such nodes are full", "such nodes are free"],
+)
+def test_a_reservation_keeps_its_room_until_it_has_another(
+    fleet: list[Cluster], home: str, left: dict[str, int]
+) -> None:
+    """Whoever stays or waits is not in the way of the next for less than it holds."""
+    clusters = {cluster.name: cluster for cluster in fleet}
+    layout = Layout(fleet)
+    room = Room.of(layout, clusters)
+    promise = Promise("job", 1, "here", ((ONE_CPU, NodeAsk(), 4),), 4, 0)
+    one = layout.need(ONE_CPU, NodeAsk())
+    room.promise(one, 4, layout.position["here"])
+    demand = a_demand(a_pod_set(count=4))
+    assert Rehoming(clusters, room, (), NOW).home(promise, demand, (SSD,)) == home
+    assert {name: room.count_held(one, at) for name, at in layout.position.items()} == left

@@ -1,0 +1,153 @@
+"""Admission checks, pure: which make a queue inactive, what answers amount to, what they add to pods."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from hub.domain.workloads import admission_checks
+from hub.domain.workloads.admission_checks import MULTIKUEUE, PROVISIONING, Answer, Check
+
+NONE: frozenset[str] = frozenset()
+KNOWN = {
+    "budget": Check("budget", "example.com/budget"),
+    "idle": Check("idle", "example.com/idle", active=False),
+    "mk": Check("mk", MULTIKUEUE),
+    "mk2": Check("mk2", MULTIKUEUE),
+    "nodes": Check("nodes", PROVISIONING),
+}
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        ((), None),
+        ((("budget", NONE),), None),
+        ((("gone", NONE), ("idle", NONE)), "AdmissionCheckNotFound"),
+        ((("idle", NONE),), "AdmissionCheckInactive"),
+        ((("mk", NONE), ("budget", NONE)), None),
+        ((("mk", NONE), ("mk2", NONE)), "MultipleMultiKueueAdmissionChecks"),
+        ((("mk", frozenset({"spot"})),), "MultiKueueAdmissionCheckAppliedPerFlavor"),
+        ((("mk", NONE), ("nodes", NONE)), "MultiKueueWithProvisioningRequest"),
+        ((("nodes", NONE), ("budget", frozenset({"spot"}))), None),
+    ],
+)
+def test_checks_that_make_a_queue_inactive(
+    rules: admission_checks.Rules, reason: str | None
+) -> None:
+    """Missing, inactive, or MultiKueue combined as it may not be: the reasons of queueing 1.1."""
+    fault = admission_checks.queue_fault(rules, KNOWN)
+    assert (fault.reason if fault else None) == reason
+
+
+@pytest.mark.parametrize(
+    ("states", "amount_to"),
+    [
+        ([], "Ready"),
+        (["Ready", "Ready"], "Ready"),
+        (["Ready", "Pending"], "Pending"),
+        (["Pending", "Retry"], "Retry"),
+        (["Retry", "Rejected", "Ready"], "Rejected"),
+    ],
+)
+def test_the_gravest_answer_counts(states: list[str], amount_to: str) -> None:
+    """Rejected before Retry before Pending before Ready; no checks are Ready."""
+    given_ = {str(n): {"state": state} for n, state in enumerate(states)}
+    assert admission_checks.verdict(given_) == amount_to
+
+
+def test_a_reservation_opens_its_checks() -> None:
+    """Outsiders' checks are Pending, the hub's own are Ready; how often one said Retry is kept."""
+    former = {"budget": {"state": "Pending", "retryCount": 2}}
+    opened = admission_checks.opened(("budget", "mk"), KNOWN, former, "now")
+    assert {name: each["state"] for name, each in opened.items()} == {
+        "budget": "Pending",
+        "mk": "Ready",
+    }
+    assert opened["budget"]["retryCount"] == 2
+    assert admission_checks.still_open(opened) == ["budget"]
+
+
+def test_an_eviction_asks_anew_and_counts_retries() -> None:
+    """All are Pending again, saying what they were; who said Retry has said so once more."""
+    states = {
+        "budget": {"state": "Retry", "message": "no money", "retryCount": 1},
+        "zone": {"state": "Ready", "podSetUpdates": [{"name": "main"}]},
+    }
+    closed = admission_checks.closed(states, "now")
+    assert {each["state"] for each in closed.values()} == {"Pending"}
+    assert closed["budget"]["retryCount"] == 2
+    assert closed["budget"]["message"].endswith("it was Retry: no money")
+    assert closed["zone"].keys() == {"state", "message", "at"}
+
+
+def test_a_queue_that_changes_its_checks_keeps_answers() -> None:
+    """What is still asked keeps its answer, what is new is Pending, what is dropped is forgotten."""
+    states = {"a": {"state": "Ready"}, "b": {"state": "Pending"}}
+    fresh = {"a": {"state": "Pending"}, "c": {"state": "Pending"}}
+    assert admission_checks.synced(states, ("a", "c"), fresh) == {
+        "a": {"state": "Ready"},
+        "c": {"state": "Pending"},
+    }
+    assert admission_checks.synced(states, ("b", "a"), fresh) is None
+
+
+def _said(*updates: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        f"check-{n}": {"state": "Ready", "podSetUpdates": [{"name": "main", **update}]}
+        for n, update in enumerate(updates)
+    }
+
+
+@pytest.mark.parametrize(
+    ("states", "injected", "conflict"),
+    [
+        (_said({"labels": {"a": "1"}}, {"labels": {"b": "2"}}), {}, ""),
+        (_said({"labels": {"a": "1"}}, {"labels": {"a": "1"}}), {}, ""),
+        (
+            _said({"labels": {"a": "1"}}, {"labels": {"a": "2"}}),
+            {},
+            "labels a: check check-0 wants 1, check check-1 wants 2",
+        ),
+        (
+            _said({"nodeSelector": {"zone": "b"}}),
+            {"zone": "a"},
+            "nodeSelector zone: its flavor wants a, check check-0 wants b",
+        ),
+    ],
+)
+def test_updates_are_additive_and_conflicts_are_told(
+    states: dict[str, dict[str, Any]], injected: dict[str, str], conflict: str
+) -> None:
+    """The same said twice is no conflict; two values for one key are, also against the flavor."""
+    assert "; ".join(admission_checks.additions(states, "main", injected).conflicts) == conflict
+
+
+def test_updates_of_other_pod_sets_are_not_taken() -> None:
+    """An update is of one pod set."""
+    assert not admission_checks.additions(_said({"labels": {"a": "1"}}), "workers", {}).labels
+
+
+def test_updates_against_the_template_are_told() -> None:
+    """What the pods' own template says can not be overruled."""
+    found = admission_checks.additions(_said({"labels": {"team": "a"}}), "main", {"zone": "x"})
+    assert admission_checks.template_conflicts(found, {"team": "b"}, {}, {"zone": "x"}) == [
+        "labels team: the template says b, checks want a"
+    ]
+
+
+answers = st.dictionaries(
+    st.sampled_from(["a", "b", "c"]),
+    st.fixed_dictionaries({"state": st.sampled_from([str(a) for a in Answer])}),
+)
+
+
+@given(answers)
+def test_ready_by_all_is_the_only_way_in(states: dict[str, dict[str, str]]) -> None:
+    """A workload passes exactly when no check is open."""
+    assert (admission_checks.verdict(states) is Answer.READY) == (
+        admission_checks.still_open(states) == []
+    )
+    assert admission_checks.verdict(admission_checks.closed(states, "now")) in (
+        {Answer.PENDING} if states else {Answer.READY}
+    )
