@@ -48,7 +48,7 @@ async def submit_job(request: Request) -> Response:
         submit,
         Submission(
             drafts=(given,),
-            intake=hub.limits.intake,
+            intake=hub.settings.intake,
             single=True,
             key=key,
             request_hash=hashlib.sha256(body).hexdigest() if key else "",

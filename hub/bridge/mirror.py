@@ -19,11 +19,12 @@ from hub.bridge.kinds import JOB, NAMESPACE, STATIC, SYSTEM_NAMESPACES, WORKLOAD
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.workload_words import job_of
 from hub.domain.workloads.origin import Origin
-from hub.services.context.hub import Hub, StaleTerm, StoreUnavailable
+from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from hub.services.objects.apply import REJECTED, Applied
 from hub.services.placements.index import PlacementIndex
 from hub.services.reading.draft import Draft, draft
+from hub.store.errors import StaleTerm, StoreUnavailable
 from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint
@@ -37,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class MirrorRefusal:
     """Why the hub does not take an object."""
 
     code: str
@@ -61,7 +62,7 @@ class Mirror:
         self._index = index
         self.tell = told  # called with the uid of what was taken or refused
         self._marks: dict[str, bytes] = {}  # of what was taken, by uid
-        self.refusals: dict[str, Refusal] = {}
+        self.refusals: dict[str, MirrorRefusal] = {}
         self.leaving: set[Place] = set()
 
     def knows(self, uid: str) -> bool:
@@ -184,7 +185,7 @@ class Mirror:
         uid = _uid(obj)
         self._marks[uid] = _mark(obj)
         if result.error is not None:
-            self.refusals[uid] = Refusal(result.error.code, result.error.detail)
+            self.refusals[uid] = MirrorRefusal(result.error.code, result.error.detail)
         else:
             self.refusals.pop(uid, None)
         self.tell(uid)

@@ -44,7 +44,7 @@ async def login(request: Request) -> Response:
     token = (given.get("token") or [""])[0].strip()
     if not _is_person(await hub.authenticator.authenticate(token)):
         return RedirectResponse("/?wrong", 303, HEADERS)
-    kept = hub.limits.api.session_kept
+    kept = hub.settings.api.session_kept
     made = await hub.write(credentials.issue_session, token, kept)
     if made is None:
         return RedirectResponse("/?wrong", 303, HEADERS)

@@ -87,7 +87,7 @@ async def live(request: Request) -> Response:
     who = await viewer(request)
     if who is None:
         raise Rejected("Unauthenticated", "sign in first")
-    streams = count_stream(request, who.id, hub_of(request).limits.api.streams_per_principal)
+    streams = count_stream(request, who.id, hub_of(request).settings.api.streams_per_principal)
     asked = asked_of(request.query_params)
     renewals = counted(streams, who.id, _renewals(request, asked))
     return StreamingResponse(renewals, 200, HEADERS, "text/event-stream")

@@ -13,7 +13,7 @@ from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.ledger import Ledger
 from hub.services.index.catalog import DEFAULT_QUEUE, Routes
 from hub.services.index.charged import Charges
-from hub.store.schedule import Standing
+from hub.store.schedule import SchedulingRow
 
 Row = dict[str, Any]
 
@@ -39,7 +39,7 @@ class Wishes:
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def follow(self, row: Standing) -> None:
+    def follow(self, row: SchedulingRow) -> None:
         """A row was read: it is kept while it runs smaller than wanted."""
         shrinks = row.admission is not None and b'"shrinks"' in row.admission
         (self.shrinking.add if shrinks else self.shrinking.discard)(row.uid)
@@ -79,8 +79,10 @@ class Wishes:
 
     def _stopped(self, holder: AdmittedWorkload) -> bool:
         queue = self._routes.queues.get(holder.queue)
-        door = self._routes.local.get((holder.namespace, holder.local_queue or DEFAULT_QUEUE))
-        return queue is None or door is None or queue.stopped or door.stopped
+        local_queue = self._routes.local.get(
+            (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
+        )
+        return queue is None or local_queue is None or queue.stopped or local_queue.stopped
 
     def _take(self, holder: AdmittedWorkload, left: Ledger, free: Room) -> bool:
         """Does all of it fit? Then it is taken."""

@@ -13,7 +13,7 @@ from hub.services.jobs.generations import keep_next, standing_before
 from hub.services.jobs.resize import follow_size
 from hub.services.reading.draft import Draft
 from hub.store import works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.errors import FieldError, Rejected
 from shared.resources import job_pod_count
@@ -32,12 +32,12 @@ _MUTABLE: Final = frozenset(
 )
 
 
-def revise_job(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
+def revise_job(tx: Transaction, given: Draft, row: Row, intake: Intake) -> bool:
     """Bring the job of `row` to the manifest of `given`; False if they are equal already.
 
     Raises Rejected: Immutable, naming every field that may not change.
     """
-    before = standing_before(unit, given, row)
+    before = standing_before(tx, given, row)
     if before is None:
         return False
     old = before.manifest
@@ -45,14 +45,14 @@ def revise_job(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     columns: Row = {}
     named = priority_class(given)
     if named != row["priority_class"]:  # a class whose value was edited changes nothing
-        priority = resolve_priorities(unit, [given]).get(named, 0)
+        priority = resolve_priorities(tx, [given]).get(named, 0)
         columns = {"priority_class": named, "priority": priority}
-    generation = keep_next(unit, given, row, before, intake, columns)
-    works.follow_generation(unit, row["uid"], generation)
+    generation = keep_next(tx, given, row, before, intake, columns)
+    works.follow_generation(tx, row["uid"], generation)
     if State(row["state"]) in CHARGED and job_pod_count(given.parsed.spec) != job_pod_count(
         old.get("spec") or {}
     ):
-        follow_size(unit, row, given.parsed.pod_sets[0])
+        follow_size(tx, row, given.parsed.pod_sets[0])
     return True
 
 

@@ -14,7 +14,7 @@ from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.reading.draft import Draft
 from hub.store import idempotency
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds import unheeded
 
@@ -43,12 +43,12 @@ class Reply:
     replayed: bool = False
 
 
-def submit(unit: Unit, submissions: Sequence[Submission]) -> list[Reply | Exception]:
+def submit(tx: Transaction, submissions: Sequence[Submission]) -> list[Reply | Exception]:
     """Take the Jobs of several requests; per request its reply or its refusal.
 
     Refused with IdempotencyMismatch: a key that was used for another body.
     """
-    known = idempotency.find(unit, [each.key for each in submissions if each.key])
+    known = idempotency.find(tx, [each.key for each in submissions if each.key])
     first_with: dict[Key, int] = {}
     fresh: list[int] = []
     for place, each in enumerate(submissions):
@@ -56,9 +56,9 @@ def submit(unit: Unit, submissions: Sequence[Submission]) -> list[Reply | Except
             fresh.append(place)
             if each.key is not None:
                 first_with[each.key] = place
-    replies = _submit_fresh(unit, submissions, fresh)
+    replies = _submit_fresh(tx, submissions, fresh)
     idempotency.add(
-        unit,
+        tx,
         {
             key: (submissions[place].request_hash, reply.status, reply.body)
             for key, place in first_with.items()
@@ -74,13 +74,13 @@ def submit(unit: Unit, submissions: Sequence[Submission]) -> list[Reply | Except
 
 
 def _submit_fresh(
-    unit: Unit, submissions: Sequence[Submission], fresh: Sequence[int]
+    tx: Transaction, submissions: Sequence[Submission], fresh: Sequence[int]
 ) -> dict[int, Reply | Exception]:
     drafts = [
         given for place in fresh for given in submissions[place].drafts if isinstance(given, Draft)
     ]
     intake = submissions[0].intake
-    taken = iter(submit_jobs(unit, drafts, intake, strict=True) if drafts else ())
+    taken = iter(submit_jobs(tx, drafts, intake, strict=True) if drafts else ())
     replies: dict[int, Reply | Exception] = {}
     for place in fresh:
         asked = submissions[place]

@@ -14,7 +14,7 @@ from typing import Final
 
 from hub.store import clusters
 from hub.store.engine import Database
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.clock import Clock
 from shared.errors import Rejected
 from shared.session_ids import began_at
@@ -169,9 +169,9 @@ class Session:
         self._turn = asyncio.Event()
 
 
-def load(unit: Unit, cluster: str) -> Session:
+def load(tx: Transaction, cluster: str) -> Session:
     """The session as the cluster's row has it."""
-    row = clusters.get(unit, cluster)
+    row = clusters.get(tx, cluster)
     if row is None:
         raise Rejected("NotFound", f"cluster {cluster} does not exist")
     return Session(
@@ -182,15 +182,15 @@ def load(unit: Unit, cluster: str) -> Session:
     )
 
 
-def open_session(unit: Unit, cluster: str, session: str, retired: Sequence[str]) -> None:
+def open_session(tx: Transaction, cluster: str, session: str, retired: Sequence[str]) -> None:
     """Write a new session down, before anything is answered in it."""
     clusters.change(
-        unit,
+        tx,
         cluster,
         session=session,
-        session_at=unit.now,
+        session_at=tx.now,
         retired_sessions=list(retired),
-        heartbeat_at=unit.now,
+        heartbeat_at=tx.now,
     )
 
 
@@ -239,12 +239,12 @@ class LiveSessions:
             if session.id == given:
                 return
             retired = session.retired_by(given)
-            await self._db.write(lambda unit: open_session(unit, cluster, given, retired))
+            await self._db.write(lambda tx: open_session(tx, cluster, given, retired))
             session.supersede(given, self._clock.now())
 
     async def _load(self, cluster: str, *, anew: bool = False) -> Session:
         """The session of the cluster's row; `anew`: in place of what is known."""
-        loaded = await self._db.read(lambda unit: load(unit, cluster))
+        loaded = await self._db.read(lambda tx: load(tx, cluster))
         if anew:
             self._live[cluster] = loaded
         return self._live.setdefault(cluster, loaded)

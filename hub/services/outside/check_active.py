@@ -14,7 +14,7 @@ from hub.services.questions.objects import find
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import refresh_queues
 from hub.store import audit, objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -25,25 +25,31 @@ _FIELDS: Final = frozenset(
 
 
 def set_status(
-    unit: Unit, group: str, kind: str, namespace: str, name: str, conditions: Any, principal: str
+    tx: Transaction,
+    group: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    conditions: Any,
+    principal: str,
 ) -> Row:
     """Set the conditions of an AdmissionCheck; the object. Conditions of other types stay.
 
     Raises Rejected: NotFound, NotSettable (the hub writes the status of every other kind, and of its
     own checks), and faults of fields.
     """
-    row = find(unit, group, kind, namespace, name)
+    row = find(tx, group, kind, namespace, name)
     if (group, kind) != (KUEUE, CHECK):
         raise Rejected("NotSettable", f"the status of a {kind[:64]} is written by the hub")
     given = read_conditions(conditions)
     if read_check(row).controller == MULTIKUEUE:
         raise Rejected("NotSettable", f"the hub itself is the controller of check {name[:64]}")
-    if put_conditions(unit, row, given):
-        audit.add(unit, principal=principal, verb="status", object=f"{CHECK} {name}", outcome="ok")
-    return rendering.whole_object(find(unit, group, kind, namespace, name))
+    if put_conditions(tx, row, given):
+        audit.add(tx, principal=principal, verb="status", object=f"{CHECK} {name}", outcome="ok")
+    return rendering.whole_object(find(tx, group, kind, namespace, name))
 
 
-def put_conditions(unit: Unit, row: Row, given: Sequence[Row]) -> bool:
+def put_conditions(tx: Transaction, row: Row, given: Sequence[Row]) -> bool:
     """Merge conditions into the status of a check; False if they stand there already."""
     told = {each["type"] for each in given}
     kept = [
@@ -52,13 +58,11 @@ def put_conditions(unit: Unit, row: Row, given: Sequence[Row]) -> bool:
         if each["type"] not in told
     ]
     conditions = [*kept, *given]
-    status = queue_conditions.with_conditions(
-        row["status"], conditions, unit.now, row["generation"]
-    )
+    status = queue_conditions.with_conditions(row["status"], conditions, tx.now, row["generation"])
     if status is None:
         return False
-    objects.set_statuses(unit, {row["uid"]: status})
-    refresh_queues(unit)
+    objects.set_statuses(tx, {row["uid"]: status})
+    refresh_queues(tx)
     return True
 
 

@@ -2,15 +2,15 @@
 
 from hub.services.index.catalog import KUEUE
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 
 
 class Parents:
     """Who hangs under whom, read at the first question, and kept as cohorts are applied."""
 
-    def __init__(self, unit: Unit) -> None:
-        self._unit = unit
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
         self._known: dict[str, str] | None = None
 
     def hang(self, name: str, parent: str) -> None:
@@ -29,7 +29,7 @@ class Parents:
         if self._known is None:
             self._known = {
                 row["name"]: str((row["spec"] or {}).get("parentName") or "")
-                for row in objects.list_kind(self._unit, KUEUE, "Cohort")
+                for row in objects.list_kind(self._tx, KUEUE, "Cohort")
                 if row["deleted_at"] is None
             }
         return self._known

@@ -6,7 +6,7 @@ Asked when a manifest is new or has changed; what runs already is left alone, as
 
 from hub.services.reading.draft import Draft
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import podsecurity
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -17,8 +17,8 @@ from shared.podsecurity.rules import ENFORCE
 class Gatekeeper:
     """Judges what comes in within one transaction; a namespace is looked up once."""
 
-    def __init__(self, unit: Unit, rules: Rules) -> None:
-        self._unit = unit
+    def __init__(self, tx: Transaction, rules: Rules) -> None:
+        self._tx = tx
         self._rules = rules
         self._levels: dict[str, Level] = {}
 
@@ -51,10 +51,10 @@ class Gatekeeper:
         """The level of a namespace; that of the rules where nobody has labelled it."""
 
         def read() -> str:
-            row = objects.find(self._unit, "", "Namespace", "", namespace)
+            row = objects.find(self._tx, "", "Namespace", "", namespace)
             return str((row["labels"] or {}).get(ENFORCE) or "") if row is not None else ""
 
-        named = self._unit.remembered("objects", ("pod security", namespace), read)
+        named = self._tx.remembered("objects", ("pod security", namespace), read)
         return podsecurity.level_named(named) if named else self._rules.level_of(namespace)
 
 

@@ -24,7 +24,7 @@ from hub.services.index.check_catalog import Gate
 from hub.services.scheduling import reserve
 from hub.services.scheduling.preempt import preempt
 from hub.store import clusters, schedule, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 _API_VERSIONS = {"Job": "batch/v1"}
@@ -32,7 +32,7 @@ _OPEN = Gate()
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedPlan:
     """A plan as rows. `options`: by uid, what the work carries beside its manifest."""
 
     moves: list[Row] = field(default_factory=list)
@@ -55,13 +55,13 @@ class Prepared:
         )
 
 
-def prepare(plan: Plan, gate: Gate = _OPEN) -> Prepared:
+def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
     """The rows of a plan's placements; a few microseconds each, for what is equal is written once.
 
     `gate`: admission checks. Who must pass one that an outsider answers is reserved, not placed.
     """
     writer = _Writer()
-    prepared = Prepared()
+    prepared = PreparedPlan()
     for placement in plan.placements:
         row = {
             "uid": placement.uid,
@@ -91,32 +91,34 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> Prepared:
     return prepared
 
 
-def commit_plan(unit: Unit, prepared: Prepared, term: int, gate: Gate = _OPEN) -> list[str]:
+def commit_plan(
+    tx: Transaction, prepared: PreparedPlan, term: int, gate: Gate = _OPEN
+) -> list[str]:
     """Write a plan in one transaction; the uids placed. Raises StaleTerm if another leads by now."""
-    unit.require_term(term)
-    reserve.reserve(unit, prepared.reserves, gate)
-    moves = _to_open_clusters(unit, reserve.with_states(unit, prepared.moves, gate))
-    placed = workloads.transition(unit, "place", moves)
+    tx.require_term(term)
+    reserve.reserve(tx, prepared.reserves, gate)
+    moves = _to_open_clusters(tx, reserve.with_states(tx, prepared.moves, gate))
+    placed = workloads.transition(tx, "place", moves)
     if placed:
-        _hand_over(unit, placed, prepared)
+        _hand_over(tx, placed, prepared)
     moved = set(placed)
-    workloads.refuse(unit, [row for row in prepared.tellings if row["uid"] not in moved])
-    preempt(unit, prepared.evictions, prepared.nominations)
-    schedule.put_explanations(unit, prepared.explanations)
+    workloads.refuse(tx, [row for row in prepared.tellings if row["uid"] not in moved])
+    preempt(tx, prepared.evictions, prepared.nominations)
+    schedule.put_explanations(tx, prepared.explanations)
     return placed
 
 
-def _to_open_clusters(unit: Unit, moves: Sequence[Row]) -> list[Row]:
+def _to_open_clusters(tx: Transaction, moves: Sequence[Row]) -> list[Row]:
     """Without those to members that were forgotten, written off or cordoned while this was decided."""
-    closed = {row["cluster"] for row in moves} - clusters.open_names(unit) - {""}
+    closed = {row["cluster"] for row in moves} - clusters.open_names(tx) - {""}
     return [row for row in moves if row["cluster"] not in closed]
 
 
-def _hand_over(unit: Unit, placed: Sequence[str], prepared: Prepared) -> None:
+def _hand_over(tx: Transaction, placed: Sequence[str], prepared: PreparedPlan) -> None:
     """Give the clusters the works of what was placed; bare Workloads go to none."""
     moves = {row["uid"]: row for row in prepared.moves}
     placed = [uid for uid in placed if moves[uid]["cluster"]]
-    known = schedule.identities(unit, placed)
+    known = schedule.identities(tx, placed)
     rows = []
     for uid in placed:
         kind, namespace, name, generation = known[uid]
@@ -134,7 +136,7 @@ def _hand_over(unit: Unit, placed: Sequence[str], prepared: Prepared) -> None:
                 "placed_by": prepared.placed_by[uid],
             }
         )
-    works.upsert(unit, rows)
+    works.upsert(tx, rows)
 
 
 class _Writer:

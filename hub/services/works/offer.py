@@ -14,7 +14,7 @@ from hub.domain.workloads.states import State
 from hub.services.works import compose
 from hub.services.works.restored import DOUBTFUL
 from hub.store import objects, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.store.works import Composable, Desired
 from shared import labels as keys
 from shared.failpoints import failpoint
@@ -34,7 +34,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedOffer:
     """A work that may be sent: its row as it now stands in the store, with what it is composed from."""
 
     row: Composable
@@ -50,18 +50,18 @@ class Prepared:
         )
 
 
-def offer(unit: Unit, asks: Sequence[Ask]) -> list[list[Prepared]]:
+def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     """Settle and mark offered what is asked for; left out is what may not or no longer be sent."""
     failpoint("H08")
-    found = [works.composable(unit, ask.cluster, ask.uids) for ask in asks]
-    placements = _placements(unit, found)
-    prepared: list[list[Prepared]] = []
+    found = [works.composable(tx, ask.cluster, ask.uids) for ask in asks]
+    placements = _placements(tx, found)
+    prepared: list[list[PreparedOffer]] = []
     changed: list[dict[str, Any]] = []
     offered: list[dict[str, Any]] = []
     for ask, rows in zip(asks, found, strict=True):
-        ready: list[Prepared] = []
+        ready: list[PreparedOffer] = []
         for row in rows:
-            one = _prepare(unit, row, ask, placements)
+            one = _prepare(tx, row, ask, placements)
             if one is None:
                 continue
             ready.append(one)
@@ -77,12 +77,12 @@ def offer(unit: Unit, asks: Sequence[Ask]) -> list[list[Prepared]]:
                     }
                 )
         prepared.append(ready)
-    works.offer(unit, changed)
-    workloads.transition(unit, "offer", offered)
+    works.offer(tx, changed)
+    workloads.transition(tx, "offer", offered)
     return prepared
 
 
-def work_of(one: Prepared, hub_id: str, incarnation: str, session: str) -> dict[str, Any]:
+def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> dict[str, Any]:
     """The wire form of a prepared work (`agent_v1.Work`), composed if it is to be applied.
 
     `session`: that gets it. Where it is the one that the epoch was first offered to, no other agent
@@ -136,20 +136,20 @@ def ignored_paths(annotations: Mapping[str, str] | None) -> list[str]:
 
 
 def _prepare(
-    unit: Unit, row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]
-) -> Prepared | None:
+    tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]
+) -> PreparedOffer | None:
     if row.action != "Apply":
-        return Prepared(row, row.options, row.hash)
+        return PreparedOffer(row, row.options, row.hash)
     if row.job_manifest is None and row.object_manifest is None:
-        _give_up(unit, row)
+        _give_up(tx, row)
         return None
     placed = row.state == State.PLACED and row.workload_epoch == row.epoch
     if row.state is not None and not row.offered and not placed:
-        works.remove(unit, [(row.cluster, row.uid)])  # taken back; nobody outside knows of it
+        works.remove(tx, [(row.cluster, row.uid)])  # taken back; nobody outside knows of it
         return None
     options = row.options if row.offered else _decide(row, ask, placements)
     manifest_hash = row.job_hash if row.job_manifest is not None else row.object_hash
-    return Prepared(row, options, compose.digest(manifest_hash or "", options, row.epoch))
+    return PreparedOffer(row, options, compose.digest(manifest_hash or "", options, row.epoch))
 
 
 def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -177,20 +177,20 @@ def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]])
     return options
 
 
-def _placements(unit: Unit, found: Sequence[Sequence[Composable]]) -> dict[str, dict[str, Any]]:
+def _placements(
+    tx: Transaction, found: Sequence[Sequence[Composable]]
+) -> dict[str, dict[str, Any]]:
     """The placements that caused rows offered for the first time."""
-    return objects.get_many(
-        unit, {row.placed_by for rows in found for row in rows if row.placed_by}
-    )
+    return objects.get_many(tx, {row.placed_by for rows in found for row in rows if row.placed_by})
 
 
-def _give_up(unit: Unit, row: Composable) -> None:
+def _give_up(tx: Transaction, row: Composable) -> None:
     """A work whose manifest is gone: a job fails, an object is withdrawn; other works go on."""
     if row.state is None or row.offered:
-        works.act(unit, "Withdraw", [(row.cluster, row.uid)])
+        works.act(tx, "Withdraw", [(row.cluster, row.uid)])
         return
     mine = {"uid": row.uid, "epoch": row.epoch}
     reason = {"reason": "ManifestMissing", "message": "the hub no longer has its manifest"}
-    workloads.transition(unit, "unplace", [mine | reason])
-    workloads.transition(unit, "fail", [mine | reason])
-    works.remove(unit, [(row.cluster, row.uid)])
+    workloads.transition(tx, "unplace", [mine | reason])
+    workloads.transition(tx, "fail", [mine | reason])
+    works.remove(tx, [(row.cluster, row.uid)])

@@ -1,6 +1,6 @@
-"""A unit of work: one transaction as the functions of store and services see it.
+"""One transaction as the functions of store and services see it.
 
-Inside a group commit a unit is a savepoint: what it touched and said counts only if it succeeds.
+Inside a group commit it is a savepoint: what it touched and said counts only if it succeeds.
 """
 
 import datetime as dt
@@ -21,7 +21,7 @@ T = TypeVar("T")
 Memory = dict[str, dict[Any, Any]]
 
 
-class Unit:
+class Transaction:
     """One transaction: its connection, its instant, and what followers are told when it commits."""
 
     __slots__ = ("conn", "events", "memory", "now", "touched")
@@ -83,7 +83,7 @@ class Unit:
         if held != term:
             raise StaleTerm(f"term {term} has ended; the present one is {held}")
 
-    def absorb(self, part: "Unit") -> None:
+    def absorb(self, part: "Transaction") -> None:
         """Take over what a succeeded part of this transaction touched and said."""
         for kind, keys in part.touched.items():
             self.touched.setdefault(kind, set()).update(keys)

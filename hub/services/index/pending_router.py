@@ -7,11 +7,11 @@ from hub.domain.workloads.demand import Demand
 from hub.services.index.catalog import Route, Routes
 from hub.services.index.demand_cache import Demands
 from hub.services.index.held_back import BackingOff
-from hub.store.schedule import Standing
+from hub.store.schedule import SchedulingRow
 from shared.resources import PodSet
 
 
-class Line:
+class PendingRouter:
     """Part of the scheduler's index; `shapes`: what is asked for, by digest, or why that is unreadable."""
 
     def __init__(
@@ -26,7 +26,7 @@ class Line:
         self._demands = demands
         self._backing_off = backing_off
 
-    def place(self, row: Standing) -> tuple[Route, Demand | None]:
+    def place(self, row: SchedulingRow) -> tuple[Route, Demand | None]:
         """Where a workload waits and for what; without demand, why it can not be considered."""
         if (backing_off := self._backing_off.route(row)) is not None:
             return backing_off, None
