@@ -10,7 +10,15 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, func, select, update
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
+from hub.domain.workloads.states import (
+    QUEUED,
+    TERMINAL,
+    State,
+    Transition,
+    WithdrawTo,
+    sources,
+    target,
+)
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK
 from hub.store.lookup import Lookup
@@ -22,27 +30,30 @@ BARE: Final = "Workload"  # kind of those that no Job owns: an executor outside 
 
 # What each transition is called in events, and what is said if the caller says nothing.
 EVENTS: Final[Mapping[str, tuple[str, str]]] = {
-    "hold": ("Held", "held"),
-    "release": ("Released", "waits again"),
-    "reserve": ("QuotaReserved", "quota is charged, a cluster is being chosen"),
-    "unreserve": ("QuotaReleased", "no cluster fits any more: quota is free again"),
-    "place": ("Placed", "placed on {cluster}, epoch {epoch}"),
+    Transition.HOLD: ("Held", "held"),
+    Transition.RELEASE: ("Released", "waits again"),
+    Transition.RESERVE: ("QuotaReserved", "quota is charged, a cluster is being chosen"),
+    Transition.UNRESERVE: ("QuotaReleased", "no cluster fits any more: quota is free again"),
+    Transition.PLACE: ("Placed", "placed on {cluster}, epoch {epoch}"),
     "admit": ("Admitted", "admitted, epoch {epoch}"),  # a bare Workload's `place`
-    "unplace": ("Unplaced", "taken back from {cluster} before it was offered"),
-    "offer": ("Offered", "offered to {cluster}"),
-    "apply": ("Applied", "created in {cluster}"),
-    "start": ("Started", "runs in {cluster}"),
-    "lose": ("ClusterUnreachable", "{cluster} does not answer: waiting, quota stays charged"),
-    "withdraw": ("Withdrawing", "being taken back from {cluster}"),
-    "requeue": ("Requeued", "waits again"),
-    "succeed": ("Succeeded", "finished in {cluster}"),
-    "fail": ("Failed", "failed"),
-    "conclude": ("Succeeded", "finished, says who runs it"),
-    "abort": ("Failed", "failed, says who runs it"),
-    "cancel": ("Cancelled", "cancelled"),
-    "deactivate": ("Deactivated", "deactivated"),
+    Transition.UNPLACE: ("Unplaced", "taken back from {cluster} before it was offered"),
+    Transition.OFFER: ("Offered", "offered to {cluster}"),
+    Transition.APPLY: ("Applied", "created in {cluster}"),
+    Transition.START: ("Started", "runs in {cluster}"),
+    Transition.LOSE: (
+        "ClusterUnreachable",
+        "{cluster} does not answer: waiting, quota stays charged",
+    ),
+    Transition.WITHDRAW: ("Withdrawing", "being taken back from {cluster}"),
+    Transition.REQUEUE: ("Requeued", "waits again"),
+    Transition.SUCCEED: ("Succeeded", "finished in {cluster}"),
+    Transition.FAIL: ("Failed", "failed"),
+    Transition.CONCLUDE: ("Succeeded", "finished, says who runs it"),
+    Transition.ABORT: ("Failed", "failed, says who runs it"),
+    Transition.CANCEL: ("Cancelled", "cancelled"),
+    Transition.DEACTIVATE: ("Deactivated", "deactivated"),
 }
-_WARNINGS = frozenset({"lose", "fail", "abort", "deactivate"})
+_WARNINGS = frozenset({Transition.LOSE, Transition.FAIL, Transition.ABORT, Transition.DEACTIVATE})
 # A workload that waits holds no cluster and no quota.
 _FREED: Final[Mapping[str, Any]] = {
     "cluster": "",
@@ -112,7 +123,7 @@ def add(tx: Transaction, rows: Sequence[Row]) -> None:
     tx.touch("workloads", *(row["uid"] for row in rows))
 
 
-def transition(tx: Transaction, name: str, rows: Sequence[Row]) -> list[str]:
+def transition(tx: Transaction, name: Transition, rows: Sequence[Row]) -> list[str]:
     """Move workloads by transition `name`; the uids actually moved, in the order of `rows`.
 
     A row carries `uid`, the `epoch` it is about, and further columns to set; `reason` and `message`
@@ -123,7 +134,6 @@ def transition(tx: Transaction, name: str, rows: Sequence[Row]) -> list[str]:
     workload that is being deleted gives its name back with whatever end it comes to. Where a row carries
     `if_state` or `if_generation`, it moves only what is in that state, or of that generation: what was
     decided of something else is left out.
-    Raises KeyError for an unknown name.
     """
     allowed = frozenset(sources(name))
     known = _standing(tx, [row["uid"] for row in rows])
@@ -227,7 +237,7 @@ def _standing(tx: Transaction, uids: Sequence[str]) -> dict[str, _Standing]:
     return {row[0]: _Standing._make(row) for row in _STANDING.rows(tx.conn, uids)}
 
 
-def _columns(tx: Transaction, name: str, row: Row, standing: _Standing) -> dict[str, Any]:
+def _columns(tx: Transaction, name: Transition, row: Row, standing: _Standing) -> dict[str, Any]:
     """The columns a transition sets: those of its target state, then the caller's own."""
     state = target(name)
     columns: dict[str, Any] = {"state": state.value, "reason": "", "message": ""}
@@ -235,16 +245,16 @@ def _columns(tx: Transaction, name: str, row: Row, standing: _Standing) -> dict[
         columns.update(_FREED)
     elif state in TERMINAL:
         columns.update(finished_at=tx.now, active=0, ready=0)
-        if standing.withdraw_to == "Deleted":  # however it has ended
+        if standing.withdraw_to == WithdrawTo.DELETED:  # however it has ended
             columns.update(live=None, deleted_at=tx.now)
     elif state is State.RUNNING:
         columns.update(applied_at=tx.now, started_at=tx.now)
     elif state is State.APPLIED:
         columns.update(applied_at=tx.now)
     columns.update(row)
-    if name == "reserve":
+    if name == Transition.RESERVE:
         columns.setdefault("reserved_at", tx.now)
-    if name == "place":
+    if name == Transition.PLACE:
         columns.setdefault("placed_at", tx.now)
         columns["new_epoch"] = row["epoch"] + 1
         if standing.kind == BARE:
@@ -286,8 +296,10 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
     )
 
 
-def _say(tx: Transaction, name: str, row: Row, standing: _Standing, columns: Row) -> None:
-    reason, default = EVENTS["admit" if name == "place" and standing.kind == BARE else name]
+def _say(tx: Transaction, name: Transition, row: Row, standing: _Standing, columns: Row) -> None:
+    reason, default = EVENTS[
+        "admit" if name == Transition.PLACE and standing.kind == BARE else name
+    ]
     message = default.format(
         cluster=row.get("cluster") or standing.cluster,
         epoch=columns.get("new_epoch", row["epoch"]),

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
@@ -247,7 +248,7 @@ def occupied(given: Draft, holder: Row) -> Rejected:
             f"and can not be changed from {given.origin}",
             "metadata.name",
         )
-    if holder["withdraw_to"] == "Deleted":
+    if holder["withdraw_to"] == WithdrawTo.DELETED:
         what = f"{noun(given)} {holder['namespace']}/{holder['name']}"
         words = f"{what} is being deleted: submit it again once it is gone"
         return Rejected("BeingDeleted", words, "metadata.name")

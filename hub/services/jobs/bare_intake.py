@@ -7,7 +7,7 @@ that holds nothing and says so; once the queue appears, or it was mended, it bec
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.jobs.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
@@ -101,10 +101,10 @@ def refuse_hindered(parsed: Parsed) -> None:
 def _follow_active(tx: Transaction, given: Draft, row: Row) -> None:
     state = State(row["state"])
     if not is_active(given):
-        evict(tx, [row["uid"]], INACTIVE, INACTIVE_MESSAGE, to="Held")
+        evict(tx, [row["uid"]], INACTIVE, INACTIVE_MESSAGE, to=WithdrawTo.HELD)
     elif state in {State.HELD, State.DEACTIVATED}:
         again = {"uid": row["uid"], "epoch": row["epoch"], "requeues": 0, "requeue_at": None}
-        workloads.transition(tx, "release", [again])
+        workloads.transition(tx, Transition.RELEASE, [again])
 
 
 def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
 from hub.services.questions import jobs
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit
@@ -17,8 +17,13 @@ def cancel_job(tx: Transaction, uid: str, principal: str) -> dict[str, Any]:
     Raises Rejected: NotFound.
     """
     row = jobs.find_job(tx, uid)
-    if State(row["state"]) not in TERMINAL and row["withdraw_to"] not in {"Cancelled", "Deleted"}:
-        withdraw_jobs(tx, [uid], "Cancelled", "CancelledByUser", f"cancelled by {principal}")
+    if State(row["state"]) not in TERMINAL and row["withdraw_to"] not in {
+        WithdrawTo.CANCELLED,
+        WithdrawTo.DELETED,
+    }:
+        withdraw_jobs(
+            tx, [uid], WithdrawTo.CANCELLED, "CancelledByUser", f"cancelled by {principal}"
+        )
         _note(tx, principal, "cancel", row)
     return jobs.get_job(tx, uid)
 
@@ -40,8 +45,8 @@ def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") ->
             f"{kind} {namespace}/{name} came from the hub cluster and is deleted there: kubectl "
         )
         raise Rejected("OwnedElsewhere", f"{text}delete {kind} {name} -n {namespace}")
-    if row["withdraw_to"] != "Deleted" or State(row["state"]) in TERMINAL:
-        withdraw_jobs(tx, [uid], "Deleted", "DeletedByUser", f"deleted by {principal}")
+    if row["withdraw_to"] != WithdrawTo.DELETED or State(row["state"]) in TERMINAL:
+        withdraw_jobs(tx, [uid], WithdrawTo.DELETED, "DeletedByUser", f"deleted by {principal}")
         _note(tx, principal, "delete", row)
     return jobs.get_job(tx, uid)
 

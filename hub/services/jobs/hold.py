@@ -7,7 +7,7 @@ quota is evicted first. Release also takes back what deactivated a job, so that 
 from collections.abc import Iterable
 from typing import Any, Final
 
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, Transition, WithdrawTo
 from hub.services.members.deadlines import TIME_EXCEEDED
 from hub.services.questions import jobs
 from hub.services.works.evict import evict
@@ -28,9 +28,12 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Row:
     row = _live(tx, uid)
     if _held(row):
         return jobs.get_job(tx, uid)
-    if State(row["state"]) in TERMINAL or row["withdraw_to"] not in {"", "Pending"}:
+    if State(row["state"]) in TERMINAL or row["withdraw_to"] not in {
+        WithdrawTo.NOTHING,
+        WithdrawTo.PENDING,
+    }:
         raise Rejected("AlreadyEnded", f"the job is {_stands(row)}: there is nothing to hold")
-    evict(tx, [uid], BY_USER, f"held by {principal}", to="Held")
+    evict(tx, [uid], BY_USER, f"held by {principal}", to=WithdrawTo.HELD)
     _note(tx, principal, "hold", row)
     return jobs.get_job(tx, uid)
 
@@ -60,11 +63,17 @@ def release(tx: Transaction, rows: Iterable[Row], message: str = "") -> list[str
     on its way to Held becomes Pending instead, once its cluster has let it go.
     """
     found = list(rows)
-    leaving = [r for r in found if r["state"] == State.WITHDRAWING and r["withdraw_to"] == "Held"]
+    leaving = [
+        r for r in found if r["state"] == State.WITHDRAWING and r["withdraw_to"] == WithdrawTo.HELD
+    ]
     workloads.change(
-        tx, [{"uid": r["uid"], "withdraw_to": "Pending", "message": message} for r in leaving]
+        tx,
+        [
+            {"uid": r["uid"], "withdraw_to": WithdrawTo.PENDING, "message": message}
+            for r in leaving
+        ],
     )
-    moved = workloads.transition(tx, "release", [_afresh(row, message) for row in found])
+    moved = workloads.transition(tx, Transition.RELEASE, [_afresh(row, message) for row in found])
     # What it waits for is said by the scheduler: the release stands among its events.
     workloads.change(tx, [{"uid": uid, "message": ""} for uid in moved])
     return [*(r["uid"] for r in leaving), *moved]
@@ -94,7 +103,7 @@ def _live(tx: Transaction, uid: str) -> Row:
 
 
 def _held(row: Row) -> bool:
-    return "Held" in (row["state"], row["withdraw_to"])
+    return WithdrawTo.HELD in (row["state"], row["withdraw_to"])
 
 
 def _stands(row: Row) -> str:

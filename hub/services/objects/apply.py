@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
@@ -130,10 +130,12 @@ def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> App
     recreated = given.origin == Origin.HUB_CLUSTER and given.uid != row["uid"]
     if row["origin"] != given.origin or recreated:
         if recreated and row["origin"] == given.origin and State(row["state"]) in TERMINAL:
-            withdraw_jobs(tx, [row["uid"]], "Deleted", "Recreated", "a new one has its name")
+            withdraw_jobs(
+                tx, [row["uid"]], WithdrawTo.DELETED, "Recreated", "a new one has its name"
+            )
             return None
         return Applied(index, REJECTED, draft=given, error=occupied(given, row))
-    if row["withdraw_to"] == "Deleted":
+    if row["withdraw_to"] == WithdrawTo.DELETED:
         what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
         words = f"{what} is being deleted: apply it again once it is gone"
         refusal = Rejected("BeingDeleted", words, "metadata.name")

@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hub.domain.workloads.states import State, beyond
+from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
 from hub.services.index.fleet import state_of
 from hub.services.works import restored
@@ -29,12 +29,12 @@ _HELD: Final = (
     State.WITHDRAWING,
 )
 # What follows for a job that was on its way to one of these; any other waits again.
-_AFTER: Final[Mapping[str, str]] = {
-    "Cancelled": "cancel",
-    "Deleted": "cancel",
-    "Failed": "fail",
-    "Deactivated": "deactivate",
-    "Held": "hold",
+_AFTER: Final[Mapping[WithdrawTo, Transition]] = {
+    WithdrawTo.CANCELLED: Transition.CANCEL,
+    WithdrawTo.DELETED: Transition.CANCEL,
+    WithdrawTo.FAILED: Transition.FAIL,
+    WithdrawTo.DEACTIVATED: Transition.DEACTIVATE,
+    WithdrawTo.HELD: Transition.HOLD,
 }
 
 
@@ -96,19 +96,19 @@ def _release(tx: Transaction, name: str, principal: str) -> list[str]:
     """Every job that the cluster may have held, where it would be had its agent said Gone."""
     uids = [each["uid"] for each in on_members.jobs_on(tx, [name], _HELD)]
     why = f"{principal} says that {name} is destroyed"
-    withdraw_jobs(tx, uids, "Pending", FENCED, why)
+    withdraw_jobs(tx, uids, WithdrawTo.PENDING, FENCED, why)
     left = [
         row for row in workloads.get_many(tx, uids).values() if row["state"] == State.WITHDRAWING
     ]
     doubtful = restored.doubtful(tx, name, uids)
-    by_transition: dict[str, list[dict[str, Any]]] = {}
+    by_transition: dict[Transition, list[dict[str, Any]]] = {}
     for row in left:
         move = {"uid": row["uid"], "epoch": row["epoch"], "reason": FENCED, "message": why}
-        after = _AFTER.get(row["withdraw_to"], "requeue")
+        after = _AFTER.get(WithdrawTo(row["withdraw_to"]), Transition.REQUEUE)
         if row["uid"] in doubtful:
             move["new_epoch"] = beyond(row["epoch"], tx.now)
-            if after in {"requeue", "hold"}:
-                after, move = "hold", move | restored.HELD
+            if after in {Transition.REQUEUE, Transition.HOLD}:
+                after, move = Transition.HOLD, move | restored.HELD
         by_transition.setdefault(after, []).append(move)
     for transition, moves in by_transition.items():
         workloads.transition(tx, transition, moves)

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Answer, requeue_span
-from hub.domain.workloads.states import CHARGED, State
+from hub.domain.workloads.states import CHARGED, State, WithdrawTo
 from hub.services.kueue_view.open_checks import checks_of, controllers_by_check, find_job, shown
 from hub.services.reading.check_answers import read_states
-from hub.services.works.evict import DEACTIVATED, evict
+from hub.services.works.evict import evict
 from hub.store import audit, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
@@ -111,7 +111,7 @@ def _follow(tx: Transaction, row: Row, states: Mapping[str, Row]) -> bool:
     )
     if answer is Answer.REJECTED:
         message = f"admission checks rejected it: {said}"
-        evict(tx, [uid], admission_checks.EVICTED, message, to=DEACTIVATED, also=also)
+        evict(tx, [uid], admission_checks.EVICTED, message, to=WithdrawTo.DEACTIVATED, also=also)
         return True
     evict(
         tx, [uid], admission_checks.EVICTED, f"admission checks ask for a retry: {said}",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub.domain.workloads.reclaimable_pods import reclaimed
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, Transition
 from hub.services.jobs.bare import KIND
 from hub.services.kueue_view.pages import find_row
 from hub.services.outside import check_states
@@ -129,11 +129,11 @@ def _reason(said: Said) -> str:
 
 
 def _end(tx: Transaction, ending: Iterable[tuple[Row, ExecutorReport]]) -> None:
-    moves: dict[str, list[Row]] = {"conclude": [], "abort": []}
+    moves: dict[Transition, list[Row]] = {Transition.CONCLUDE: [], Transition.ABORT: []}
     for row, report in ending:
         finished = report.said.finished
         assert finished is not None
-        moves["abort" if finished.failed else "conclude"].append(
+        moves[Transition.ABORT if finished.failed else Transition.CONCLUDE].append(
             {
                 "uid": row["uid"],
                 "epoch": row["epoch"],

@@ -19,6 +19,7 @@ from hub.domain.plan import (
     Score,
     Verdict,
 )
+from hub.domain.workloads.states import Transition
 from hub.services.context.decisions import score_view, told_growth, verdict_view
 from hub.services.index.check_catalog import Gate
 from hub.services.scheduling import reserve
@@ -98,7 +99,7 @@ def commit_plan(
     tx.require_term(term)
     reserve.reserve(tx, prepared.reserves, gate)
     moves = _to_open_clusters(tx, reserve.with_states(tx, prepared.moves, gate))
-    placed = workloads.transition(tx, "place", moves)
+    placed = workloads.transition(tx, Transition.PLACE, moves)
     if placed:
         _hand_over(tx, placed, prepared)
     moved = set(placed)

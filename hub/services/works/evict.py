@@ -12,15 +12,16 @@ from typing import Any, Final
 
 from hub.domain.queueing.requeue import back_off
 from hub.domain.workloads import admission_checks
-from hub.domain.workloads.states import CHARGED, State
+from hub.domain.workloads.states import CHARGED, State, WithdrawTo
 from hub.services.works import counters
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads
 from hub.store.transaction import Transaction
 
-DEACTIVATED: Final = "Deactivated"
 LIMIT_EXCEEDED: Final = "RequeuingLimitExceeded"
-_STAYS_OUT: Final = frozenset({DEACTIVATED, "Held"})  # until somebody says otherwise
+_STAYS_OUT: Final = frozenset(
+    {WithdrawTo.DEACTIVATED, WithdrawTo.HELD}
+)  # until somebody says otherwise
 _HOLDING: Final = frozenset(str(s) for s in CHARGED - {State.WITHDRAWING})
 
 Row = dict[str, Any]
@@ -55,7 +56,7 @@ def evict(
     reason: str,
     message: str,
     *,
-    to: str = "Pending",
+    to: WithdrawTo = WithdrawTo.PENDING,
     requeue_after: dt.timedelta | None = None,
     counted: bool = False,
     later: bool = False,
@@ -81,7 +82,7 @@ def evict(
     affected = withdraw_jobs(tx, kept, to, reason, message)
     if too_often:
         said = f"evicted more often than {back_off.limit} times ({reason}): {message}"
-        affected += withdraw_jobs(tx, too_often, DEACTIVATED, LIMIT_EXCEEDED, said)
+        affected += withdraw_jobs(tx, too_often, WithdrawTo.DEACTIVATED, LIMIT_EXCEEDED, said)
     changed: list[Row] = []
     for uid in affected:
         row, ends = found[uid], to in _STAYS_OUT or uid in too_often
@@ -101,7 +102,8 @@ def _named(reason: str, *, ends: bool) -> tuple[str, str]:
     """Reason and cause as condition Evicted has them."""
     if not ends:
         return reason, ""
-    return DEACTIVATED, "" if reason == DEACTIVATED else reason
+    ended = WithdrawTo.DEACTIVATED.value  # a key of JSON
+    return ended, "" if reason == ended else reason
 
 
 def _eviction(tx: Transaction, row: Row, named: tuple[str, str], message: str) -> Row:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, Transition
 from hub.services.works import compose
 from hub.services.works.restored import DOUBTFUL
 from hub.store import objects, workloads, works
@@ -78,7 +78,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
                 )
         prepared.append(ready)
     works.offer(tx, changed)
-    workloads.transition(tx, "offer", offered)
+    workloads.transition(tx, Transition.OFFER, offered)
     return prepared
 
 
@@ -191,6 +191,6 @@ def _give_up(tx: Transaction, row: Composable) -> None:
         return
     mine = {"uid": row.uid, "epoch": row.epoch}
     reason = {"reason": "ManifestMissing", "message": "the hub no longer has its manifest"}
-    workloads.transition(tx, "unplace", [mine | reason])
-    workloads.transition(tx, "fail", [mine | reason])
+    workloads.transition(tx, Transition.UNPLACE, [mine | reason])
+    workloads.transition(tx, Transition.FAIL, [mine | reason])
     works.remove(tx, [(row.cluster, row.uid)])
