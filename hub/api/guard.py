@@ -16,8 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.api.errors import problem, refused
 from hub.api.measures import REQUESTS
-from hub.services.hub import Hub, StoreUnavailable
-from hub.services.ids import request_id as new_request_id
+from hub.services.context.hub import Hub
+from hub.services.context.ids import request_id as new_request_id
+from hub.store.errors import StoreUnavailable
 from shared.errors import Rejected
 from shared.wire.agent_v1 import REGISTER_PATH
 
@@ -36,7 +37,7 @@ class Guard:
         self._app = app
         self._hub = hub
         self._clock = hub.clock
-        self._limits = hub.limits.api
+        self._limits = hub.settings.api
         self._held = 0  # bytes of bodies, of all requests that are not answered yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

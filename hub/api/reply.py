@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from hub.api.bodies import off_loop
 from hub.api.policy import caller, hub_of
-from hub.services.paging import Pager
+from hub.services.context.paging import Pager
 from shared.errors import FieldError, Rejected
 from shared.manifests import media_type_of, read_bounded
 
@@ -36,7 +36,7 @@ async def read_object(
     if media_type_of(request.headers.get("content-type", "")) != "application/json":
         raise Rejected("UnsupportedMediaType", "send application/json")
     given = await off_loop(
-        request, len(body), read_bounded, body, hub_of(request).limits.api.bounds
+        request, len(body), read_bounded, body, hub_of(request).settings.api.bounds
     )
     if not isinstance(given, dict):
         raise Rejected("ExpectedObject", "the body must be a JSON object")
@@ -117,7 +117,7 @@ def pager(request: Request, filters: dict[str, Any]) -> Pager:
         caller(request).id,
         question,
         hub.clock.now(),
-        hub.limits.api.continue_kept,
+        hub.settings.api.continue_kept,
     )
 
 

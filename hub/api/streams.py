@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from hub.services.hub import Change, Hub, Subscription
+from hub.services.context.hub import Hub
+from hub.store.feed import Change, Subscription
 from shared.errors import Rejected
 
 T = TypeVar("T")
