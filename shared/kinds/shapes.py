@@ -1,7 +1,7 @@
 """The types of a Job's pods and policies, as deep as they go: what no API server could decode is refused.
 
-`shapes.json` has them from Kubernetes 1.36 (made by `shared.kubesim.generate_shapes`). Names that it does
-not know are passed over: a newer member may know them.
+`shapes.json` has them from Kubernetes 1.36 (made by `shared.kubesim.schema.generate_shapes`). Names
+that it does not know are passed over: a newer member may know them.
 """
 
 import functools

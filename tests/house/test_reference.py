@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 import agent.config
-from agent.telemetry import Meters
+from agent.metrics import Meters
 from hub.api import measures
 from hub.domain.plan import Reason
 from hub.domain.quota.tree import QuotaTree
