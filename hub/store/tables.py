@@ -6,6 +6,7 @@ narrow, hot table (`workloads`, `works`) carries state; what a user sent lies on
 """
 
 import datetime as dt
+import functools
 from typing import Any
 
 import orjson
@@ -26,6 +27,8 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+
+from hub.domain.workloads.apply_options import ApplyOptions
 
 metadata = MetaData(
     naming_convention={
@@ -70,6 +73,24 @@ class JsonColumn(TypeDecorator[Any]):
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
         return None if value is None else orjson.loads(value)
+
+
+class OptionsColumn(TypeDecorator[ApplyOptions]):
+    """The apply options of a work: the one place that writes and reads their JSON."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: ApplyOptions | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else orjson.dumps(value.as_json())
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> ApplyOptions | None:
+        return None if value is None else _read_options(value)
+
+
+@functools.lru_cache(maxsize=10_000)  # those of one plan are mostly alike
+def _read_options(body: bytes) -> ApplyOptions:
+    return ApplyOptions.from_json(orjson.loads(body))
 
 
 _REVISION = BigInteger().with_variant(Integer, "sqlite")  # so that SQLite numbers it by itself
@@ -322,9 +343,7 @@ works = Table(
     Column("name", String(253), nullable=False),
     Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw
     Column("hash", String(64), nullable=False),
-    Column(
-        "options", JsonColumn, nullable=False
-    ),  # suspend, strip, node selector, apply strategy …
+    Column("options", OptionsColumn, nullable=False),
     Column("placed_by", String(64), nullable=False),  # uid of the placement; "" = the job's queue
     Column("offered", Boolean, nullable=False),
     Column("seen", Boolean, nullable=False),

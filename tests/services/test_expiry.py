@@ -1,5 +1,6 @@
 """Everything that grows stays bounded."""
 
+from hub.domain.workloads.apply_options import ApplyOptions
 import datetime as dt
 
 import pytest
@@ -144,7 +145,7 @@ def _work(uid: str) -> dict:
         "name": "ok",
         "action": "Apply",
         "hash": "",
-        "options": {},
+        "options": ApplyOptions(),
         "placed_by": "",
     }
 

@@ -4,6 +4,7 @@ The scheduler is small: a job that waits is placed on some cluster that is heard
 it, while the quota lasts. Its choice is not what is looked at here.
 """
 
+from hub.domain.workloads.apply_options import ApplyOptions
 import asyncio
 import datetime as dt
 from dataclasses import dataclass, field
@@ -242,7 +243,7 @@ class SimHub:
                 {
                     "cluster": cluster, "uid": row["uid"], "epoch": epoch + 1,
                     "generation": row["generation"], "namespace": "n", "name": row["name"],
-                    "options": {}, "placed_by": "",
+                    "options": ApplyOptions(), "placed_by": "",
                 }
             ],
         )  # fmt: skip

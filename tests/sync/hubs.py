@@ -1,5 +1,6 @@
 """A hub in one process: real store, the agent routes, and builders for clusters, jobs and requests."""
 
+from hub.domain.workloads.apply_options import ApplyOptions
 import asyncio
 import contextlib
 import copy
@@ -94,7 +95,7 @@ class Running:
         self, uid: str, cluster: str, *, scores: dict[str, Any] | None = None, **options: Any
     ) -> None:
         """Place a job as the scheduler does."""
-        await self.write(_place, uid, cluster, options, scores)
+        await self.write(_place, uid, cluster, ApplyOptions(**options), scores)
 
     async def placed(self, cluster: str, name: str = "one", **changes: Any) -> str:
         uid = await self.submit(name, **changes)
@@ -303,7 +304,7 @@ def _place(
     tx: Transaction,
     uid: str,
     cluster: str,
-    options: dict[str, Any],
+    options: ApplyOptions,
     scores: dict[str, Any] | None = None,
 ) -> None:
     row = workloads.get(tx, uid)
