@@ -4,7 +4,6 @@ The scheduler is small: a job that waits is placed on some cluster that is heard
 it, while the quota lasts. Its choice is not what is looked at here.
 """
 
-from hub.domain.workloads.apply_options import ApplyOptions
 import asyncio
 import datetime as dt
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from shared.wire.agent_v1 import (
     Mark,
     Pools,

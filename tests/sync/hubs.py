@@ -1,6 +1,5 @@
 """A hub in one process: real store, the agent routes, and builders for clusters, jobs and requests."""
 
-from hub.domain.workloads.apply_options import ApplyOptions
 import asyncio
 import contextlib
 import copy
@@ -18,6 +17,7 @@ from starlette.responses import Response
 from hub.api import agents
 from hub.api.errors import refused
 from hub.api.guard import Guard
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.origin import Origin
 from hub.services.access.credentials import issue_join
 from hub.services.context import identity, timeline
