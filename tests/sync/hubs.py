@@ -112,7 +112,7 @@ class Running:
                 manifest = copy.deepcopy(JOB)
                 manifest["metadata"]["name"] = f"job-{index}"
                 uids.append(_submit(tx, manifest))
-                _place(tx, uids[-1], cluster, {})
+                _place(tx, uids[-1], cluster, ApplyOptions())
             return uids
 
         uids = await self.write(all_of_them)

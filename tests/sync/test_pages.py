@@ -21,7 +21,8 @@ def a_work(number: int, size: int = 0) -> PreparedOffer:
     }
     row = Composable(
         "north", f"uid-{number}", 1, 1, "batch/v1", "Job", "team-a", f"job-{number}", "Apply", "",
-        ApplyOptions(), "", False, False, orjson.dumps({**JOB, "metadata": metadata}), "m", "q", "Placed", 1, None,
+        ApplyOptions(), "", False, False,
+        orjson.dumps({**JOB, "metadata": metadata}), "m", "q", "Placed", 1, None,
         None, None, {},
     )  # fmt: skip
     return PreparedOffer(row, ApplyOptions(), "h")
