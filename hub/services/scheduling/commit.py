@@ -43,14 +43,14 @@ class PreparedPlan:
     placed_by: dict[str, str] = field(default_factory=dict)
     evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
     nominations: list[Nominated] = field(default_factory=list)
-    tellings: list[dict[str, str]] = field(default_factory=list)
+    reasons: list[dict[str, str]] = field(default_factory=list)
     explanations: dict[str, Row] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(
             self.moves
             or self.reserves
-            or self.tellings
+            or self.reasons
             or self.explanations
             or self.evictions
             or self.nominations
@@ -104,7 +104,7 @@ def commit_plan(
     if placed:
         _hand_over(tx, placed, prepared)
     moved = set(placed)
-    workloads.refuse(tx, [row for row in prepared.tellings if row["uid"] not in moved])
+    workloads.refuse(tx, [row for row in prepared.reasons if row["uid"] not in moved])
     preempt(tx, prepared.evictions, prepared.nominations)
     schedule.put_explanations(tx, prepared.explanations)
     return placed

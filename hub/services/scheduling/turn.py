@@ -127,7 +127,7 @@ class Scheduler:
             explained = {key: refusal_view(r) for key, r in refused.items()}
             prepared = replace(prepared, explanations=explained)
         told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE)
-        prepared = replace(prepared, tellings=told)
+        prepared = replace(prepared, reasons=told)
         if prepared:
             term = self._term()
             placed = set(await self._hub.write(commit.commit_plan, prepared, term, gate))
@@ -143,7 +143,7 @@ class Scheduler:
         if not unfinished and (wishes := self.index.grow()):
             uids = frozenset(await self._hub.write(resize.grow, wishes, self._term()))
             await self.follow({"workloads": uids, TERMS: uids})
-        return unfinished or bool(self.index.tellings)
+        return unfinished or bool(self.index.pending_reasons)
 
     async def _shrink(self) -> None:
         """Give back the quota of pods that members say are gone."""
