@@ -374,7 +374,9 @@ class ScheduleIndex:
 
     def tell(self, limit: int) -> list[dict[str, str]]:
         """Rows of waiting workloads to set reason and message of, at most `limit`."""
-        return self.pending_reasons.take(limit, lambda uid: uid in self.waiting or uid in self.held_back)
+        return self.pending_reasons.take(
+            limit, lambda uid: uid in self.waiting or uid in self.held_back
+        )
 
     def position(self, uid: str) -> tuple[int, int] | None:
         """Place in its ClusterQueue and overall, from 1; None if it is not in line."""

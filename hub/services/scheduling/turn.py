@@ -6,6 +6,7 @@ goes wrong while a plan is written, the index is read anew: it is only a copy of
 
 import asyncio
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -130,10 +131,16 @@ class Scheduler:
         prepared = replace(prepared, reasons=told)
         if prepared:
             term = self._term()
-            placed = set(await self._hub.write(commit.commit_plan, prepared, term, gate))
+            committed = await self._hub.write(commit.commit_plan, prepared, term, gate)
+            placed = set(committed.placed)
+            if committed.left_out:
+                _log.info(
+                    "placements left out",
+                    **Counter(str(why) for why in committed.left_out.values()),
+                )
             self.placed_total += len(placed)
             await self._take_in(plan, placed, now)
-            stale = {row["uid"] for row in prepared.moves} - placed
+            stale = set(committed.left_out)
             stale |= {row["uid"] for row in prepared.reserves}
             stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
             if stale:
