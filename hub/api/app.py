@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+import orjson
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -26,12 +27,15 @@ from hub.api import (
     visibility,
     workloads,
 )
+from hub.api.description import describe
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
-from hub.api.policy import PUBLIC, allow, new_router, policy_of
+from hub.api.policy import PUBLIC, allow, hub_of, policy_of
 from hub.api.reply import Json
+from hub.api.routing import new_router
+from hub.api.validation import refusal_of
 from hub.services.hub import Hub
-from shared.errors import FieldError, Rejected
+from shared.errors import Rejected
 
 # Routes are tried in this order: those that are asked most come first.
 HOT: Final = (jobs.router, batch.router, workloads.router)
@@ -84,13 +88,16 @@ def check_policies(routes: Sequence[BaseRoute]) -> None:
 
 
 def _description(app: FastAPI) -> APIRouter:
-    """`/openapi.json`: what the API is, the same for everybody."""
-    router = new_router()
+    """`/openapi.json`: what the API is, the same for everybody; made once, when it is first asked for."""
+    router = new_router("health")
+    made: list[bytes] = []
 
     @router.get("/openapi.json", include_in_schema=False)
     @allow(PUBLIC)
-    async def openapi() -> Response:
-        return Json(app.openapi())
+    async def openapi(request: Request) -> Response:
+        if not made:
+            made[:] = [await hub_of(request).beside(lambda: orjson.dumps(describe(app)))]
+        return Json(made[0])
 
     return router
 
@@ -114,12 +121,9 @@ async def _http(request: Request, error: Exception) -> Response:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [
-        FieldError(".".join(str(part) for part in each["loc"]), "Invalid", each["msg"])
-        for each in error.errors()
-    ]
-    detail = errors[0].message if errors else "invalid"
-    return problem("Invalid", detail, request.state.request_id, errors=errors)
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = None if body is None else body.field_info.annotation
+    return refused(refusal_of(error, model), request.state.request_id)
 
 
 def _methods_of(request: Request) -> set[str]:

@@ -12,10 +12,15 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api import described
 from hub.api.advice import warnings_of, with_warnings
 from hub.api.bodies import off_loop, read_many
-from hub.api.policy import ADMINISTRATOR, allow, hub_of, new_router
+from hub.api.described import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
+from hub.api.models.jobs import BatchResult
+from hub.api.models.objects import JobManifest
+from hub.api.policy import ADMINISTRATOR, allow, hub_of
 from hub.api.reply import Json, idempotency_key
+from hub.api.routing import new_router
 from hub.services.bare_patch import parse_unit
 from hub.services.drafts import Draft, draft
 from hub.services.hub import Hub
@@ -28,12 +33,21 @@ from shared.manifests import (
     read_ndjson,
 )
 
-router = new_router()
+router = new_router("jobs")
 CHUNK: Final = 500
 Entry = tuple[int, Any]
 
 
-@router.post("/v1/jobs:batch")
+@router.post(
+    "/v1/jobs:batch",
+    response_model=BatchResult,
+    responses={200: {"headers": REPLAY}},
+    openapi_extra=described.body(
+        {JSON: listed(JobManifest), NDJSON: ref(JobManifest), YAML: ref(JobManifest)},
+        [A_JOB],
+        [IDEMPOTENCY_KEY],
+    ),
+)
 @allow(ADMINISTRATOR)
 async def submit_batch(request: Request) -> Response:
     """Submit a JSON list, NDJSON lines or YAML documents of Jobs, at most 16 MiB.

@@ -3,19 +3,27 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
-from hub.api.reply import Json, expected_uid, read_object
-from hub.services import clusters, objects
+from hub.api.models.clusters import (
+    DeclaredCluster,
+    FenceConfirmation,
+    FencedCluster,
+    JoinToken,
+    MemberClusterDetail,
+    MemberClusterList,
+    NewCluster,
+)
+from hub.api.models.objects import DeleteOptions, Deletion, uid_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.reply import Json
+from hub.api.routing import new_router, refuses
+from hub.services import clusters, fence, objects
 from hub.services.drafts import ORIGIN_REST
-from hub.services.fence import fence_cluster
-from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP
 
-router = new_router()
-_DECLARED = {"name": str, "labels": dict, "taints": list, "pools": list}
+router = new_router("clusters")
 
 
-@router.get("/v1/clusters")
+@router.get("/v1/clusters", response_model=MemberClusterList)
 @allow(ADMINISTRATOR, VIEWER)
 async def list_clusters(request: Request) -> Response:
     """All members with state, room and heartbeat."""
@@ -23,27 +31,25 @@ async def list_clusters(request: Request) -> Response:
     return Json(await hub.read(clusters.list_clusters, hub.limits))
 
 
-@router.post("/v1/clusters", status_code=201)
+@router.post("/v1/clusters", status_code=201, response_model=DeclaredCluster)
 @allow(ADMINISTRATOR)
-async def create_cluster(request: Request) -> Response:
+@refuses("AlreadyExists", "BeingDeleted", "OwnedElsewhere")
+async def create_cluster(request: Request, given: NewCluster) -> Response:
     """Declare a member: {"name", "labels", "taints", "pools"}. The answer holds its one-time `joinToken`."""
-    given = await read_object(request, _DECLARED)
-    if not given.get("name"):
-        raise Rejected("Required", "a cluster has a name", "name")
     hub = hub_of(request)
     made = await hub.write(
         clusters.create_cluster,
-        given["name"],
-        given.get("labels", {}),
-        given.get("taints", []),
+        given.name,
+        given.labels or {},
+        given.taints or [],
         hub.limits,
         caller(request).name,
-        given.get("pools"),
+        given.pools,
     )
     return Json(made, 201)
 
 
-@router.get("/v1/clusters/{name}")
+@router.get("/v1/clusters/{name}", response_model=MemberClusterDetail)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_cluster(request: Request, name: str) -> Response:
     """One member with its pools."""
@@ -51,11 +57,13 @@ async def get_cluster(request: Request, name: str) -> Response:
     return Json(await hub.read(clusters.get_cluster, name, hub.limits))
 
 
-@router.delete("/v1/clusters/{name}")
+@router.delete("/v1/clusters/{name}", response_model=Deletion)
 @allow(ADMINISTRATOR)
-async def delete_cluster(request: Request, name: str) -> Response:
+@refuses("ClusterNotEmpty", "OwnedElsewhere", "PreconditionFailed")
+async def delete_cluster(
+    request: Request, name: str, options: DeleteOptions | None = None
+) -> Response:
     """Forget a member that holds no jobs; its agent's credential ends. Body as for any object."""
-    expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
             objects.delete_object,
@@ -65,12 +73,12 @@ async def delete_cluster(request: Request, name: str) -> Response:
             name,
             origin=ORIGIN_REST,
             principal=caller(request).name,
-            expected=expected,
+            expected=uid_of(options),
         )
     )
 
 
-@router.post("/v1/clusters/{name}/join-token")
+@router.post("/v1/clusters/{name}/join-token", status_code=201, response_model=JoinToken)
 @allow(ADMINISTRATOR)
 async def renew_join_token(request: Request, name: str) -> Response:
     """A fresh one-time join token; earlier unused ones end."""
@@ -80,37 +88,40 @@ async def renew_join_token(request: Request, name: str) -> Response:
     )
 
 
-@router.post("/v1/clusters/{name}/cordon")
+@router.post("/v1/clusters/{name}/cordon", response_model=MemberClusterDetail)
 @allow(ADMINISTRATOR)
-async def cordon(request: Request, name: str) -> Response:
+async def cordon_cluster(request: Request, name: str) -> Response:
     """Send no new work there; what runs goes on."""
     return await _switch(request, name, on=True)
 
 
-@router.post("/v1/clusters/{name}/fence")
+@router.post("/v1/clusters/{name}/fence", response_model=FencedCluster)
 @allow(ADMINISTRATOR)
-async def fence(request: Request, name: str) -> Response:
+@refuses("ClusterAlive")
+async def fence_cluster(
+    request: Request, name: str, given: FenceConfirmation | None = None
+) -> Response:
     """Write a destroyed member off: {"confirm": NAME}. Its jobs start elsewhere; its credential ends.
 
     One that still answers is refused, unless `thoughItAnswers` is true: what runs there runs twice.
     """
-    given = await read_object(request, {"confirm": str, "thoughItAnswers": bool})
+    given = given or FenceConfirmation()
     hub = hub_of(request)
     return Json(
         await hub.write(
-            fence_cluster,
+            fence.fence_cluster,
             name,
-            given.get("confirm", ""),
+            given.confirm,
             caller(request).name,
             hub.limits.scheduling.suspect_after_s,
-            though_it_answers=given.get("thoughItAnswers", False),
+            though_it_answers=bool(given.though_it_answers),
         )
     )
 
 
-@router.post("/v1/clusters/{name}/uncordon")
+@router.post("/v1/clusters/{name}/uncordon", response_model=MemberClusterDetail)
 @allow(ADMINISTRATOR)
-async def uncordon(request: Request, name: str) -> Response:
+async def uncordon_cluster(request: Request, name: str) -> Response:
     """Send work there again."""
     return await _switch(request, name, on=False)
 

@@ -14,7 +14,8 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from hub.api.policy import PUBLIC, allow, hub_of, new_router
+from hub.api.policy import PUBLIC, allow, hub_of
+from hub.api.routing import new_router
 from hub.api.streams import count_stream, counted, hear, rest
 from hub.services import outlook
 from hub.services.front_page import GROUPS, MAX_PAGES, Asked
@@ -38,7 +39,7 @@ _VERSION: Final = hashlib.sha256(b"".join(_STATIC.values())).hexdigest()[:12]
 _KEEP: Final = {"Cache-Control": "max-age=31536000, immutable"}
 _BEAT_S: Final = 5.0  # ages move on, and a revoked token ends the stream
 _MOST_TEXT: Final = 120
-router = new_router()
+router = new_router("page")
 router.routes.extend(access.router.routes)
 
 

@@ -1,0 +1,131 @@
+"""Objects of any kind: as they are handed in, as they are shown, and what became of each."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hub.api.models.base import Body, Kubernetes, Labels, Model, Page, refused_as
+from hub.api.models.problem import FieldProblem
+
+
+class AppliedDocument(Model):
+    """What became of one document."""
+
+    index: int
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    result: Literal["created", "configured", "unchanged", "rejected"]
+    warnings: list[str] = []
+    """What of it is stored and changes nothing."""
+    code: str = ""
+    """Of one that was rejected."""
+    detail: str = ""
+    errors: list[FieldProblem] = []
+
+
+class ApplyResult(Model):
+    """What became of each document, in order."""
+
+    items: list[AppliedDocument]
+
+
+class ManifestMetadata(Model):
+    """What names an object."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = "default"
+    labels: Labels = {}
+    annotations: Labels = {}
+
+
+class Manifest(Model):
+    """Any Kubernetes object."""
+
+    api_version: str
+    kind: str
+    metadata: ManifestMetadata
+    spec: Kubernetes = {}
+
+
+class JobManifest(Manifest):
+    """A Job of batch/v1; queue, priority and placement are [labels and annotations] of it."""
+
+    api_version: Literal["batch/v1"]
+    kind: Literal["Job"]
+
+
+class ObjectMetadata(Model):
+    """What the hub knows of an object."""
+
+    name: str
+    namespace: str = ""
+    uid: str
+    generation: int
+    creation_timestamp: str
+    deletion_timestamp: str = ""
+    labels: Labels | None = None
+    annotations: Labels | None = None
+
+
+class ShownObject(Model):
+    """An object as Kubernetes would show it. Of Secrets, marks of their values."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMetadata
+    status: Kubernetes = {}
+    origin: str
+    """`rest`, `hub-cluster` or `hub`: only there it is changed and deleted."""
+
+
+class ObjectList(Page):
+    """A page of objects of one kind, by namespace and name; shorter where objects are large."""
+
+    items: list[ShownObject]
+
+
+class KindCount(Model):
+    """A kind, and how many objects of it the hub holds."""
+
+    group: str
+    kind: str
+    count: int
+
+
+class KindList(Model):
+    """Kinds that the hub holds."""
+
+    items: list[KindCount]
+
+
+class Preconditions(Body):
+    """What has to be true."""
+
+    uid: Annotated[str, Field(min_length=1), refused_as("InvalidType", "must be a uid")] | None = (
+        None
+    )
+    """Of the object that is meant; where another has its name by now, nothing is deleted."""
+
+
+class DeleteOptions(Body):
+    """On what condition something is deleted."""
+
+    preconditions: Preconditions | None = None
+
+
+class Deletion(Model):
+    """What became of the object."""
+
+    uid: str
+    result: Literal["deleted", "deleting"]
+    """`deleting`: what it caused is taken back first."""
+
+
+def uid_of(options: DeleteOptions | None) -> str:
+    """The uid that is meant, or "" for whatever has the name."""
+    meant = options and options.preconditions and options.preconditions.uid
+    return meant or ""

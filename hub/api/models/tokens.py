@@ -1,0 +1,36 @@
+"""People's credentials."""
+
+from typing import Annotated, Literal
+
+from hub.api.models.base import Body, Instant, Model, refused_as
+
+
+class Person(Model):
+    """Who holds a token."""
+
+    role: str
+    name: str
+    created_at: Instant
+
+
+class PersonList(Model):
+    """All who hold a token."""
+
+    items: list[Person]
+
+
+class IssuedToken(Person):
+    """A token, shown once."""
+
+    token: str
+
+
+class NewToken(Body):
+    """Who gets a token."""
+
+    role: Annotated[
+        Literal["administrator", "viewer"],
+        refused_as("InvalidRole", "a person is administrator or viewer"),
+    ]
+    name: str
+    """A DNS subdomain."""

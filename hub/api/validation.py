@@ -1,0 +1,77 @@
+"""What FastAPI finds wrong with parameters and bodies, in the codes and words of every other refusal."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, get_args
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+
+from shared.errors import FieldError, Rejected
+
+_CODES: Final[Mapping[str, str]] = {
+    "missing": "Required",
+    "extra_forbidden": "UnknownField",
+    "literal_error": "InvalidValue",
+    "enum": "InvalidValue",
+    "greater_than_equal": "OutOfRange",
+    "less_than_equal": "OutOfRange",
+    "less_than": "OutOfRange",
+    "string_too_long": "TooLong",
+    "too_long": "TooManyItems",
+}
+_SAID: Final[Mapping[str, str]] = {"Required": "is required", "InvalidType": "has the wrong type"}
+_MOST: Final = 20  # faults that one refusal names
+
+
+def refusal_of(error: RequestValidationError, body: Any = None) -> Rejected:
+    """Every field that is wrong, by its path in the body or its name in the query.
+
+    `body`: the model of the route's body, whose fields are named where one is not known.
+    """
+    faults = tuple(_fault(each, body) for each in error.errors()[:_MOST])
+    first = faults[0]
+    detail = f"{first.field}: {first.message}" if first.field else first.message
+    return Rejected(first.code, detail, errors=faults)
+
+
+def _fault(error: Mapping[str, Any], body: Any) -> FieldError:
+    code, place = _code_of(error["type"]), error["loc"]
+    said = _SAID.get(code, error["msg"])
+    if code == "UnknownField":
+        said = f"expected one of {', '.join(_fields(body, place[1:-1]))}"
+    return FieldError(_path(place), code, said)
+
+
+def _code_of(kind: str) -> str:
+    """A code of ours stands as it is (`hub.api.models.base.refused_as`)."""
+    if kind[:1].isupper():
+        return kind
+    return _CODES.get(kind, "InvalidType" if kind.endswith("_type") else "Invalid")
+
+
+def _path(place: Sequence[int | str]) -> str:
+    """`("body", "taints", 0, "key")` is `taints[0].key`; the body itself is `""`."""
+    path = ""
+    for step in place[1:]:
+        path += f"[{step}]" if isinstance(step, int) else f".{str(step)[:80]}"
+    return path.removeprefix(".")
+
+
+def _fields(model: Any, steps: Sequence[int | str]) -> list[str]:
+    """What the object at this place may hold."""
+    found = _model_in(model)
+    for step in steps:
+        if found is None or isinstance(step, int):
+            continue
+        fields = found.model_fields.items()
+        inner = [each for name, each in fields if step in (name, each.alias)]
+        found = _model_in(inner[0].annotation) if inner else None
+    return [] if found is None else [f.alias or name for name, f in found.model_fields.items()]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model of `Model`, `Model | None` or `list[Model]`."""
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
