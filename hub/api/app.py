@@ -1,6 +1,6 @@
 """The HTTP application: routers, one shape for every error, and the check that each route has a policy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import orjson
@@ -53,12 +53,24 @@ ROUTERS: Final = (
 )
 
 
+Absent = Callable[[Request], Response | None]
+
+
+def _no_page(request: Request) -> None:
+    """Without pages, a problem says that there is nothing."""
+
+
 class UndeclaredRoute(RuntimeError):
     """A route without a declared policy: the application does not start."""
 
 
-def create_app(hub: Hub, more: Sequence[APIRouter] = ()) -> FastAPI:
-    """The application that serves `hub`. Raises UndeclaredRoute."""
+def create_app(
+    hub: Hub, more: Sequence[APIRouter] = (), nothing_here: Absent = _no_page
+) -> FastAPI:
+    """The application that serves `hub`. Raises UndeclaredRoute.
+
+    `nothing_here`: the page for an address that is none, where a page is asked for.
+    """
     app = FastAPI(
         title="Roadstead",
         version="1",
@@ -70,6 +82,7 @@ def create_app(hub: Hub, more: Sequence[APIRouter] = ()) -> FastAPI:
         redirect_slashes=False,  # a redirect would be built from what the client says of itself
     )
     app.state.hub = hub
+    app.state.nothing_here = nothing_here
     for router in (*HOT, *more, *ROUTERS, _description(app)):
         app.router.routes.extend(router.routes)  # flat: every route is there to be checked
     app.add_exception_handler(Rejected, _rejected)
@@ -111,7 +124,8 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     request_id = request.state.request_id
     if error.status_code == 404:
-        return problem("NotFound", "there is nothing at this path", request_id)
+        page: Response | None = request.app.state.nothing_here(request)
+        return page or problem("NotFound", "there is nothing at this path", request_id)
     if error.status_code == 405:
         allowed = ", ".join(sorted(_methods_of(request)))
         detail = f"{request.method} is not served here; {allowed} is"

@@ -5,6 +5,7 @@ Everything stands beside its route: the caller in `allow`, codes in `refuses`, w
 to every operation here, so that no status comes undescribed.
 """
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -112,6 +113,7 @@ def describe(app: FastAPI) -> Described:
     for route in described_routes(app):
         for method in route.methods or ():
             operation = told["paths"][route.path_format][method.lower()]
+            operation |= _words(route)
             operation["security"] = _security(route)
             operation["responses"] |= _problems(route, operation, problems)
     components["responses"] = dict(sorted(problems.items()))
@@ -138,6 +140,12 @@ def codes_of(route: APIRoute, *, with_body: bool) -> list[str]:
     if with_body:
         codes += _OF_BODIES
     return sorted(set(codes))
+
+
+def _words(route: APIRoute) -> Described:
+    """The first sentence of an endpoint's docstring, and what it says besides."""
+    summary, _, more = inspect.cleandoc(route.endpoint.__doc__ or "").partition("\n\n")
+    return {"summary": " ".join(summary.split()), "description": more}
 
 
 def _problems(route: APIRoute, operation: Mapping[str, Any], shared: Described) -> Described:

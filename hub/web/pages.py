@@ -21,7 +21,7 @@ from hub.services import outlook
 from hub.services.front_page import GROUPS, MAX_PAGES, Asked
 from hub.services.schedule_index import ScheduleIndex
 from hub.services.views import stamp
-from hub.web import access
+from hub.web import access, reference
 from hub.web.access import HEADERS, viewer
 from hub.web.board import Board, templates
 from hub.web.views import address
@@ -40,7 +40,7 @@ _KEEP: Final = {"Cache-Control": "max-age=31536000, immutable"}
 _BEAT_S: Final = 5.0  # ages move on, and a revoked token ends the stream
 _MOST_TEXT: Final = 120
 router = new_router("page")
-router.routes.extend(access.router.routes)
+router.routes.extend([*access.router.routes, *reference.router.routes])
 
 
 @router.get("/", include_in_schema=False)
@@ -69,6 +69,16 @@ async def job(request: Request, uid: str) -> Response:
             raise
         return _html("absent.html", 404, uid=uid)
     return _html("job.html", told=told)
+
+
+def nothing_here(request: Request) -> Response | None:
+    """The page for an address that is none; None for who did not ask for a page."""
+    if request.method not in {"GET", "HEAD"}:
+        return None
+    if "text/html" not in request.headers.get("accept", ""):
+        return None
+    path = request.scope["path"][:_MOST_TEXT].encode(errors="replace").decode()
+    return _html("nothing.html", 404, path=path)
 
 
 @router.get("/static/{name}", include_in_schema=False)
