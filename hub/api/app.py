@@ -72,9 +72,6 @@ def create_app(
     `nothing_here`: the page for an address that is none, where a page is asked for.
     """
     app = FastAPI(
-        title="Roadstead",
-        version="1",
-        description="Submit jobs once; they wait in one queue and run where they fit best.",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -109,7 +106,7 @@ def _description(app: FastAPI) -> APIRouter:
     @allow(PUBLIC)
     async def openapi(request: Request) -> Response:
         if not made:
-            made[:] = [await hub_of(request).beside(lambda: orjson.dumps(describe(app)))]
+            made[:] = [await hub_of(request).beside(lambda: orjson.dumps(describe(app.routes)))]
         return Json(made[0])
 
     return router

@@ -12,7 +12,7 @@ from hub.api.models.clusters import (
     MemberClusterList,
     NewCluster,
 )
-from hub.api.models.objects import DeleteOptions, Deletion, uid_of
+from hub.api.models.objects import Deletion, Options, uid_of
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json
 from hub.api.routing import new_router, refuses
@@ -60,9 +60,7 @@ async def get_cluster(request: Request, name: str) -> Response:
 @router.delete("/v1/clusters/{name}", response_model=Deletion)
 @allow(ADMINISTRATOR)
 @refuses("ClusterNotEmpty", "OwnedElsewhere", "PreconditionFailed")
-async def delete_cluster(
-    request: Request, name: str, options: DeleteOptions | None = None
-) -> Response:
+async def delete_cluster(request: Request, name: str, options: Options = None) -> Response:
     """Forget a member that holds no jobs; its agent's credential ends. Body as for any object."""
     return Json(
         await hub_of(request).write(
@@ -98,14 +96,11 @@ async def cordon_cluster(request: Request, name: str) -> Response:
 @router.post("/v1/clusters/{name}/fence", response_model=FencedCluster)
 @allow(ADMINISTRATOR)
 @refuses("ClusterAlive")
-async def fence_cluster(
-    request: Request, name: str, given: FenceConfirmation | None = None
-) -> Response:
+async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -> Response:
     """Write a destroyed member off: {"confirm": NAME}. Its jobs start elsewhere; its credential ends.
 
     One that still answers is refused, unless `thoughItAnswers` is true: what runs there runs twice.
     """
-    given = given or FenceConfirmation()
     hub = hub_of(request)
     return Json(
         await hub.write(

@@ -9,14 +9,14 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
+from starlette.routing import BaseRoute
 
 from hub.api.errors import DEFAULT_STATUS, PROBLEM_TYPE, status_of
 from hub.api.models.fleet import FeedChange
-from hub.api.models.objects import JobManifest, Manifest
+from hub.api.models.objects import DeleteOptions, JobManifest, Manifest
 from hub.api.models.problem import Problem
 from hub.api.models.workloads import (
     WorkloadChanges,
@@ -30,8 +30,11 @@ from shared.manifests import UNREADABLE
 from shared.wire.agent_v1 import REGISTER_PATH, Register, SyncRequest
 
 Described = dict[str, Any]
+TITLE: Final = "Roadstead"
+VERSION: Final = "1"  # of the paths under /v1
 # Models of what routes read or stream by themselves.
 RAW: Final = (
+    DeleteOptions,
     FeedChange,
     JobManifest,
     Manifest,
@@ -93,15 +96,15 @@ A refusal is `application/problem+json` with a `code` that stays; `X-Request-Id`
 Unknown parameters and fields are refused. Clients have to expect new fields in answers."""
 
 
-def describe(app: FastAPI) -> Described:
+def describe(routes: Sequence[BaseRoute]) -> Described:
     """The whole description; takes a good part of a second: once, and beside the event loop."""
     told = get_openapi(
-        title=app.title,
-        version=app.version,
+        title=TITLE,
+        version=VERSION,
         description=_ABOUT,
         license_info={"name": "Apache 2.0", "identifier": "Apache-2.0"},
         tags=[{"name": name, "description": said} for name, said in TAGS.items()],
-        routes=app.routes,
+        routes=routes,
         separate_input_output_schemas=True,
     )
     components = told["components"]
@@ -110,19 +113,20 @@ def describe(app: FastAPI) -> Described:
         components["schemas"].pop(left, None)
     components["securitySchemes"] = _SCHEMES
     problems: Described = {}
-    for route in described_routes(app):
+    for route in described_routes(routes):
         for method in route.methods or ():
             operation = told["paths"][route.path_format][method.lower()]
             operation |= _words(route)
             operation["security"] = _security(route)
+            _say_answers(operation["responses"], components["schemas"])
             operation["responses"] |= _problems(route, operation, problems)
     components["responses"] = dict(sorted(problems.items()))
     return told
 
 
-def described_routes(app: FastAPI) -> list[APIRoute]:
+def described_routes(routes: Sequence[BaseRoute]) -> list[APIRoute]:
     """Routes that are in the description."""
-    return [r for r in app.routes if isinstance(r, APIRoute) and r.include_in_schema]
+    return [r for r in routes if isinstance(r, APIRoute) and r.include_in_schema]
 
 
 def codes_of(route: APIRoute, *, with_body: bool) -> list[str]:
@@ -146,6 +150,17 @@ def _words(route: APIRoute) -> Described:
     """The first sentence of an endpoint's docstring, and what it says besides."""
     summary, _, more = inspect.cleandoc(route.endpoint.__doc__ or "").partition("\n\n")
     return {"summary": " ".join(summary.split()), "description": more}
+
+
+def _say_answers(responses: Described, schemas: Mapping[str, Any]) -> None:
+    """Each answer is described by the words of its model, where its route has none of its own."""
+    for told in responses.values():
+        named = (
+            told.get("content", {}).get("application/json", {}).get("schema", {}).get("$ref", "")
+        )
+        model = schemas.get(named.rpartition("/")[2], {})
+        if told.get("description") == "Successful Response" and "description" in model:
+            told["description"] = model["description"]
 
 
 def _problems(route: APIRoute, operation: Mapping[str, Any], shared: Described) -> Described:

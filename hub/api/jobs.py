@@ -15,7 +15,7 @@ from hub.api.described import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, ref
 from hub.api.models.explanation import Explanation
 from hub.api.models.fleet import JobEventList
 from hub.api.models.jobs import JobDetail, JobList, SubmittedJob
-from hub.api.models.objects import DeleteOptions, JobManifest, uid_of
+from hub.api.models.objects import JobManifest, Options, uid_of
 from hub.api.parameters import JobFilters, Newest
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json, idempotency_key, pager
@@ -147,7 +147,7 @@ async def release_job(request: Request, uid: str) -> Response:
 @router.delete("/v1/jobs/{uid}", response_model=JobDetail)
 @allow(ADMINISTRATOR)
 @refuses("OwnedElsewhere", "PreconditionFailed")
-async def delete_job(request: Request, uid: str, options: DeleteOptions | None = None) -> Response:
+async def delete_job(request: Request, uid: str, options: Options = None) -> Response:
     """Delete a job. Body (optional): {"preconditions": {"uid": …}}, a 409 if it is another's."""
     return await _delete(request, uid, options)
 
@@ -156,14 +156,14 @@ async def delete_job(request: Request, uid: str, options: DeleteOptions | None =
 @allow(ADMINISTRATOR)
 @refuses("OwnedElsewhere", "PreconditionFailed")
 async def delete_job_by_name(
-    request: Request, namespace: str, name: str, options: DeleteOptions | None = None
+    request: Request, namespace: str, name: str, options: Options = None
 ) -> Response:
     """Delete the job that has this name. Body as for its uid."""
     found: dict[str, Any] = await hub_of(request).read(queries.find_job_by_name, namespace, name)
     return await _delete(request, found["uid"], options)
 
 
-async def _delete(request: Request, uid: str, options: DeleteOptions | None) -> Response:
+async def _delete(request: Request, uid: str, options: Options) -> Response:
     name, expected = caller(request).name, uid_of(options)
     return Json(await hub_of(request).write(cancel.delete_job, uid, name, expected))
 

@@ -7,10 +7,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.models.objects import (
-    DeleteOptions,
     Deletion,
     KindList,
     ObjectList,
+    Options,
     ShownObject,
     uid_of,
 )
@@ -92,7 +92,7 @@ async def delete_object(
     kind: str,
     name: str,
     asked: Annotated[Removal, Query()],
-    options: DeleteOptions | None = None,
+    options: Options = None,
 ) -> Response:
     """Delete a cluster-scoped object. Body (optional): {"preconditions": {"uid": …}}.
 
@@ -111,7 +111,7 @@ async def delete_namespaced_object(
     kind: str,
     namespace: str,
     name: str,
-    options: DeleteOptions | None = None,
+    options: Options = None,
 ) -> Response:
     """Delete an object of a namespace. Body (optional): {"preconditions": {"uid": …}}."""
     return await _delete(request, _group(group, kind), kind, namespace, name, options)
@@ -123,7 +123,7 @@ async def _delete(
     kind: str,
     namespace: str,
     name: str,
-    options: DeleteOptions | None,
+    options: Options,
     *,
     drain: bool = False,
 ) -> Response:

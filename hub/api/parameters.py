@@ -7,7 +7,14 @@ A text that is empty asks for nothing, as if it were not given; a number or a st
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
 from pydantic.alias_generators import to_camel
 
 from hub.api.models.base import refused_as
@@ -49,6 +56,9 @@ Number = Annotated[
     refused_as("InvalidNumber", "must be a whole number"),
 ]
 StateName = Annotated[State, refused_as("InvalidState", f"must be one of {', '.join(State)}")]
+# Where a parameter may be left out: in a query there is no null to be described.
+AnyState = Annotated[StateName | None, WithJsonSchema({"$ref": "#/components/schemas/State"})]
+AnyNumber = Annotated[Number | None, WithJsonSchema({"type": "integer", "minimum": 0})]
 Flag = Annotated[
     bool, WrapValidator(_true_or_false), refused_as("InvalidValue", "expected true or false")
 ]
@@ -90,11 +100,11 @@ class JobFilters(Paged):
 
     namespace: str = ""
     queue: str = ""
-    state: StateName | None = None
+    state: AnyState = None
     cluster: str = ""
     name: str = ""
     """How the name begins."""
-    label_selector: str = ""
+    label_selector: Annotated[str, Field(examples=["team=blue"])] = ""
     """As kubectl writes one: `team=blue,tier in (a, b)`."""
 
 
@@ -104,8 +114,8 @@ class WorkloadFilters(Paged):
     namespace: str = ""
     queue: str = ""
     cluster_queue: str = ""
-    state: StateName | None = None
-    condition: str = ""
+    state: AnyState = None
+    condition: Annotated[str, Field(examples=["Admitted=False"])] = ""
     """A type, or `type=status`: `Admitted`, `Admitted=False`."""
 
 
@@ -157,7 +167,7 @@ class Window(Filters):
 class Revision(Filters):
     """Where a stream begins."""
 
-    revision: Number | None = None
+    revision: AnyNumber = None
     """Tells what came after it; by default what comes from now on."""
 
 

@@ -29,6 +29,8 @@ def refusal_of(error: RequestValidationError, body: Any = None) -> Rejected:
 
     `body`: the model of the route's body, whose fields are named where one is not known.
     """
+    if any(each["loc"] == ("body",) and each["type"] == "missing" for each in error.errors()):
+        return Rejected("EmptyBody", "the body is empty: send a JSON object")
     faults = tuple(_fault(each, body) for each in error.errors()[:_MOST])
     first = faults[0]
     detail = f"{first.field}: {first.message}" if first.field else first.message

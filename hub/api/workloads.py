@@ -16,7 +16,7 @@ from hub.api import described
 from hub.api.bodies import PATCH, read_object, read_one
 from hub.api.described import EVENTS, JSON, MERGE_PATCH, YAML, ref
 from hub.api.models.jobs import JobDetail, SubmittedJob
-from hub.api.models.objects import DeleteOptions, uid_of
+from hub.api.models.objects import Options, uid_of
 from hub.api.models.workloads import (
     KueueWorkload,
     WorkloadChanges,
@@ -144,7 +144,7 @@ async def patch_workload(request: Request, namespace: str, name: str) -> Respons
 @allow(ADMINISTRATOR)
 @refuses("OwnedElsewhere", "PreconditionFailed")
 async def delete_workload(
-    request: Request, namespace: str, name: str, options: DeleteOptions | None = None
+    request: Request, namespace: str, name: str, options: Options = None
 ) -> Response:
     """Delete a bare Workload. Body (optional): {"preconditions": {"uid": …}}."""
     expected = uid_of(options)

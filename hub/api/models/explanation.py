@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from hub.api.models.base import Amounts, Instant, Model
 from hub.api.models.checks import CheckState
-from hub.api.models.jobs import ClusterVerdict, JobAdmission
+from hub.api.models.jobs import ClusterVerdict, JobAdmission, PlacementDecision
 from hub.api.models.queues import FlavorQuota
 from hub.domain.workloads.states import State
 
@@ -187,7 +187,7 @@ class Explanation(Model):
     quota: list[FlavorQuota] = []
     preemption: PreemptionPicture | None = None
     admission: JobAdmission | None
-    decision: list[ClusterVerdict] | None
+    decision: PlacementDecision | None
     set_aside: dict[str, Instant | None]
     """Members that are avoided, until when; null: until a person releases it."""
     set_aside_because: dict[str, AvoidedBecause]

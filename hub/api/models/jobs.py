@@ -105,6 +105,16 @@ class ClusterVerdict(Model):
     running: int | None = None
 
 
+class PlacementDecision(Model):
+    """Why it was placed where it is."""
+
+    profile: str = ""
+    """By which rules clusters were compared."""
+    clusters: list[ClusterVerdict] = []
+    others: int = 0
+    """Clusters that were looked at and are not listed."""
+
+
 class LastEviction(Model):
     """Why it was taken back the last time."""
 
@@ -130,8 +140,7 @@ class JobDetail(JobSummary):
     completions: int | None
     pod_sets: list[PodSet] | None
     admission: JobAdmission | None
-    decision: list[ClusterVerdict] | None
-    """Every cluster that was looked at when it was placed."""
+    decision: PlacementDecision | None
     labels: Labels | None
     annotations: Labels | None
     withdraw_to: str

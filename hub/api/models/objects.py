@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from fastapi import Body as BodyField
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from hub.api.models.base import Body, Kubernetes, Labels, Model, Page, refused_as
 from hub.api.models.problem import FieldProblem
@@ -59,7 +60,9 @@ class JobManifest(Manifest):
 
 
 class ObjectMetadata(Model):
-    """What the hub knows of an object."""
+    """What the hub knows of an object, beside what its manifest says."""
+
+    model_config = ConfigDict(extra="allow")
 
     name: str
     namespace: str = ""
@@ -72,7 +75,9 @@ class ObjectMetadata(Model):
 
 
 class ShownObject(Model):
-    """An object as Kubernetes would show it. Of Secrets, marks of their values."""
+    """An object as Kubernetes would show it, with `spec`, `data` and so on. Of Secrets, marks of values."""
+
+    model_config = ConfigDict(extra="allow")
 
     api_version: str
     kind: str
@@ -115,6 +120,14 @@ class DeleteOptions(Body):
     """On what condition something is deleted."""
 
     preconditions: Preconditions | None = None
+
+
+# Of a route that deletes: the body may be left out, and is no `null`.
+Options = Annotated[
+    DeleteOptions | None,
+    WithJsonSchema({"$ref": "#/components/schemas/DeleteOptions"}),
+    BodyField(),
+]
 
 
 class Deletion(Model):
