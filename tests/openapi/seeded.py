@@ -14,6 +14,7 @@ import httpx
 
 from hub.api import agents
 from hub.api.app import create_app
+from hub.domain.workloads.states import TERMINAL
 from hub.services import leadership
 from hub.services.limits import Limits
 from hub.services.schedule_news import FOLLOWED
@@ -50,6 +51,7 @@ class Seeded:
     async def seed(self) -> None:
         """Put back what may have gone, and jobs in every state that needs no agent."""
         self._rounds += 1
+        await self._clear()
         admin = self.http["token"]
         for document in _documents():
             await admin.post("/v1/apply", json=document)
@@ -71,6 +73,15 @@ class Seeded:
         await self.live.settle()
         for step in ("offer", "start"):
             await self.live.transition(step, self.uids[3])
+
+    async def _clear(self) -> None:
+        """Give back all quota: whatever runs is done, whatever waits is cancelled."""
+        admin = self.http["token"]
+        for job in (await admin.get("/v1/jobs", params={"limit": 500})).json()["items"]:
+            if job["state"] in {"Offered", "Applied", "Running", "Withdrawing"}:
+                await self.live.transition("succeed", job["uid"])
+            elif job["state"] not in TERMINAL:
+                await admin.post(f"/v1/jobs/{job['uid']}/cancel")
 
 
 def _documents() -> list[dict[str, Any]]:
