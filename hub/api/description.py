@@ -116,7 +116,7 @@ def describe(routes: Sequence[BaseRoute]) -> Described:
     for route in described_routes(routes):
         for method in route.methods or ():
             operation = told["paths"][route.path_format][method.lower()]
-            operation |= _words(route)
+            operation |= _words(route) | {"tags": operation["tags"][-1:]}
             operation["security"] = _security(route)
             _say_answers(operation["responses"], components["schemas"])
             operation["responses"] |= _problems(route, operation, problems)

@@ -67,3 +67,8 @@ def refused_as(code: str, message: str) -> WrapValidator:
             raise PydanticCustomError(code, message) from fault
 
     return WrapValidator(check)
+
+
+def example_of(value: dict[str, Any]) -> ConfigDict:
+    """Config of a model whose schema shows this."""
+    return ConfigDict(json_schema_extra={"examples": [value]})

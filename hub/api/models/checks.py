@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, get_args
 
-from hub.api.models.base import Body, Instant, Kubernetes, Model, Page, refused_as
+from hub.api.models.base import Body, Instant, Kubernetes, Model, Page, example_of, refused_as
 from hub.api.models.jobs import JobAdmission
 from hub.domain.workloads.states import State
 
@@ -55,6 +55,8 @@ class OpenCheckList(Page):
 class NewCheckState(Body):
     """The answer to a check."""
 
+    model_config = example_of({"state": "Ready", "message": "paid"})
+
     state: Annotated[
         CheckAnswer,
         refused_as("InvalidState", f"must be one of {', '.join(get_args(CheckAnswer))}"),
@@ -69,6 +71,14 @@ class NewCheckState(Body):
 
 class ObjectStatus(Body):
     """The conditions of an AdmissionCheck."""
+
+    model_config = example_of(
+        {
+            "conditions": [
+                {"type": "Active", "status": "True", "reason": "Served", "message": "it answers"}
+            ]
+        }
+    )
 
     conditions: list[Kubernetes]
     """Each with `type`, `status`, `reason` and, if need be, `message`."""

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from hub.api.models.base import Amounts, Body, Instant, Kubernetes, Labels, Model
+from hub.api.models.base import Amounts, Body, Instant, Kubernetes, Labels, Model, example_of
 from hub.domain.workloads.states import State
 
 ClusterState = Literal["Declared", "Ready", "Cordoned", "Suspect", "Unhealthy", "Fenced"]
@@ -111,6 +111,8 @@ class JoinToken(Model):
 class NewCluster(Body):
     """A member to be declared."""
 
+    model_config = example_of({"name": "east", "labels": {"region": "eu"}})
+
     name: str
     """A DNS label."""
     labels: Kubernetes | None = None
@@ -121,6 +123,8 @@ class NewCluster(Body):
 
 class FenceConfirmation(Body):
     """That a member is destroyed."""
+
+    model_config = example_of({"confirm": "east"})
 
     confirm: str = ""
     """The name of the member."""
@@ -166,6 +170,8 @@ class HubCluster(Model):
 
 class ResumeReason(Body):
     """Which stop of the bridge is lifted."""
+
+    model_config = example_of({"reason": "HubClusterChanged"})
 
     reason: str
     """As the hub cluster shows it."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import Body as BodyField
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from hub.api.models.base import Body, Kubernetes, Labels, Model, Page, refused_as
+from hub.api.models.base import Body, Kubernetes, Labels, Model, Page, example_of, refused_as
 from hub.api.models.problem import FieldProblem
 
 
@@ -118,6 +118,8 @@ class Preconditions(Body):
 
 class DeleteOptions(Body):
     """On what condition something is deleted."""
+
+    model_config = example_of({"preconditions": {"uid": "019ca945-0a00-7745-88a6-75f98f0251e0"}})
 
     preconditions: Preconditions | None = None
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from hub.api.models.base import Body, Instant, Model, refused_as
+from hub.api.models.base import Body, Instant, Model, example_of, refused_as
 
 
 class Person(Model):
@@ -27,6 +27,8 @@ class IssuedToken(Person):
 
 class NewToken(Body):
     """Who gets a token."""
+
+    model_config = example_of({"role": "viewer", "name": "ana"})
 
     role: Annotated[
         Literal["administrator", "viewer"],
