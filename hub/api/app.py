@@ -34,8 +34,9 @@ from hub.api.policy import PUBLIC, allow, hub_of, policy_of
 from hub.api.reply import Json
 from hub.api.routing import new_router
 from hub.api.validation import refusal_of
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 # Routes are tried in this order: those that are asked most come first.
 HOT: Final = (jobs.router, batch.router, workloads.router)
@@ -122,12 +123,14 @@ async def _http(request: Request, error: Exception) -> Response:
     request_id = request.state.request_id
     if error.status_code == 404:
         page: Response | None = request.app.state.nothing_here(request)
-        return page or problem("NotFound", "there is nothing at this path", request_id)
+        return page or problem(RejectCode.NOT_FOUND, "there is nothing at this path", request_id)
     if error.status_code == 405:
         allowed = ", ".join(sorted(_methods_of(request)))
         detail = f"{request.method} is not served here; {allowed} is"
-        return problem("MethodNotAllowed", detail, request_id, headers={"Allow": allowed})
-    return problem("BadRequest", str(error.detail), request_id)
+        return problem(
+            RejectCode.METHOD_NOT_ALLOWED, detail, request_id, headers={"Allow": allowed}
+        )
+    return problem(RejectCode.BAD_REQUEST, str(error.detail), request_id)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -24,28 +24,35 @@ from hub.api.models.objects import ApplyResult, Manifest
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import Json
 from hub.api.routing import new_router, refuses
-from hub.services import views
-from hub.services.apply import REJECTED, Applied, apply_for
-from hub.services.drafts import Draft, draft
+from hub.services.context import rendering
+from hub.services.objects.apply import REJECTED, Applied, apply_for
+from hub.services.reading.draft import Draft, draft
 from shared.errors import FieldError, Rejected
 from shared.kinds import unheeded
 from shared.kinds.names import LABEL_RULE, is_dns_label
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
 
 router = new_router("objects")
 PART: Final = 200  # documents of one transaction
 MOST_ERRORS: Final = 1000  # of all documents of one answer together
 # What one document alone may be refused for, besides its fields.
 REFUSES: Final = (
-    "AlreadyExists", "BeingDeleted", "ClusterNotEmpty", "Forbidden", "NotFound", "OwnedElsewhere",
-    "QueueNotEmpty", "Conflict",
-)  # fmt: skip
+    RejectCode.ALREADY_EXISTS,
+    RejectCode.BEING_DELETED,
+    RejectCode.CLUSTER_NOT_EMPTY,
+    RejectCode.FORBIDDEN,
+    RejectCode.NOT_FOUND,
+    RejectCode.OWNED_ELSEWHERE,
+    RejectCode.QUEUE_NOT_EMPTY,
+    RejectCode.CONFLICT,
+)
 Read = tuple[int, Any]
 
 
 @dataclass(slots=True)
-class _Answer:
+class _ApplyAnswer:
     """What is said of the documents, part by part."""
 
     items: list[bytes] = field(default_factory=list)
@@ -82,9 +89,9 @@ async def apply_documents(
     """
     namespace = namespace or "default"
     if not is_dns_label(namespace):
-        raise Rejected("InvalidName", LABEL_RULE, "namespace")
+        raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
     hub = hub_of(request)
-    answer = _Answer()
+    answer = _ApplyAnswer()
     size = len(await request.body())
     async with hub.bulk:
         read = await read_many(request)
@@ -92,7 +99,7 @@ async def apply_documents(
         for part in _parts(read):
             drafts = await off_loop(request, size, _drafts, part, namespace, now)
             applied: list[Applied] = await hub.write(
-                apply_for, drafts, hub.limits.intake, caller(request).name
+                apply_for, drafts, hub.settings.intake, caller(request).name
             )
             warned = warnings_of(request, drafts)
             await off_loop(request, size, _say, answer, applied, part, warned)
@@ -122,7 +129,10 @@ def _drafts(part: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draf
 
 
 def _say(
-    answer: _Answer, applied: Sequence[Applied], part: Sequence[Read], warned: Mapping[int, str]
+    answer: _ApplyAnswer,
+    applied: Sequence[Applied],
+    part: Sequence[Read],
+    warned: Mapping[int, str],
 ) -> None:
     """Add what became of one part. `warned`: by place, why a job will not start."""
     for place, (each, (index, value)) in enumerate(zip(applied, part, strict=True)):
@@ -165,7 +175,7 @@ def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> dic
     if not applied.error:
         said = [*(_warnings(given.parsed) if given else ()), *applied.warnings]
         return {**item, "warnings": said} if said else item
-    told = views.refusal(applied.error)
+    told = rendering.refusal(applied.error)
     return {**item, **told} if with_errors else {**item, **told, "errors": []}
 
 

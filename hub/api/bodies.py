@@ -18,6 +18,7 @@ from shared.manifests import (
     read_document,
     read_documents,
 )
+from shared.reject_codes import RejectCode
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,7 +33,7 @@ async def read_one(request: Request, fn: Callable[[Any], T]) -> tuple[bytes, T]:
     """The body, and what `fn` makes of its one document. Raises Rejected."""
     body = await request.body()
     content_type = request.headers.get("content-type", "")
-    bounds = hub_of(request).limits.api.bounds
+    bounds = hub_of(request).settings.api.bounds
 
     def made() -> T:
         return fn(read_document(body, content_type, bounds))
@@ -44,7 +45,7 @@ async def read_many(request: Request) -> list[tuple[int, Any]]:
     """The documents of the body, numbered from 0. Raises Rejected."""
     body = await request.body()
     content_type = request.headers.get("content-type", "")
-    bounds = hub_of(request).limits.api.bounds
+    bounds = hub_of(request).settings.api.bounds
     return await off_loop(request, len(body), read_documents, body, content_type, bounds)
 
 
@@ -56,11 +57,11 @@ async def read_object(
     if not body.strip():
         return None
     if media_type_of(request.headers.get("content-type", "")) not in media_types:
-        raise Rejected("UnsupportedMediaType", f"send {' or '.join(media_types)}")
-    bounds = hub_of(request).limits.api.bounds
+        raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, f"send {' or '.join(media_types)}")
+    bounds = hub_of(request).settings.api.bounds
     found = await off_loop(request, len(body), read_bounded, body, bounds)
     if not isinstance(found, dict):
-        raise Rejected("ExpectedObject", "the body must be a JSON object")
+        raise Rejected(RejectCode.EXPECTED_OBJECT, "the body must be a JSON object")
     return found
 
 

@@ -15,9 +15,10 @@ from hub.api.parameters import Revision
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
 from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, hear
-from hub.services import overview, queries
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.questions import jobs, overview
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 router = new_router("fleet")
 PAGE: Final = 200
@@ -32,7 +33,7 @@ _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
     responses=described.events(FeedChange, "Changes, as they are committed."),
 )
 @allow(ADMINISTRATOR, VIEWER)
-@refuses("Expired", "TooManyStreams")
+@refuses(RejectCode.EXPIRED, RejectCode.TOO_MANY_STREAMS)
 async def follow_changes(request: Request, asked: Annotated[Revision, Query()]) -> Response:
     """Events `{"revision", "kind", "keys", "at"}` after `revision` (by default: from now on).
 
@@ -41,10 +42,10 @@ async def follow_changes(request: Request, asked: Annotated[Revision, Query()]) 
     hub = hub_of(request)
     revision = asked.revision
     if revision is None:
-        revision = await hub.read(queries.revision)
+        revision = await hub.read(jobs.revision)
     await hub.read(overview.changes_since, revision, PAGE)  # 410 while it can still be said
     who = caller(request).id
-    streams = count_stream(request, who, hub.limits.api.streams_per_principal)
+    streams = count_stream(request, who, hub.settings.api.streams_per_principal)
     return StreamingResponse(
         counted(streams, who, _events(request, hub, revision)),
         media_type=EVENTS,

@@ -15,20 +15,22 @@ from hub.api.parameters import CheckFilters
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json, pager
 from hub.api.routing import new_router, refuses
-from hub.services import check_status, checks
+from hub.services.kueue_view import open_checks
+from hub.services.outside import check_active, check_states
+from shared.reject_codes import RejectCode
 
 router = new_router("checks")
 
 
 @router.get("/v1/checks", response_model=OpenCheckList)
 @allow(ADMINISTRATOR, VIEWER)
-@refuses("BadContinue", "Expired")
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_open_checks(request: Request, asked: Annotated[CheckFilters, Query()]) -> Response:
     """Workloads that hold quota and wait for a check's answer. Filters: check, controller."""
     check, controller = asked.check, asked.controller
     page, token = pager(request, {"check": check, "controller": controller}), asked.continue_
     found = hub_of(request).read(
-        checks.list_open, check, controller, page, token or None, asked.limit
+        open_checks.list_open, check, controller, page, token or None, asked.limit
     )
     return Json(await found)
 
@@ -37,12 +39,12 @@ async def list_open_checks(request: Request, asked: Annotated[CheckFilters, Quer
 @allow(ADMINISTRATOR, VIEWER)
 async def list_job_checks(request: Request, uid: str) -> Response:
     """The admission checks of one job, with what was answered."""
-    return Json(await hub_of(request).read(checks.checks_of, uid))
+    return Json(await hub_of(request).read(open_checks.checks_of, uid))
 
 
 @router.put("/v1/jobs/{uid}/checks/{check}", response_model=JobChecks)
 @allow(ADMINISTRATOR)
-@refuses("AnsweredByHub", "NotReserved")
+@refuses(RejectCode.ANSWERED_BY_HUB, RejectCode.NOT_RESERVED)
 async def answer_check(request: Request, uid: str, check: str, answer: NewCheckState) -> Response:
     """Answer a check: {"state", "message", "requeueAfterSeconds", "retryCount", "podSetUpdates"}.
 
@@ -50,19 +52,19 @@ async def answer_check(request: Request, uid: str, check: str, answer: NewCheckS
     """
     given = {"name": check, **answer.model_dump(by_alias=True, exclude_none=True)}
     name = caller(request).name
-    return Json(await hub_of(request).write(checks.set_state_by_person, uid, given, name))
+    return Json(await hub_of(request).write(check_states.set_state_by_person, uid, given, name))
 
 
 @router.put("/v1/objects/{group}/{kind}/{name}/status", response_model=ShownObject)
 @allow(ADMINISTRATOR)
-@refuses("OwnedElsewhere")
+@refuses(RejectCode.OWNED_ELSEWHERE)
 async def set_object_status(
     request: Request, group: str, kind: str, name: str, given: ObjectStatus
 ) -> Response:
     """Set the conditions of an AdmissionCheck: {"conditions": [{type, status, reason, message}]}."""
     return Json(
         await hub_of(request).write(
-            check_status.set_status,
+            check_active.set_status,
             group,
             kind,
             "",

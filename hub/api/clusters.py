@@ -16,9 +16,11 @@ from hub.api.models.objects import Deletion, Options, uid_of
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json
 from hub.api.routing import new_router, refuses
-from hub.services import clusters, fence, objects
-from hub.services.drafts import ORIGIN_REST
+from hub.domain.workloads.origin import Origin
+from hub.services.objects import clusters, delete, fence
+from hub.services.questions import clusters as member_questions
 from shared.kinds.cluster_v1 import GROUP
+from shared.reject_codes import RejectCode
 
 router = new_router("clusters")
 
@@ -28,12 +30,12 @@ router = new_router("clusters")
 async def list_clusters(request: Request) -> Response:
     """All members with state, room and heartbeat."""
     hub = hub_of(request)
-    return Json(await hub.read(clusters.list_clusters, hub.limits))
+    return Json(await hub.read(member_questions.list_clusters, hub.settings))
 
 
 @router.post("/v1/clusters", status_code=201, response_model=DeclaredCluster)
 @allow(ADMINISTRATOR)
-@refuses("AlreadyExists", "BeingDeleted", "OwnedElsewhere")
+@refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def create_cluster(request: Request, given: NewCluster) -> Response:
     """Declare a member: {"name", "labels", "taints", "pools"}. The answer holds its one-time `joinToken`."""
     hub = hub_of(request)
@@ -42,7 +44,7 @@ async def create_cluster(request: Request, given: NewCluster) -> Response:
         given.name,
         given.labels or {},
         given.taints or [],
-        hub.limits,
+        hub.settings,
         caller(request).name,
         given.pools,
     )
@@ -54,22 +56,22 @@ async def create_cluster(request: Request, given: NewCluster) -> Response:
 async def get_cluster(request: Request, name: str) -> Response:
     """One member with its pools."""
     hub = hub_of(request)
-    return Json(await hub.read(clusters.get_cluster, name, hub.limits))
+    return Json(await hub.read(member_questions.get_cluster, name, hub.settings))
 
 
 @router.delete("/v1/clusters/{name}", response_model=Deletion)
 @allow(ADMINISTRATOR)
-@refuses("ClusterNotEmpty", "OwnedElsewhere", "PreconditionFailed")
+@refuses(RejectCode.CLUSTER_NOT_EMPTY, RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_cluster(request: Request, name: str, options: Options = None) -> Response:
     """Forget a member that holds no jobs; its agent's credential ends. Body as for any object."""
     return Json(
         await hub_of(request).write(
-            objects.delete_object,
+            delete.delete_object,
             GROUP,
             "MemberCluster",
             "",
             name,
-            origin=ORIGIN_REST,
+            origin=Origin.REST,
             principal=caller(request).name,
             expected=uid_of(options),
         )
@@ -82,7 +84,7 @@ async def renew_join_token(request: Request, name: str) -> Response:
     """A fresh one-time join token; earlier unused ones end."""
     hub = hub_of(request)
     return Json(
-        await hub.write(clusters.renew_join_token, name, hub.limits, caller(request).name), 201
+        await hub.write(clusters.renew_join_token, name, hub.settings, caller(request).name), 201
     )
 
 
@@ -95,7 +97,7 @@ async def cordon_cluster(request: Request, name: str) -> Response:
 
 @router.post("/v1/clusters/{name}/fence", response_model=FencedCluster)
 @allow(ADMINISTRATOR)
-@refuses("ClusterAlive")
+@refuses(RejectCode.CLUSTER_ALIVE)
 async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -> Response:
     """Write a destroyed member off: {"confirm": NAME}. Its jobs start elsewhere; its credential ends.
 
@@ -108,7 +110,7 @@ async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -
             name,
             given.confirm,
             caller(request).name,
-            hub.limits.scheduling.suspect_after_s,
+            hub.settings.scheduling.suspect_after_s,
             though_it_answers=bool(given.though_it_answers),
         )
     )
@@ -124,4 +126,4 @@ async def uncordon_cluster(request: Request, name: str) -> Response:
 async def _switch(request: Request, name: str, *, on: bool) -> Response:
     hub = hub_of(request)
     principal = caller(request).name
-    return Json(await hub.write(clusters.cordon_cluster, name, hub.limits, principal, on=on))
+    return Json(await hub.write(clusters.cordon_cluster, name, hub.settings, principal, on=on))

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
-from hub.api.errors import DEFAULT_STATUS, PROBLEM_TYPE, status_of
+from hub.api.errors import PROBLEM_TYPE
 from hub.api.models.fleet import FeedChange
 from hub.api.models.objects import DeleteOptions, JobManifest, Manifest
 from hub.api.models.problem import Problem
@@ -26,7 +26,7 @@ from hub.api.models.workloads import (
 )
 from hub.api.policy import ADMINISTRATOR, AGENT, PUBLIC, VIEWER, policy_of
 from hub.api.routing import refusals_of
-from shared.manifests import UNREADABLE
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import REGISTER_PATH, Register, SyncRequest
 
 Described = dict[str, Any]
@@ -60,18 +60,36 @@ TAGS: Final[Mapping[str, str]] = {
     "health": "For probes and Prometheus.",
     "agents": "What the members' agents call.",
 }
+_OF_FIELDS: Final = 422
 _NAMED: Final = 6  # codes that the name of a response can hold
 # What the front door may say to any request.
 _OF_ALL: Final = (
-    "BadRequest", "TooManyParameters", "RequestTimeout", "BodyTooLarge", "UrlTooLong",
-    "EncodingNotSupported", "TooManyRequests", "HeaderTooLarge", "Internal", "TooManyConnections",
-    "Unavailable",
-)  # fmt: skip
+    RejectCode.BAD_REQUEST,
+    RejectCode.TOO_MANY_PARAMETERS,
+    RejectCode.REQUEST_TIMEOUT,
+    RejectCode.BODY_TOO_LARGE,
+    RejectCode.URL_TOO_LONG,
+    RejectCode.ENCODING_NOT_SUPPORTED,
+    RejectCode.TOO_MANY_REQUESTS,
+    RejectCode.HEADER_TOO_LARGE,
+    RejectCode.INTERNAL,
+    RejectCode.TOO_MANY_CONNECTIONS,
+    RejectCode.UNAVAILABLE,
+)
 _OF_BODIES: Final = (
-    *sorted(UNREADABLE),
-    "TooManyValues",
-    "TooManyDocuments",
-    "UnsupportedMediaType",
+    RejectCode.ALIAS_NOT_ALLOWED,
+    RejectCode.DUPLICATE_KEY,
+    RejectCode.EMPTY_BODY,
+    RejectCode.INVALID_ENCODING,
+    RejectCode.MALFORMED_JSON,
+    RejectCode.MALFORMED_YAML,
+    RejectCode.MULTIPLE_DOCUMENTS,
+    RejectCode.NON_FINITE_NUMBER,
+    RejectCode.TOO_DEEP,
+    RejectCode.UNSAFE_TAG,
+    RejectCode.TOO_MANY_VALUES,
+    RejectCode.TOO_MANY_DOCUMENTS,
+    RejectCode.UNSUPPORTED_MEDIA_TYPE,
 )
 _SCHEMES: Final[Described] = {
     "token": {
@@ -129,18 +147,18 @@ def described_routes(routes: Sequence[BaseRoute]) -> list[APIRoute]:
     return [r for r in routes if isinstance(r, APIRoute) and r.include_in_schema]
 
 
-def codes_of(route: APIRoute, *, with_body: bool) -> list[str]:
+def codes_of(route: APIRoute, *, with_body: bool) -> list[RejectCode]:
     """Every code with which a route may refuse, but those of fields, which are all 422."""
     policy = policy_of(route.endpoint) or frozenset()
     codes = [*_OF_ALL, *refusals_of(route.endpoint)]
     if PUBLIC not in policy:
-        codes.append("Unauthenticated")
+        codes.append(RejectCode.UNAUTHENTICATED)
     if ADMINISTRATOR in policy and VIEWER not in policy:
-        codes.append("Forbidden")
+        codes.append(RejectCode.FORBIDDEN)
     if route.param_convertors:
-        codes.append("NotFound")
+        codes.append(RejectCode.NOT_FOUND)
     if route.path.startswith("/v1/"):
-        codes.append("NotAcceptable")
+        codes.append(RejectCode.NOT_ACCEPTABLE)
     if with_body:
         codes += _OF_BODIES
     return sorted(set(codes))
@@ -165,11 +183,11 @@ def _say_answers(responses: Described, schemas: Mapping[str, Any]) -> None:
 
 def _problems(route: APIRoute, operation: Mapping[str, Any], shared: Described) -> Described:
     """Refusals of an operation by status; what is said of each is kept in `shared`, by name."""
-    by_status: dict[int, list[str]] = {}
+    by_status: dict[int, list[RejectCode]] = {}
     for code in codes_of(route, with_body="requestBody" in operation):
-        by_status.setdefault(status_of(code), []).append(code)
+        by_status.setdefault(code.status, []).append(code)
     if PUBLIC not in (policy_of(route.endpoint) or ()) or "requestBody" in operation:
-        by_status[DEFAULT_STATUS] = []  # any code of a field
+        by_status[_OF_FIELDS] = []  # any code of a field
     told: Described = {}
     for status, codes in sorted(by_status.items()):
         name = ".".join([str(status), *(codes if len(codes) <= _NAMED else ["Unreadable"])])

@@ -20,7 +20,9 @@ from hub.api.parameters import EventFilters, ObjectPages, Paged
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json, pager
 from hub.api.routing import new_router, refuses
-from hub.services import overview, queries, queues, timeline
+from hub.services.questions import jobs, overview, queues
+from hub.services.works import restored
+from shared.reject_codes import RejectCode
 
 router = new_router("fleet")
 
@@ -30,7 +32,7 @@ router = new_router("fleet")
 async def get_overview(request: Request) -> Response:
     """Counts of jobs and clusters by state, and the clusters' room."""
     hub = hub_of(request)
-    return Json(await hub.read(overview.overview, hub.limits))
+    return Json(await hub.read(overview.overview, hub.settings))
 
 
 @router.get("/v1/restored", response_model=Restored)
@@ -42,10 +44,10 @@ async def get_restored(request: Request) -> Response:
 
 @router.post("/v1/restored:accept", response_model=Incarnation)
 @allow(ADMINISTRATOR)
-@refuses("NotRolledBack")
+@refuses(RejectCode.NOT_ROLLED_BACK)
 async def accept_restored(request: Request) -> Response:
     """Go on from a store that is older than what the hub once said: {"incarnation"}."""
-    incarnation = await hub_of(request).write(timeline.accept, caller(request).name)
+    incarnation = await hub_of(request).write(restored.accept, caller(request).name)
     return Json({"incarnation": incarnation})
 
 
@@ -95,7 +97,7 @@ async def get_placement(request: Request, namespace: str, name: str) -> Response
 
 @router.get("/v1/drift", response_model=DriftList)
 @allow(ADMINISTRATOR, VIEWER)
-@refuses("BadContinue", "Expired")
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_drift(request: Request, asked: Annotated[ObjectPages, Query()]) -> Response:
     """Fields that no longer are as the hub wants them: cluster, object, path and both values."""
     page, token = pager(request, {}), asked.continue_ or None
@@ -104,17 +106,17 @@ async def list_drift(request: Request, asked: Annotated[ObjectPages, Query()]) -
 
 @router.get("/v1/events", response_model=EventList)
 @allow(ADMINISTRATOR, VIEWER)
-@refuses("BadContinue", "Expired")
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_events(request: Request, asked: Annotated[EventFilters, Query()]) -> Response:
     """What happened, the newest page, oldest first; `continue` goes back in time."""
     filters, token = asked.given(), asked.continue_ or None
     page = pager(request, filters)
-    return Json(await hub_of(request).read(queries.list_events, filters, page, token, asked.limit))
+    return Json(await hub_of(request).read(jobs.list_events, filters, page, token, asked.limit))
 
 
 @router.get("/v1/audit", response_model=AuditList)
 @allow(ADMINISTRATOR)
-@refuses("BadContinue", "Expired")
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_audit(request: Request, asked: Annotated[Paged, Query()]) -> Response:
     """Who did what, newest first."""
     page, token = pager(request, {}), asked.continue_ or None

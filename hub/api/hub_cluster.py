@@ -7,7 +7,8 @@ from hub.api.models.clusters import HubCluster, ResumeReason
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json
 from hub.api.routing import new_router, refuses
-from hub.services import hub_cluster
+from hub.services.context import hub_cluster
+from shared.reject_codes import RejectCode
 
 router = new_router("hub cluster")
 
@@ -21,7 +22,7 @@ async def get_hub_cluster(request: Request) -> Response:
 
 @router.post("/v1/hub-cluster/resume", response_model=HubCluster)
 @allow(ADMINISTRATOR)
-@refuses("BridgeNotStopped", "BridgeWaits")
+@refuses(RejectCode.BRIDGE_NOT_STOPPED, RejectCode.BRIDGE_WAITS)
 async def resume_bridge(request: Request, given: ResumeReason) -> Response:
     """Lift the bridge's stop: {"reason"}, as the hub cluster shows it. Its `resuming` says what follows."""
     name = caller(request).name

@@ -21,11 +21,15 @@ from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json, idempotency_key, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.selectors import parse_selector
-from hub.services import cancel, holding, outlook, queries, secrecy
-from hub.services.drafts import draft
-from hub.services.schedule_index import ScheduleIndex
-from hub.services.submissions import Reply, Submission, submit
+from hub.services.context import secrecy
+from hub.services.explain import study
+from hub.services.index.index import ScheduleIndex
+from hub.services.jobs import cancel, hold
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.questions import jobs
+from hub.services.reading.draft import draft
 from shared.kinds.registry import parse_job
+from shared.reject_codes import RejectCode
 
 router = new_router("jobs")
 FindIndex = Callable[[], ScheduleIndex | None]
@@ -41,7 +45,7 @@ FindIndex = Callable[[], ScheduleIndex | None]
     ),
 )
 @allow(ADMINISTRATOR)
-@refuses("AlreadyExists", "BeingDeleted", "OwnedElsewhere")
+@refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def submit_job(request: Request) -> Response:
     """Submit one Job, as JSON or YAML. With an Idempotency-Key the same body gets the same reply."""
     key = idempotency_key(request)
@@ -52,7 +56,7 @@ async def submit_job(request: Request) -> Response:
         submit,
         Submission(
             drafts=(given,),
-            intake=hub.limits.intake,
+            intake=hub.settings.intake,
             single=True,
             key=key,
             request_hash=hashlib.sha256(body).hexdigest() if key else "",
@@ -65,7 +69,7 @@ async def submit_job(request: Request) -> Response:
 
 @router.get("/v1/jobs", response_model=JobList)
 @allow(ADMINISTRATOR, VIEWER)
-@refuses("BadContinue", "Expired")
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> Response:
     """Jobs, newest first. Filters: namespace, queue, state, cluster, name (a prefix), labelSelector."""
     filters = asked.given()
@@ -73,7 +77,7 @@ async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> 
     matches = parse_selector(selector, "labelSelector").matches if selector else None
     page = pager(request, {**filters, "labelSelector": selector})
     found = hub_of(request).read(
-        queries.list_jobs, filters, matches, page, asked.continue_ or None, asked.limit
+        jobs.list_jobs, filters, matches, page, asked.continue_ or None, asked.limit
     )
     return Json(await found)
 
@@ -86,7 +90,7 @@ async def get_job(request: Request, uid: str) -> Response:
     Viewers do not see values of environment variables.
     """
     role = caller(request).role
-    return Json(await hub_of(request).read(secrecy.seen_by, role, queries.get_job, uid))
+    return Json(await hub_of(request).read(secrecy.seen_by, role, jobs.get_job, uid))
 
 
 @router.get("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
@@ -94,7 +98,7 @@ async def get_job(request: Request, uid: str) -> Response:
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
     role = caller(request).role
-    found = hub_of(request).read(secrecy.seen_by, role, queries.get_job_by_name, namespace, name)
+    found = hub_of(request).read(secrecy.seen_by, role, jobs.get_job_by_name, namespace, name)
     return Json(await found)
 
 
@@ -104,7 +108,7 @@ async def list_job_events(
     request: Request, uid: str, asked: Annotated[Newest, Query()]
 ) -> Response:
     """What happened to one job: its newest events, oldest first."""
-    return Json(await hub_of(request).read(queries.job_events, uid, asked.limit))
+    return Json(await hub_of(request).read(jobs.job_events, uid, asked.limit))
 
 
 @router.get("/v1/jobs/{uid}/explain", response_model=Explanation)
@@ -115,7 +119,7 @@ async def explain_job(request: Request, uid: str) -> Response:
     While it waits also what would let it in, and when it is expected to start.
     """
     find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-    return Json(await outlook.explain(hub_of(request), uid, find_index))
+    return Json(await study.explain(hub_of(request), uid, find_index))
 
 
 @router.post("/v1/jobs/{uid}/cancel", response_model=JobDetail)
@@ -128,25 +132,25 @@ async def cancel_job(request: Request, uid: str) -> Response:
 
 @router.post("/v1/jobs/{uid}/hold", response_model=JobDetail)
 @allow(ADMINISTRATOR)
-@refuses("AlreadyEnded", "BeingDeleted")
+@refuses(RejectCode.ALREADY_ENDED, RejectCode.BEING_DELETED)
 async def hold_job(request: Request, uid: str) -> Response:
     """Hold a job back: it is not considered until it is released; one that runs is evicted first."""
     name = caller(request).name
-    return Json(await hub_of(request).write(holding.hold_job, uid, name))
+    return Json(await hub_of(request).write(hold.hold_job, uid, name))
 
 
 @router.post("/v1/jobs/{uid}/release", response_model=JobDetail)
 @allow(ADMINISTRATOR)
-@refuses("AlreadyEnded", "AlreadyExists", "BeingDeleted")
+@refuses(RejectCode.ALREADY_ENDED, RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED)
 async def release_job(request: Request, uid: str) -> Response:
     """Let a job that is held, or was deactivated, wait again; any other is answered as it stands."""
     name = caller(request).name
-    return Json(await hub_of(request).write(holding.release_job, uid, name))
+    return Json(await hub_of(request).write(hold.release_job, uid, name))
 
 
 @router.delete("/v1/jobs/{uid}", response_model=JobDetail)
 @allow(ADMINISTRATOR)
-@refuses("OwnedElsewhere", "PreconditionFailed")
+@refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_job(request: Request, uid: str, options: Options = None) -> Response:
     """Delete a job. Body (optional): {"preconditions": {"uid": …}}, a 409 if it is another's."""
     return await _delete(request, uid, options)
@@ -154,12 +158,12 @@ async def delete_job(request: Request, uid: str, options: Options = None) -> Res
 
 @router.delete("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
 @allow(ADMINISTRATOR)
-@refuses("OwnedElsewhere", "PreconditionFailed")
+@refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_job_by_name(
     request: Request, namespace: str, name: str, options: Options = None
 ) -> Response:
     """Delete the job that has this name. Body as for its uid."""
-    found: dict[str, Any] = await hub_of(request).read(queries.find_job_by_name, namespace, name)
+    found: dict[str, Any] = await hub_of(request).read(jobs.find_job_by_name, namespace, name)
     return await _delete(request, found["uid"], options)
 
 

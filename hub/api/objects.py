@@ -18,9 +18,12 @@ from hub.api.parameters import ObjectFilters, Removal
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json, pager
 from hub.api.routing import new_router, refuses
-from hub.services import objects, secrecy
-from hub.services.drafts import ORIGIN_REST
+from hub.domain.workloads.origin import Origin
+from hub.services.context import secrecy
+from hub.services.objects import delete
+from hub.services.questions import objects
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 router = new_router("objects")
 _ONE = "/v1/objects/{group}/{kind}/{name}"
@@ -36,7 +39,7 @@ async def list_kinds(request: Request) -> Response:
 
 @router.get("/v1/objects/{group}/{kind}", response_model=ObjectList)
 @allow(ADMINISTRATOR, VIEWER)
-@refuses("BadContinue", "Expired")
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_objects(
     request: Request, group: str, kind: str, asked: Annotated[ObjectFilters, Query()]
 ) -> Response:
@@ -84,7 +87,11 @@ async def _get(request: Request, group: str, kind: str, namespace: str, name: st
 @router.delete(_ONE, response_model=Deletion)
 @allow(ADMINISTRATOR)
 @refuses(
-    "ClusterNotEmpty", "NamespaceNotEmpty", "OwnedElsewhere", "PreconditionFailed", "QueueNotEmpty"
+    RejectCode.CLUSTER_NOT_EMPTY,
+    RejectCode.NAMESPACE_NOT_EMPTY,
+    RejectCode.OWNED_ELSEWHERE,
+    RejectCode.PRECONDITION_FAILED,
+    RejectCode.QUEUE_NOT_EMPTY,
 )
 async def delete_object(
     request: Request,
@@ -104,7 +111,7 @@ async def delete_object(
 
 @router.delete(_ONE_OF_NAMESPACE, response_model=Deletion)
 @allow(ADMINISTRATOR)
-@refuses("OwnedElsewhere", "PreconditionFailed")
+@refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_namespaced_object(
     request: Request,
     group: str,
@@ -129,12 +136,12 @@ async def _delete(
 ) -> Response:
     return Json(
         await hub_of(request).write(
-            objects.delete_object,
+            delete.delete_object,
             group,
             kind,
             namespace,
             name,
-            origin=ORIGIN_REST,
+            origin=Origin.REST,
             principal=caller(request).name,
             expected=uid_of(options),
             drain=drain,
@@ -145,5 +152,7 @@ async def _delete(
 def _group(group: str, kind: str) -> str:
     """The API group of a path. Raises Rejected for Jobs, which have a place of their own."""
     if (group, kind) == ("batch", "Job"):
-        raise Rejected("NotFound", "Jobs are at /v1/jobs and /v1/namespaces/NAMESPACE/jobs/NAME")
+        raise Rejected(
+            RejectCode.NOT_FOUND, "Jobs are at /v1/jobs and /v1/namespaces/NAMESPACE/jobs/NAME"
+        )
     return "" if group == "core" else group

@@ -19,8 +19,9 @@ from pydantic.alias_generators import to_camel
 
 from hub.api.models.base import refused_as
 from hub.domain.workloads.states import State
-from hub.services import visibility
+from hub.services.questions import visibility
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 MAX_LIMIT: Final = 500
 DEFAULT_LIMIT: Final = 100
@@ -45,7 +46,10 @@ def _limit(most: int) -> Any:
     """How many at most, `most` of them."""
     text = f"must be a whole number from 1 to {most}"
     return Annotated[
-        int, Field(ge=1, le=most), WrapValidator(_digits), refused_as("InvalidLimit", text)
+        int,
+        Field(ge=1, le=most),
+        WrapValidator(_digits),
+        refused_as(RejectCode.INVALID_LIMIT, text),
     ]
 
 
@@ -53,14 +57,18 @@ Number = Annotated[
     int,
     Field(ge=0, lt=10**_DIGITS),
     WrapValidator(_digits),
-    refused_as("InvalidNumber", "must be a whole number"),
+    refused_as(RejectCode.INVALID_NUMBER, "must be a whole number"),
 ]
-StateName = Annotated[State, refused_as("InvalidState", f"must be one of {', '.join(State)}")]
+StateName = Annotated[
+    State, refused_as(RejectCode.INVALID_STATE, f"must be one of {', '.join(State)}")
+]
 # Where a parameter may be left out: in a query there is no null to be described.
 AnyState = Annotated[StateName | None, WithJsonSchema({"$ref": "#/components/schemas/State"})]
 AnyNumber = Annotated[Number | None, WithJsonSchema({"type": "integer", "minimum": 0})]
 Flag = Annotated[
-    bool, WrapValidator(_true_or_false), refused_as("InvalidValue", "expected true or false")
+    bool,
+    WrapValidator(_true_or_false),
+    refused_as(RejectCode.INVALID_VALUE, "expected true or false"),
 ]
 
 
@@ -69,7 +77,7 @@ def number_of(text: str | None, name: str) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
-        raise Rejected("InvalidNumber", "must be a whole number", name)
+        raise Rejected(RejectCode.INVALID_NUMBER, "must be a whole number", name)
     return int(text)
 
 

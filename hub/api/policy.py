@@ -8,8 +8,7 @@ from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
 
-from hub.services.hub import Hub
-from hub.services.tokens import (
+from hub.services.access.credentials import (
     ADMINISTRATOR,
     AGENT,
     REVOKED,
@@ -17,7 +16,9 @@ from hub.services.tokens import (
     VIEWER,
     Principal,
 )
+from hub.services.context.hub import Hub
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 __all__ = [
     "ADMINISTRATOR",
@@ -65,11 +66,11 @@ async def authorize(request: Request, policy: frozenset[str]) -> Principal:
         found = await known.authenticate(text.strip())
     audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
     if found is None and AGENT in policy and await known.was_revoked(text.strip()):
-        raise Rejected("Revoked", REVOKED)
+        raise Rejected(RejectCode.REVOKED, REVOKED)
     if found is None or found.role not in audience:
-        raise Rejected("Unauthenticated", UNAUTHENTICATED)
+        raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
     if found.role not in policy:
-        raise Rejected("Forbidden", f"a {found.role} may not do this")
+        raise Rejected(RejectCode.FORBIDDEN, f"a {found.role} may not do this")
     request.state.principal = found
     return found
 

@@ -7,8 +7,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.policy import caller, hub_of
-from hub.services.paging import Pager
+from hub.services.context.paging import Pager
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 _LONGEST_KEY = 200
 
@@ -31,7 +32,7 @@ def pager(request: Request, filters: dict[str, Any]) -> Pager:
         caller(request).id,
         question,
         hub.clock.now(),
-        hub.limits.api.continue_kept,
+        hub.settings.api.continue_kept,
     )
 
 
@@ -42,7 +43,7 @@ def idempotency_key(request: Request) -> tuple[str, str] | None:
         return None
     if not key or len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable():
         raise Rejected(
-            "InvalidIdempotencyKey",
+            RejectCode.INVALID_IDEMPOTENCY_KEY,
             f"must be 1 to {_LONGEST_KEY} printable ASCII characters",
             "Idempotency-Key",
         )

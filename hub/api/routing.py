@@ -2,7 +2,7 @@
 
     @router.get("/v1/jobs", response_model=JobList)
     @allow(ADMINISTRATOR, VIEWER)
-    @refuses("BadContinue", "Expired")
+    @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
     async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> Response: ...
 
 What is declared is read and described by FastAPI; answers are ready-made `Response`s, described by
@@ -25,6 +25,7 @@ from starlette.responses import Response
 from hub.api.bodies import read_object
 from hub.api.policy import PUBLIC, authorize, policy_of
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 E = TypeVar("E", bound=Callable[..., Any])
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -37,7 +38,7 @@ def new_router(noun: str) -> APIRouter:
     )
 
 
-def refuses(*codes: str) -> Callable[[E], E]:
+def refuses(*codes: RejectCode) -> Callable[[E], E]:
     """Declare the codes with which an endpoint refuses, besides those of every route."""
 
     def declare(endpoint: E) -> E:
@@ -47,7 +48,7 @@ def refuses(*codes: str) -> Callable[[E], E]:
     return declare
 
 
-def refusals_of(endpoint: object) -> tuple[str, ...]:
+def refusals_of(endpoint: object) -> tuple[RejectCode, ...]:
     """What `refuses` declared."""
     return getattr(endpoint, "refuses", ())
 
@@ -125,10 +126,12 @@ def _check_names(request: Request, known: frozenset[str]) -> None:
         if name not in known:
             expected = f"expected one of {', '.join(sorted(known))}"
             raise Rejected(
-                "UnknownParameter", expected if known else "no parameter is taken here", name[:80]
+                RejectCode.UNKNOWN_PARAMETER,
+                expected if known else "no parameter is taken here",
+                name[:80],
             )
         if name in given:
-            raise Rejected("RepeatedParameter", "give it once", name)
+            raise Rejected(RejectCode.REPEATED_PARAMETER, "give it once", name)
         given.add(name)
 
 

@@ -7,7 +7,8 @@ from hub.api.models.tokens import IssuedToken, NewToken, Person, PersonList
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import Json
 from hub.api.routing import new_router, refuses
-from hub.services import people
+from hub.services.access import people
+from shared.reject_codes import RejectCode
 
 router = new_router("tokens")
 
@@ -21,7 +22,7 @@ async def list_tokens(request: Request) -> Response:
 
 @router.post("/v1/tokens", status_code=201, response_model=IssuedToken)
 @allow(ADMINISTRATOR)
-@refuses("Forbidden")
+@refuses(RejectCode.FORBIDDEN)
 async def issue_token(request: Request, given: NewToken) -> Response:
     """A token for a person: {"role": "administrator" or "viewer", "name"}; shown once, earlier ones end."""
     name = caller(request).name
@@ -31,7 +32,7 @@ async def issue_token(request: Request, given: NewToken) -> Response:
 
 @router.delete("/v1/tokens/{role}/{name}", response_model=Person)
 @allow(ADMINISTRATOR)
-@refuses("Forbidden")
+@refuses(RejectCode.FORBIDDEN)
 async def revoke_token(request: Request, role: str, name: str) -> Response:
     """Forget a person; the token ends within seconds everywhere."""
     return Json(await hub_of(request).write(people.revoke, role, name, caller(request).name))

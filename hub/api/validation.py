@@ -8,19 +8,23 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 
 from shared.errors import FieldError, Rejected
+from shared.reject_codes import RejectCode
 
-_CODES: Final[Mapping[str, str]] = {
-    "missing": "Required",
-    "extra_forbidden": "UnknownField",
-    "literal_error": "InvalidValue",
-    "enum": "InvalidValue",
-    "greater_than_equal": "OutOfRange",
-    "less_than_equal": "OutOfRange",
-    "less_than": "OutOfRange",
-    "string_too_long": "TooLong",
-    "too_long": "TooManyItems",
+_CODES: Final[Mapping[str, RejectCode]] = {
+    "missing": RejectCode.REQUIRED,
+    "extra_forbidden": RejectCode.UNKNOWN_FIELD,
+    "literal_error": RejectCode.INVALID_VALUE,
+    "enum": RejectCode.INVALID_VALUE,
+    "greater_than_equal": RejectCode.OUT_OF_RANGE,
+    "less_than_equal": RejectCode.OUT_OF_RANGE,
+    "less_than": RejectCode.OUT_OF_RANGE,
+    "string_too_long": RejectCode.TOO_LONG,
+    "too_long": RejectCode.TOO_MANY_ITEMS,
 }
-_SAID: Final[Mapping[str, str]] = {"Required": "is required", "InvalidType": "has the wrong type"}
+_SAID: Final[Mapping[RejectCode, str]] = {
+    RejectCode.REQUIRED: "is required",
+    RejectCode.INVALID_TYPE: "has the wrong type",
+}
 _MOST: Final = 20  # faults that one refusal names
 
 
@@ -30,7 +34,7 @@ def refusal_of(error: RequestValidationError, body: Any = None) -> Rejected:
     `body`: the model of the route's body, whose fields are named where one is not known.
     """
     if any(each["loc"] == ("body",) and each["type"] == "missing" for each in error.errors()):
-        return Rejected("EmptyBody", "the body is empty: send a JSON object")
+        return Rejected(RejectCode.EMPTY_BODY, "the body is empty: send a JSON object")
     faults = tuple(_fault(each, body) for each in error.errors()[:_MOST])
     first = faults[0]
     detail = f"{first.field}: {first.message}" if first.field else first.message
@@ -40,16 +44,17 @@ def refusal_of(error: RequestValidationError, body: Any = None) -> Rejected:
 def _fault(error: Mapping[str, Any], body: Any) -> FieldError:
     code, place = _code_of(error["type"]), error["loc"]
     said = _SAID.get(code, error["msg"])
-    if code == "UnknownField":
+    if code is RejectCode.UNKNOWN_FIELD:
         said = f"expected one of {', '.join(_fields(body, place[1:-1]))}"
     return FieldError(_path(place), code, said)
 
 
-def _code_of(kind: str) -> str:
+def _code_of(kind: str) -> RejectCode:
     """A code of ours stands as it is (`hub.api.models.base.refused_as`)."""
     if kind[:1].isupper():
-        return kind
-    return _CODES.get(kind, "InvalidType" if kind.endswith("_type") else "Invalid")
+        return RejectCode(kind)
+    other = RejectCode.INVALID_TYPE if kind.endswith("_type") else RejectCode.INVALID
+    return _CODES.get(kind, other)
 
 
 def _path(place: Sequence[int | str]) -> str:

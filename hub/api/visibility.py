@@ -11,8 +11,11 @@ from hub.api.parameters import Window, WorkloadFilters
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json, pager
 from hub.api.routing import new_router, refuses
-from hub.services import kueue_view_pages, secrecy, visibility
-from hub.services.schedule_index import ScheduleIndex
+from hub.services.context import secrecy
+from hub.services.index.index import ScheduleIndex
+from hub.services.kueue_view import pages
+from hub.services.questions import visibility
+from shared.reject_codes import RejectCode
 
 router = new_router("workloads")
 _VISIBILITY = f"/apis/{visibility.API_VERSION}"
@@ -20,7 +23,7 @@ _VISIBILITY = f"/apis/{visibility.API_VERSION}"
 
 @router.get("/v1/workloads", response_model=KueueWorkloadList)
 @allow(ADMINISTRATOR, VIEWER)
-@refuses("BadContinue", "Expired")
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Query()]) -> Response:
     """Workloads as Kueue shows them (v1beta2), of Jobs and bare ones, newest first.
 
@@ -31,7 +34,7 @@ async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Que
         await hub_of(request).read(
             secrecy.seen_by,
             caller(request).role,
-            kueue_view_pages.list_workloads,
+            pages.list_workloads,
             filters,
             pager(request, filters),
             asked.continue_ or None,
@@ -44,7 +47,7 @@ async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Que
 @allow(ADMINISTRATOR, VIEWER)
 async def get_workload(request: Request, namespace: str, name: str) -> Response:
     """One Workload; a Job's is called `job-<its name>-<5 digits>`."""
-    role, get = caller(request).role, kueue_view_pages.get_workload
+    role, get = caller(request).role, pages.get_workload
     return Json(await hub_of(request).read(secrecy.seen_by, role, get, namespace, name))
 
 

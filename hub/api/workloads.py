@@ -30,12 +30,16 @@ from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_
 from hub.api.reply import Json
 from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, heard, rest
-from hub.services import bare_patch, bare_status, queries, views, watching
-from hub.services.bare_read import read_status
-from hub.services.drafts import draft
-from hub.services.hub import Hub
-from hub.services.submissions import Reply, Submission, submit
+from hub.services.context import rendering
+from hub.services.context.hub import Hub
+from hub.services.jobs import bare_patch
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.outside import executors
+from hub.services.questions import jobs, watch as watching
+from hub.services.reading.draft import draft
+from hub.services.reading.executor_status import read_status
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 router = new_router("workloads")
 PAGE: Final = 200
@@ -73,7 +77,7 @@ _AN_END: Final = {
     ),
 )
 @allow(ADMINISTRATOR)
-@refuses("AnsweredByHub", "NotReserved", "PreconditionFailed")
+@refuses(RejectCode.ANSWERED_BY_HUB, RejectCode.NOT_RESERVED, RejectCode.PRECONDITION_FAILED)
 async def patch_workload_status(request: Request, namespace: str, name: str) -> Response:
     """Say how far a Workload is, as a JSON merge patch: {"status": {…}}; its state as it is then.
 
@@ -85,7 +89,7 @@ async def patch_workload_status(request: Request, namespace: str, name: str) -> 
     patch = await _patch(request)
     metadata = patch.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else ""
-    report = bare_status.Report(
+    report = executors.ExecutorReport(
         namespace,
         name,
         read_status(patch.get("status")),
@@ -95,11 +99,11 @@ async def patch_workload_status(request: Request, namespace: str, name: str) -> 
     )
     hub = hub_of(request)
     row: dict[str, Any] = (
-        await hub.write_shared(bare_status.take_reports, report)
+        await hub.write_shared(executors.take_reports, report)
         if report.said.is_simple
-        else await hub.write(bare_status.take_report, report)
+        else await hub.write(executors.take_report, report)
     )
-    return Json(views.state(row))
+    return Json(rendering.state(row))
 
 
 @router.post(
@@ -111,13 +115,13 @@ async def patch_workload_status(request: Request, namespace: str, name: str) -> 
     ),
 )
 @allow(ADMINISTRATOR)
-@refuses("AlreadyExists", "BeingDeleted", "OwnedElsewhere")
+@refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def submit_workload(request: Request) -> Response:
     """Hand in one Workload that no Job owns, as JSON or YAML. Its queue must be there."""
     hub = hub_of(request)
     now = hub.clock.now()
     _, given = await read_one(request, lambda read: draft(bare_patch.parse_bare(read), now))
-    submission = Submission(drafts=(given,), intake=hub.limits.intake, single=True)
+    submission = Submission(drafts=(given,), intake=hub.settings.intake, single=True)
     reply: Reply = await hub.write_shared(submit, submission)
     return Json(reply.body, reply.status)
 
@@ -130,11 +134,11 @@ async def submit_workload(request: Request) -> Response:
     ),
 )
 @allow(ADMINISTRATOR)
-@refuses("AlreadyEnded", "BeingDeleted", "OwnedElsewhere")
+@refuses(RejectCode.ALREADY_ENDED, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def patch_workload(request: Request, namespace: str, name: str) -> Response:
     """Change a bare Workload by a JSON merge patch: {"spec": {"active": false}}, priority, and so on."""
     hub, patch = hub_of(request), await _patch(request)
-    intake, principal = hub.limits.intake, caller(request).name
+    intake, principal = hub.settings.intake, caller(request).name
     return Json(
         await hub.write(bare_patch.patch_workload, namespace, name, patch, intake, principal)
     )
@@ -142,7 +146,7 @@ async def patch_workload(request: Request, namespace: str, name: str) -> Respons
 
 @router.delete(_ONE, response_model=JobDetail)
 @allow(ADMINISTRATOR)
-@refuses("OwnedElsewhere", "PreconditionFailed")
+@refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_workload(
     request: Request, namespace: str, name: str, options: Options = None
 ) -> Response:
@@ -159,7 +163,7 @@ async def delete_workload(
     responses=described.events(WorkloadChanges, "States, as they change."),
 )
 @allow(ADMINISTRATOR, VIEWER)
-@refuses("Expired", "TooManyStreams")
+@refuses(RejectCode.EXPIRED, RejectCode.TOO_MANY_STREAMS)
 async def watch_workloads(request: Request, asked: Annotated[WatchFilters, Query()]) -> Response:
     """Events `{"revision", "items"}`: workloads touched after `revision` (by default: from now on).
 
@@ -170,10 +174,10 @@ async def watch_workloads(request: Request, asked: Annotated[WatchFilters, Query
     hub = hub_of(request)
     revision, filters = asked.revision, asked.given()
     if revision is None:
-        revision = await hub.read(queries.revision)
+        revision = await hub.read(jobs.revision)
     await hub.read(watching.news, revision, filters, 1)  # 410 while it can still be said
     who = caller(request).id
-    streams = count_stream(request, who, hub.limits.api.streams_per_principal)
+    streams = count_stream(request, who, hub.settings.api.streams_per_principal)
     return StreamingResponse(
         counted(streams, who, _events(request, hub, revision, filters)),
         media_type=EVENTS,
@@ -218,5 +222,5 @@ async def _patch(request: Request) -> dict[str, Any]:
     """The body as a merge patch of an object. Raises Rejected."""
     patch = await read_object(request, PATCH)
     if patch is None:
-        raise Rejected("EmptyBody", "the body is empty")
+        raise Rejected(RejectCode.EMPTY_BODY, "the body is empty")
     return patch

@@ -17,6 +17,7 @@ from hub.api.routing import new_router
 from hub.web.access import HEADERS
 from hub.web.board import templates
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 _SWAGGER: Final = Path(str(files("fastapi_offline"))) / "static"
 _OWN: Final = Path(__file__).parent / "static"
@@ -48,6 +49,6 @@ async def show_reference(request: Request) -> Response:
 async def read_reference_file(request: Request, name: str) -> Response:
     """One of its files."""
     if name not in _FILES:
-        raise Rejected("NotFound", "there is nothing at this path")
+        raise Rejected(RejectCode.NOT_FOUND, "there is nothing at this path")
     content, media_type = _FILES[name]
     return Response(content, 200, {**_HEADERS, **_KEEP}, media_type)

@@ -18,7 +18,7 @@ from hub.api import agents
 from hub.api.app import HOT, ROUTERS
 from hub.api.policy import policy_of
 from hub.domain.workloads.states import TERMINAL, TRANSITIONS
-from hub.services.limits import Limits
+from hub.services.context.settings import Settings
 from tests.house import sources
 
 FOLDER = Path("docs/reference")
@@ -38,7 +38,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def routes() -> str:
-    """Every route but the live page's: its operation, who may call it, and the first sentence of what it does."""
+    """Every route but the live page's: operation, who may call it, and the first sentence of what it does."""
     routers = (*HOT, *ROUTERS, agents.router)
     found = {
         (route.path, method): route
@@ -65,8 +65,8 @@ def settings() -> str:
 
 
 def _settings() -> Iterator[tuple[str, str, str]]:
-    meanings = _attribute_docs(Path("hub/services/limits.py"))
-    limits = Limits()
+    meanings = _attribute_docs(Path("hub/services/context/settings.py"))
+    limits = Settings()
     for concern in dataclasses.fields(limits):
         record = getattr(limits, concern.name)
         for each in dataclasses.fields(record):

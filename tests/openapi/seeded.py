@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from hub.api import agents
 from hub.api.app import create_app
 from hub.domain.workloads.states import TERMINAL
-from hub.services import leadership
-from hub.services.limits import Limits
-from hub.services.schedule_news import FOLLOWED
-from hub.services.scheduler import Scheduler
-from hub.services.sync import AgentSync
+from hub.services.context import leadership
+from hub.services.context.settings import Settings
+from hub.services.index.reader import FOLLOWED
+from hub.services.members.sync import AgentSync
+from hub.services.scheduling.turn import Scheduler
 from shared.wire.agent_v1 import REGISTER_PATH
 from tests.api.serving import Served, a_job, served
 from tests.checks.answers import a_check, checked
@@ -45,6 +46,7 @@ class Seeded:
     served: Served
     live: Running
     http: dict[str, httpx.AsyncClient]  # by security scheme; "" without a credential
+    app: FastAPI
     uids: list[str] = field(default_factory=list)
     _rounds: int = 0
 
@@ -107,9 +109,9 @@ def _documents() -> list[dict[str, Any]]:
 
 
 @contextlib.asynccontextmanager
-async def seeded(folder: Path, limits: Limits | None = None) -> AsyncIterator[Seeded]:
+async def seeded(folder: Path, settings: Settings | None = None) -> AsyncIterator[Seeded]:
     """Serve it for the length of the block."""
-    async with served(folder, limits) as hub, contextlib.AsyncExitStack() as stack:
+    async with served(folder, settings) as hub, contextlib.AsyncExitStack() as stack:
         term = await hub.hub.write(leadership.seize, "test")
         feed = hub.hub.subscribe(*FOLLOWED)
         stack.callback(feed.close)
@@ -140,4 +142,4 @@ async def seeded(folder: Path, limits: Limits | None = None) -> AsyncIterator[Se
         made = await http["token"].post("/v1/clusters", json={"name": "c2"})
         http["joinToken"] = await client({"Authorization": f"Bearer {made.json()['joinToken']}"})
         assert REGISTER_PATH in {getattr(route, "path", "") for route in app.routes}
-        yield Seeded(hub, live, http)
+        yield Seeded(hub, live, http, app)

@@ -58,7 +58,7 @@ async def test_what_is_read_is_as_described(tmp_path):
         await hub.seed()
         admin = hub.http["token"]
         asked = 0
-        for route in described_routes(admin._transport.app.routes):
+        for route in described_routes(hub.app.routes):
             if route.methods == {"GET"} and route.response_model is not None:
                 for path in paths_of(hub, route.path):
                     holds(route.response_model, await admin.get(path))
@@ -70,7 +70,7 @@ async def test_lists_that_go_on_are_as_described(tmp_path):
     """Every page of every list, one entry at a time."""
     async with seeded(tmp_path) as hub:
         await hub.seed()
-        for route in described_routes(hub.http["token"]._transport.app.routes):
+        for route in described_routes(hub.app.routes):
             fields = getattr(route.response_model, "model_fields", {})
             if route.methods == {"GET"} and "continue_" in fields:
                 await _follow(hub, route.response_model, paths_of(hub, route.path)[0])
@@ -118,7 +118,7 @@ async def _heard(hub: Seeded, path: str) -> list[bytes]:
         "query_string": b"revision=0", "headers": headers, "http_version": "1.1",
         "scheme": "http", "root_path": "", "asgi": {"version": "3.0"},
     }  # fmt: skip
-    await client._transport.app(scope, receive, send)
+    await hub.app(scope, receive, send)
     hub.served.hub.closing.clear()
     return seen
 
@@ -158,7 +158,7 @@ async def test_what_is_written_is_answered_as_described(tmp_path):
         await hub.seed()
         models = {
             (method, route.path_regex): route.response_model
-            for route in described_routes(hub.http["token"]._transport.app.routes)
+            for route in described_routes(hub.app.routes)
             for method in route.methods
         }
         for method, path, body in WRITES:
@@ -178,7 +178,7 @@ async def test_agents_are_answered_as_described(tmp_path):
     """Registration and an exchange, with the bodies that the description gives as examples."""
     async with seeded(tmp_path) as hub:
         await hub.seed()
-        routes = {r.path: r for r in described_routes(hub.http["token"]._transport.app.routes)}
+        routes = {r.path: r for r in described_routes(hub.app.routes)}
         for path, scheme in (
             ("/agent/v1/register", "joinToken"),
             ("/agent/v1/sync", "credential"),

@@ -14,6 +14,8 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from shared.reject_codes import RejectCode
+
 Instant = AwareDatetime
 # Canonical Kubernetes quantities by resource.
 Amounts = dict[str, str]
@@ -57,7 +59,7 @@ class ApiCondition(Model):
     observed_generation: int | None = None
 
 
-def refused_as(code: str, message: str) -> WrapValidator:
+def refused_as(code: RejectCode, message: str) -> WrapValidator:
     """Whatever is no value is refused with this code (docs/reference/errors.md)."""
 
     def check(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, get_args
 from hub.api.models.base import Body, Instant, Kubernetes, Model, Page, example_of, refused_as
 from hub.api.models.jobs import JobAdmission
 from hub.domain.workloads.states import State
+from shared.reject_codes import RejectCode
 
 CheckAnswer = Literal["Pending", "Ready", "Retry", "Rejected"]
 
@@ -59,7 +60,7 @@ class NewCheckState(Body):
 
     state: Annotated[
         CheckAnswer,
-        refused_as("InvalidState", f"must be one of {', '.join(get_args(CheckAnswer))}"),
+        refused_as(RejectCode.INVALID_STATE, f"must be one of {', '.join(get_args(CheckAnswer))}"),
     ]
     message: str | None = None
     requeue_after_seconds: int | None = None

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from hub.api.models.base import Body, Kubernetes, Labels, Model, Page, example_of, refused_as
 from hub.api.models.problem import FieldProblem
+from shared.reject_codes import RejectCode
 
 
 class AppliedDocument(Model):
@@ -110,9 +111,10 @@ class KindList(Model):
 class Preconditions(Body):
     """What has to be true."""
 
-    uid: Annotated[str, Field(min_length=1), refused_as("InvalidType", "must be a uid")] | None = (
-        None
-    )
+    uid: (
+        Annotated[str, Field(min_length=1), refused_as(RejectCode.INVALID_TYPE, "must be a uid")]
+        | None
+    ) = None
     """Of the object that is meant; where another has its name by now, nothing is deleted."""
 
 

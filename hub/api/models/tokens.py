@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from hub.api.models.base import Body, Instant, Model, example_of, refused_as
+from shared.reject_codes import RejectCode
 
 
 class Person(Model):
@@ -32,7 +33,7 @@ class NewToken(Body):
 
     role: Annotated[
         Literal["administrator", "viewer"],
-        refused_as("InvalidRole", "a person is administrator or viewer"),
+        refused_as(RejectCode.INVALID_ROLE, "a person is administrator or viewer"),
     ]
     name: str
     """A DNS subdomain."""

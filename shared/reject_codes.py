@@ -1,0 +1,143 @@
+"""The codes of refusals: stable, part of the interface, each with the HTTP status of its answer."""
+
+from enum import StrEnum
+from typing import Self
+
+
+class RejectCode(StrEnum):
+    """Why an input is refused. `status`: of HTTP; 422, parsed but invalid, where nothing is said."""
+
+    status: int
+
+    def __new__(cls, code: str, status: int = 422) -> Self:
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.status = status
+        return member
+
+    ALIAS_NOT_ALLOWED = "AliasNotAllowed", 400
+    BAD_CONTINUE = "BadContinue", 400
+    BAD_REQUEST = "BadRequest", 400
+    DUPLICATE_KEY = "DuplicateKey", 400
+    EMPTY_BODY = "EmptyBody", 400
+    INVALID_ENCODING = "InvalidEncoding", 400
+    INVALID_JSON = "InvalidJSON", 400
+    MALFORMED_JSON = "MalformedJson", 400
+    MALFORMED_YAML = "MalformedYaml", 400
+    MULTIPLE_DOCUMENTS = "MultipleDocuments", 400
+    NON_FINITE_NUMBER = "NonFiniteNumber", 400
+    TOO_DEEP = "TooDeep", 400
+    TOO_MANY_PARAMETERS = "TooManyParameters", 400
+    UNSAFE_TAG = "UnsafeTag", 400
+    REVOKED = "Revoked", 401
+    TOKEN_EXPIRED = "TokenExpired", 401
+    TOKEN_USED = "TokenUsed", 401
+    UNAUTHENTICATED = "Unauthenticated", 401
+    FORBIDDEN = "Forbidden", 403
+    IDENTITY_MISMATCH = "IdentityMismatch", 403
+    NOT_FOUND = "NotFound", 404
+    METHOD_NOT_ALLOWED = "MethodNotAllowed", 405
+    NOT_ACCEPTABLE = "NotAcceptable", 406
+    REQUEST_TIMEOUT = "RequestTimeout", 408
+    ALREADY_ENDED = "AlreadyEnded", 409
+    ALREADY_EXISTS = "AlreadyExists", 409
+    ANSWERED_BY_HUB = "AnsweredByHub", 409
+    BEING_DELETED = "BeingDeleted", 409
+    BRIDGE_NOT_STOPPED = "BridgeNotStopped", 409
+    BRIDGE_WAITS = "BridgeWaits", 409
+    CLUSTER_ALIVE = "ClusterAlive", 409
+    CLUSTER_ALREADY_JOINED = "ClusterAlreadyJoined", 409
+    CLUSTER_IDENTITY_CHANGED = "ClusterIdentityChanged", 409
+    CLUSTER_NOT_EMPTY = "ClusterNotEmpty", 409
+    HUB_ROLLED_BACK = "HubRolledBack", 409
+    NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty", 409
+    NOT_RESERVED = "NotReserved", 409
+    NOT_ROLLED_BACK = "NotRolledBack", 409
+    OWNED_ELSEWHERE = "OwnedElsewhere", 409
+    PRECONDITION_FAILED = "PreconditionFailed", 409
+    QUEUE_NOT_EMPTY = "QueueNotEmpty", 409
+    SESSION_SUPERSEDED = "SessionSuperseded", 409
+    STALE_SEQUENCE = "StaleSequence", 409
+    EXPIRED = "Expired", 410
+    CONFLICT = "Conflict", 412
+    BODY_TOO_LARGE = "BodyTooLarge", 413
+    TOO_MANY_DOCUMENTS = "TooManyDocuments", 413
+    TOO_MANY_VALUES = "TooManyValues", 413
+    URL_TOO_LONG = "UrlTooLong", 414
+    ENCODING_NOT_SUPPORTED = "EncodingNotSupported", 415
+    UNSUPPORTED_MEDIA_TYPE = "UnsupportedMediaType", 415
+    AMBIGUOUS_FIELD = "AmbiguousField"
+    ANNOTATIONS_TOO_LARGE = "AnnotationsTooLarge"
+    COHORT_CYCLE = "CohortCycle"
+    CONFIRMATION_MISMATCH = "ConfirmationMismatch"
+    CONTROL_CHARACTER = "ControlCharacter"
+    DUPLICATE = "Duplicate"
+    EXPECTED_OBJECT = "ExpectedObject"
+    EXTENDED_MISMATCH = "ExtendedMismatch"
+    FORBIDDEN_FIELD = "ForbiddenField"
+    FRACTIONAL_EXTENDED = "FractionalExtended"
+    IDEMPOTENCY_MISMATCH = "IdempotencyMismatch"
+    IMMUTABLE = "Immutable"
+    INVALID = "Invalid"
+    INVALID_ANNOTATION = "InvalidAnnotation"
+    INVALID_COMBINATION = "InvalidCombination"
+    INVALID_CONDITION = "InvalidCondition"
+    INVALID_IDEMPOTENCY_KEY = "InvalidIdempotencyKey"
+    INVALID_IMAGE = "InvalidImage"
+    INVALID_LABEL = "InvalidLabel"
+    INVALID_LIMIT = "InvalidLimit"
+    INVALID_MESSAGE = "InvalidMessage"
+    INVALID_MODE = "InvalidMode"
+    INVALID_NAME = "InvalidName"
+    INVALID_NUMBER = "InvalidNumber"
+    INVALID_PROPERTY = "InvalidProperty"
+    INVALID_QUANTITY = "InvalidQuantity"
+    INVALID_RESOURCE_NAME = "InvalidResourceName"
+    INVALID_RESTART_POLICY = "InvalidRestartPolicy"
+    INVALID_ROLE = "InvalidRole"
+    INVALID_SELECTOR = "InvalidSelector"
+    INVALID_STATE = "InvalidState"
+    INVALID_TOLERATION = "InvalidToleration"
+    INVALID_TYPE = "InvalidType"
+    INVALID_VALUE = "InvalidValue"
+    INVALID_WEIGHT = "InvalidWeight"
+    MUTUALLY_EXCLUSIVE = "MutuallyExclusive"
+    NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed"
+    NEEDS_COHORT = "NeedsCohort"
+    NEGATIVE_QUANTITY = "NegativeQuantity"
+    NOT_SETTABLE = "NotSettable"
+    NOT_SUSPENDABLE = "NotSuspendable"
+    NO_ADAPTER = "NoAdapter"
+    OUT_OF_RANGE = "OutOfRange"
+    PLACEMENT_FIELD_FORBIDDEN = "PlacementFieldForbidden"
+    POLICY_VIOLATION = "PolicyViolation"
+    PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
+    PRIORITY_NOT_ALLOWED = "PriorityNotAllowed"
+    QUANTITY_TOO_LARGE = "QuantityTooLarge"
+    QUEUE_NOT_FOUND = "QueueNotFound"
+    REPEATED_PARAMETER = "RepeatedParameter"
+    REQUEST_ABOVE_LIMIT = "RequestAboveLimit"
+    REQUIRED = "Required"
+    RESERVED_LABEL = "ReservedLabel"
+    RESERVED_NAMESPACE = "ReservedNamespace"
+    RESOURCES_MISMATCH = "ResourcesMismatch"
+    SERVICE_ACCOUNT_NOT_ALLOWED = "ServiceAccountNotAllowed"
+    TOO_LONG = "TooLong"
+    TOO_MANY_ITEMS = "TooManyItems"
+    TOO_MANY_TERMS = "TooManyTerms"
+    UNKNOWN_ANNOTATION = "UnknownAnnotation"
+    UNKNOWN_CHECK = "UnknownCheck"
+    UNKNOWN_FIELD = "UnknownField"
+    UNKNOWN_PARAMETER = "UnknownParameter"
+    UNKNOWN_POD_SET = "UnknownPodSet"
+    UNREADABLE = "Unreadable"
+    UNSUPPORTED_KIND = "UnsupportedKind"
+    UNSUPPORTED_VALUE = "UnsupportedValue"
+    WRONG_SCOPE = "WrongScope"
+    UPGRADE_REQUIRED = "UpgradeRequired", 426
+    TOO_MANY_REQUESTS = "TooManyRequests", 429
+    TOO_MANY_STREAMS = "TooManyStreams", 429
+    HEADER_TOO_LARGE = "HeaderTooLarge", 431
+    INTERNAL = "Internal", 500
+    TOO_MANY_CONNECTIONS = "TooManyConnections", 503
+    UNAVAILABLE = "Unavailable", 503
