@@ -41,13 +41,13 @@ def parameter(place: str, name: str, schema: Described, said: str) -> Described:
 
 
 def events(model: type[BaseModel], said: str) -> dict[int | str, Described]:
-    """`responses` of a route that streams: server-sent events, each of which has this as its `data`."""
-    return {
-        200: {
-            "description": said,
-            "content": {EVENTS: {"schema": {"type": "string", "x-event": ref(model)}}},
-        }
+    """`responses` of a route that streams server-sent events: each has one of these as its `data`."""
+    told = {"type": "string", "contentMediaType": JSON, "contentSchema": ref(model)}
+    event = {
+        "type": "object",
+        "properties": {"id": {"type": "string", "description": "The revision."}, "data": told},
     }
+    return {200: {"description": said, "content": {EVENTS: {"schema": event}}}}
 
 
 IDEMPOTENCY_KEY: Final = parameter(
