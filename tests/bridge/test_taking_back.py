@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hub.bridge.kinds import KUEUE, Mirrored
-from hub.services import hub_cluster
+from hub.services.context import hub_cluster
 from hub.store import workloads
 from shared import labels
 from tests.bridge.hub_cluster import until
@@ -89,7 +89,7 @@ async def charge(it: Parts, queue: str) -> None:
     uid = await it.hub.submit("holder")
     await it.hub.add_cluster("north")
     await it.hub.place(uid, "north")
-    await it.hub.write(lambda unit: workloads.change(unit, [{"uid": uid, "cluster_queue": queue}]))
+    await it.hub.write(lambda tx: workloads.change(tx, [{"uid": uid, "cluster_queue": queue}]))
 
 
 async def vanish(it: Parts, stub: Stub, names: list[str]) -> None:

@@ -7,8 +7,9 @@ import pytest
 from hub.bridge.crds import install_crds
 from hub.bridge.following import Following
 from hub.bridge.kinds import JOB, is_managed
-from hub.services.apply import apply_documents
-from hub.services.drafts import ORIGIN_REST, draft
+from hub.domain.workloads.origin import Origin
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
 from hub.store import objects
 from shared import labels
 from shared.kinds import parse
@@ -135,6 +136,6 @@ async def test_somebody_elses_definition_is_left_as_it_is(tmp_path: Path):
 
 async def declared_by_rest(it: Parts, manifest: dict) -> str:
     """The uid of an object that came by REST."""
-    given = draft(parse(manifest), it.hub.hub.clock.now(), origin=ORIGIN_REST)
-    (applied,) = await it.hub.write(apply_documents, [given], it.hub.hub.limits.intake)
+    given = draft(parse(manifest), it.hub.hub.clock.now(), origin=Origin.REST)
+    (applied,) = await it.hub.write(apply_documents, [given], it.hub.hub.settings.intake)
     return applied.uid

@@ -9,11 +9,11 @@ import pytest
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.job_status import job_status
 from hub.bridge.kinds import FLEET, KUEUE, WORKLOAD, Mirrored
-from hub.bridge.tellings import TOGETHER, Tellings
+from hub.bridge.tellings import TOGETHER, EventRecorder
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.workload_words import answered
 from hub.bridge.writeback import MEMBERS_S
-from hub.services.kueue_view import workload_name
+from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
 from shared.clock import ManualClock, SystemClock
 from shared.kubesim.cluster import SimCluster
@@ -53,7 +53,7 @@ async def test_a_status_that_the_api_server_refuses_is_not_sent_again(tmp_path: 
         await it.take()
         await it.level(job)
         uid = job["metadata"]["uid"]
-        await it.hub.write(lambda unit: workloads.change(unit, [{"uid": uid, "active": -1}]))
+        await it.hub.write(lambda tx: workloads.change(tx, [{"uid": uid, "active": -1}]))
         patches = cluster.faults.add("delay", verb="patch", resource="jobs", seconds=0, count=0)
         it.writeback.note(uid)
         for _ in range(3):
@@ -89,7 +89,7 @@ async def test_events_beyond_those_of_one_turn_come_with_the_next(tmp_path: Path
     """A burst is spread over turns; nothing of it is lost."""
     async with on_simulated(tmp_path) as (it, _):
         job = await it.create(a_job())
-        tellings = Tellings(it.hub.hub, it.kube, it.sources)
+        tellings = EventRecorder(it.hub.hub, it.kube, it.sources)
         source, obj = it.sources.get(it.sources.place_of(job["metadata"]["uid"]))
         for number in range(TOGETHER + 5):
             tellings.warn(source, obj, f"Reason{number}", "something is wrong")
@@ -104,7 +104,7 @@ async def test_what_was_told_before_a_restart_is_not_told_again(tmp_path: Path):
     async with on_simulated(tmp_path) as (it, _):
         job = await it.create(a_job())
         await happens(it, job, "Before")
-        tellings = Tellings(it.hub.hub, it.kube, it.sources)
+        tellings = EventRecorder(it.hub.hub, it.kube, it.sources)
         await tellings.turn()
         await happens(it, job, "After")
         await tellings.turn()
@@ -212,16 +212,16 @@ def test_an_answer_from_before_this_state_is_no_answer():
     assert answered(after, row, {}) == [said]
 
 
-def hold(unit: Any, row: dict[str, Any]) -> None:
+def hold(tx: Any, row: dict[str, Any]) -> None:
     moved = {"uid": row["uid"], "epoch": row["epoch"], "reason": "HeldByUser"}
-    workloads.transition(unit, "hold", [moved])
+    workloads.transition(tx, "hold", [moved])
 
 
 async def happens(it: Parts, job: dict[str, Any], reason: str) -> None:
     """The hub says something of a Job."""
     metadata = job["metadata"]
     await it.hub.write(
-        lambda unit: unit.event(
+        lambda tx: tx.event(
             uid=metadata["uid"],
             kind="Job",
             namespace="lab",

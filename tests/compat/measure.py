@@ -17,12 +17,12 @@ import orjson
 import yaml
 
 from hub.bridge.kinds import STATIC
-from hub.services.mirrored import known_uids
+from hub.services.mirror.objects import known_uids
 from hub.store import objects
 from shared.kinds.registry import identify
 from shared.kube import errors
 from shared.kubesim.cluster import SimCluster
-from shared.kubesim.hub_admission import EVERY_NAMESPACE
+from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
 from tests.api.serving import Served, served
 from tests.bridge.hub_cluster import VERSIONS, World, until, world
 
