@@ -89,10 +89,12 @@ def _read_quota(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
     cohorts = {d.name: d for d in by_kind.get("Cohort", ())}
     for name, document in cohorts.items():
         scene.cohorts[name] = read_cohort(name, document.parsed.spec)
-    cycle = find_cycle({name: c.parent for name, c in scene.cohorts.items()})
-    if cycle:
-        detail = f"CohortCycle: {' -> '.join(cycle)}"
-        raise cohorts[cycle[0]].fault("spec.parentName", detail)
+    parents = {name: cohort.parent for name, cohort in scene.cohorts.items()}
+    for name in sorted(parents):
+        cycle = find_cycle(name, parents)
+        if cycle and cycle[0] == name:  # others only lead into it
+            detail = f"CohortCycle: {' -> '.join(cycle)}"
+            raise cohorts[name].fault("spec.parentName", detail)
 
 
 def _read_queues(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
