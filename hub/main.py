@@ -36,11 +36,11 @@ from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.loop import Loop, Tick
 from hub.controllers.placements import Placements
 from hub.controllers.scheduling import SchedulingController
-from hub.services import identity, timeline
-from hub.services.hub import Hub
-from hub.services.limits import Limits
-from hub.services.sync import AgentSync
-from hub.services.tokens import ADMINISTRATOR
+from hub.services.access.credentials import ADMINISTRATOR
+from hub.services.context import identity, timeline
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Limits
+from hub.services.members.sync import AgentSync
 from hub.store.engine import Database
 from hub.store.errors import StoreError
 from hub.web import pages

@@ -17,12 +17,12 @@ from starlette.responses import Response
 
 from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of, new_router
 from hub.api.reply import Json
-from hub.services.enrol import enrol
-from hub.services.hub import Hub
-from hub.services.member_faults import is_noted, note_fault
-from hub.services.readings import check_capacity
-from hub.services.sync import AgentSync
-from hub.services.tokens import check_join
+from hub.services.access.credentials import check_join
+from hub.services.access.enrol import enrol
+from hub.services.context.hub import Hub
+from hub.services.members.faults import is_noted, note_fault
+from hub.services.members.sync import AgentSync
+from hub.services.reading.capacity_report import check_capacity
 from shared.errors import FieldError, Rejected
 from shared.quantity import shown
 from shared.wire.agent_v1 import (

@@ -30,7 +30,7 @@ from hub.api.errors import problem, refused
 from hub.api.guard import Guard
 from hub.api.policy import PUBLIC, allow, new_router, policy_of
 from hub.api.reply import Json
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
 from shared.errors import FieldError, Rejected
 
 # Routes are tried in this order: those that are asked most come first.

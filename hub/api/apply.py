@@ -19,9 +19,9 @@ from hub.api.bodies import off_loop, read_many
 from hub.api.errors import PROBLEM_TYPE, problem
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of, new_router
 from hub.api.reply import Json, query
-from hub.services import views
-from hub.services.apply import REJECTED, Applied, apply_for
-from hub.services.drafts import Draft, draft
+from hub.services.context import rendering
+from hub.services.objects.apply import REJECTED, Applied, apply_for
+from hub.services.reading.draft import Draft, draft
 from shared.errors import FieldError, Rejected
 from shared.kinds import unheeded
 from shared.kinds.names import LABEL_RULE, is_dns_label
@@ -140,7 +140,7 @@ def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> dic
     if not applied.error:
         said = [*(_warnings(given.parsed) if given else ()), *applied.warnings]
         return {**item, "warnings": said} if said else item
-    told = views.refusal(applied.error)
+    told = rendering.refusal(applied.error)
     return {**item, **told} if with_errors else {**item, **told, "errors": []}
 
 

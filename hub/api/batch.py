@@ -16,10 +16,10 @@ from hub.api.advice import warnings_of, with_warnings
 from hub.api.bodies import off_loop, read_many
 from hub.api.policy import ADMINISTRATOR, allow, hub_of, new_router
 from hub.api.reply import Json, idempotency_key
-from hub.services.bare_patch import parse_unit
-from hub.services.drafts import Draft, draft
-from hub.services.hub import Hub
-from hub.services.submissions import Reply, Submission, submit
+from hub.services.context.hub import Hub
+from hub.services.jobs.bare_patch import parse_unit
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.reading.draft import Draft, draft
 from shared.errors import Rejected
 from shared.manifests import (
     JSON_TYPES,

@@ -5,9 +5,10 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, expected_uid, read_object
-from hub.services import clusters, objects
-from hub.services.drafts import ORIGIN_REST
-from hub.services.fence import fence_cluster
+from hub.domain.workloads.origin import Origin
+from hub.services.objects import clusters, delete
+from hub.services.objects.fence import fence_cluster
+from hub.services.questions import clusters as member_questions
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP
 
@@ -20,7 +21,7 @@ _DECLARED = {"name": str, "labels": dict, "taints": list, "pools": list}
 async def list_clusters(request: Request) -> Response:
     """All members with state, room and heartbeat."""
     hub = hub_of(request)
-    return Json(await hub.read(clusters.list_clusters, hub.limits))
+    return Json(await hub.read(member_questions.list_clusters, hub.limits))
 
 
 @router.post("/v1/clusters", status_code=201)
@@ -48,7 +49,7 @@ async def create_cluster(request: Request) -> Response:
 async def get_cluster(request: Request, name: str) -> Response:
     """One member with its pools."""
     hub = hub_of(request)
-    return Json(await hub.read(clusters.get_cluster, name, hub.limits))
+    return Json(await hub.read(member_questions.get_cluster, name, hub.limits))
 
 
 @router.delete("/v1/clusters/{name}")
@@ -58,12 +59,12 @@ async def delete_cluster(request: Request, name: str) -> Response:
     expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
-            objects.delete_object,
+            delete.delete_object,
             GROUP,
             "MemberCluster",
             "",
             name,
-            origin=ORIGIN_REST,
+            origin=Origin.REST,
             principal=caller(request).name,
             expected=expected,
         )

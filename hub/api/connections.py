@@ -11,8 +11,8 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from hub.api.errors import problem
-from hub.services.ids import request_id as new_request_id
-from hub.services.limits import Api
+from hub.services.context.ids import request_id as new_request_id
+from hub.services.context.settings import Api
 from shared.clock import Clock
 
 _LOOK_S: Final = 1.0  # between two looks for who is late

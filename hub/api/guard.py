@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.api.errors import problem, refused
 from hub.api.measures import REQUESTS
-from hub.services.hub import Hub, StoreUnavailable
-from hub.services.ids import request_id as new_request_id
+from hub.services.context.hub import Hub, StoreUnavailable
+from hub.services.context.ids import request_id as new_request_id
 from shared.errors import Rejected
 from shared.wire.agent_v1 import REGISTER_PATH
 

@@ -5,8 +5,10 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, expected_uid, limit_of, pager, query
-from hub.services import objects, secrecy
-from hub.services.drafts import ORIGIN_REST
+from hub.domain.workloads.origin import Origin
+from hub.services.context import secrecy
+from hub.services.objects import delete
+from hub.services.questions import objects
 from shared.errors import Rejected
 
 router = new_router()
@@ -95,12 +97,12 @@ async def _delete(
     expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
-            objects.delete_object,
+            delete.delete_object,
             group,
             kind,
             namespace,
             name,
-            origin=ORIGIN_REST,
+            origin=Origin.REST,
             principal=caller(request).name,
             expected=expected,
             drain=drain,

@@ -16,8 +16,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.hub import Hub
-from hub.services.tokens import (
+from hub.services.access.credentials import (
     ADMINISTRATOR,
     AGENT,
     REVOKED,
@@ -25,6 +24,7 @@ from hub.services.tokens import (
     VIEWER,
     Principal,
 )
+from hub.services.context.hub import Hub
 from shared.errors import Rejected
 
 __all__ = [

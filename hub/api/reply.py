@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from hub.api.bodies import off_loop
 from hub.api.policy import caller, hub_of
-from hub.services.paging import Pager
+from hub.services.context.paging import Pager
 from shared.errors import FieldError, Rejected
 from shared.manifests import media_type_of, read_bounded
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from hub.services.hub import Change, Hub, Subscription
+from hub.services.context.hub import Change, Hub, Subscription
 from shared.errors import Rejected
 
 T = TypeVar("T")

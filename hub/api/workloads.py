@@ -15,11 +15,14 @@ from hub.api.bodies import off_loop, read_one
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
 from hub.api.reply import Json, expected_uid, number_of, query
 from hub.api.streams import count_stream, counted, heard, rest
-from hub.services import bare_patch, bare_status, queries, views, watching
-from hub.services.bare_read import read_status
-from hub.services.drafts import draft
-from hub.services.hub import Hub
-from hub.services.submissions import Reply, Submission, submit
+from hub.services.context import rendering
+from hub.services.context.hub import Hub
+from hub.services.jobs import bare_patch
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.outside import executors
+from hub.services.questions import jobs, watch as watching
+from hub.services.reading.draft import draft
+from hub.services.reading.executor_status import read_status
 from shared.errors import Rejected
 from shared.manifests import media_type_of, read_bounded
 
@@ -45,7 +48,7 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
     patch = await _patch(request)
     metadata = patch.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else ""
-    report = bare_status.Report(
+    report = executors.Report(
         namespace,
         name,
         read_status(patch.get("status")),
@@ -55,11 +58,11 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
     )
     hub = hub_of(request)
     row: dict[str, Any] = (
-        await hub.write_shared(bare_status.take_reports, report)
+        await hub.write_shared(executors.take_reports, report)
         if report.said.is_simple
-        else await hub.write(bare_status.take_report, report)
+        else await hub.write(executors.take_report, report)
     )
-    return Json(views.state(row))
+    return Json(rendering.state(row))
 
 
 @router.post("/v1/workloads", status_code=201)
@@ -109,7 +112,7 @@ async def watch(request: Request) -> Response:
     revision = number_of(given, "revision")
     filters: dict[str, str] = {n: given[n] for n in watching.FILTERS if n in given}
     if revision is None:
-        revision = await hub.read(queries.revision)
+        revision = await hub.read(jobs.revision)
     await hub.read(watching.news, revision, filters, 1)  # 410 while it can still be said
     who = caller(request).id
     streams = count_stream(request, who, hub.limits.api.streams_per_principal)

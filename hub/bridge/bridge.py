@@ -23,9 +23,10 @@ from hub.bridge.standing import PULSE_S, Standing
 from hub.bridge.tellings import Tellings
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
-from hub.services import mirrored, placement_index
-from hub.services.hub import Hub, StoreUnavailable
-from hub.services.placement_index import PlacementIndex
+from hub.services.context.hub import Hub, StoreUnavailable
+from hub.services.mirror import objects as mirrored
+from hub.services.placements import index
+from hub.services.placements.index import PlacementIndex
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.retry import backoff
@@ -145,7 +146,7 @@ class _Crossing:
             for kind in ALWAYS:
                 await self._sources.add(kind)
             await self._sources.synced()
-            rows = await self._hub.read(placement_index.load_placements)
+            rows = await self._hub.read(index.load_placements)
             self._following.learn(rows)
             for kind in ALWAYS:
                 for place in self._sources.all_of(kind.group, kind.kind):

@@ -16,8 +16,8 @@ from hub.bridge.mirror import Mirror, Refusal, finalizer_patch
 from hub.bridge.sources import Absence, Place, Source, Sources
 from hub.bridge.standing import Standing
 from hub.bridge.workload_words import job_of
-from hub.services import mirrored
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint

@@ -18,11 +18,12 @@ from hub.bridge.job_status import is_finished
 from hub.bridge.kinds import JOB, NAMESPACE, STATIC, SYSTEM_NAMESPACES, WORKLOAD, is_managed
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.workload_words import job_of
-from hub.services import mirrored
-from hub.services.apply import REJECTED, Applied
-from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft, draft
-from hub.services.hub import Hub, StaleTerm, StoreUnavailable
-from hub.services.placement_index import PlacementIndex
+from hub.domain.workloads.origin import Origin
+from hub.services.context.hub import Hub, StaleTerm, StoreUnavailable
+from hub.services.mirror import objects as mirrored
+from hub.services.objects.apply import REJECTED, Applied
+from hub.services.placements.index import PlacementIndex
+from hub.services.reading.draft import Draft, draft
 from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint
@@ -231,7 +232,7 @@ def _draft(obj: Object, now: dt.datetime) -> Draft | Rejected:
     try:
         parsed = parse(obj, strict=False, origin="hub-cluster", lenient_versions=True)
         created = dt.datetime.fromisoformat(obj["metadata"]["creationTimestamp"])
-        return draft(parsed, now, origin=ORIGIN_HUB_CLUSTER, uid=_uid(obj), created_at=created)
+        return draft(parsed, now, origin=Origin.HUB_CLUSTER, uid=_uid(obj), created_at=created)
     except Rejected as refusal:
         return refusal
     except (KeyError, TypeError, ValueError) as fault:

@@ -9,8 +9,8 @@ import structlog
 
 from hub.bridge.kinds import PLACEMENT
 from hub.bridge.sources import Source, Sources
-from hub.services import mirrored
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.conditions import rfc3339
 from shared.kube import errors

@@ -18,8 +18,8 @@ from hub.bridge.mirror import Mirror, Refusal
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.tellings import Tellings
 from hub.domain.workloads.states import State
-from hub.services import mirrored
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object

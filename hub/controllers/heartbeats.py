@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Final
 
 from hub.controllers.loop import Loop
-from hub.services import api_servers, liveness, multikueue
-from hub.services.hub import Hub
-from hub.services.sync import AgentSync
+from hub.services.context.hub import Hub
+from hub.services.members import api_servers, liveness
+from hub.services.members.sync import AgentSync
+from hub.services.queues import multikueue
 
 EVERY_S: Final = 5.0  # at most; a ninth of what makes a cluster suspect, as 5 s are of 45 s
 _MASS: Final = 0.5  # more than this share silent at once is no evidence against a member

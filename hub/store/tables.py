@@ -2,7 +2,7 @@
 
 Times are UTC (`Utc`), amounts exact integers, JSON only for what is never searched. A row of a
 narrow, hot table (`workloads`, `works`) carries state; what a user sent lies once in `manifests` or
-`objects`. Growing tables have an index on their age, by which `hub.services.expiry` trims them.
+`objects`. Growing tables have an index on their age, by which `hub.services.jobs.retention` trims them.
 """
 
 import datetime as dt

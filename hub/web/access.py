@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from hub.api.policy import PUBLIC, allow, hub_of, new_router
-from hub.services import tokens
-from hub.services.tokens import ADMINISTRATOR, SESSION, VIEWER, Principal
+from hub.services.access import credentials
+from hub.services.access.credentials import ADMINISTRATOR, SESSION, VIEWER, Principal
 from shared.errors import Rejected
 
 # Of every answer of the page. Nothing comes from elsewhere, and no inline script or style runs.
@@ -45,7 +45,7 @@ async def login(request: Request) -> Response:
     if not _is_person(await hub.authenticator.authenticate(token)):
         return RedirectResponse("/?wrong", 303, HEADERS)
     kept = hub.limits.api.session_kept
-    made = await hub.write(tokens.issue_session, token, kept)
+    made = await hub.write(credentials.issue_session, token, kept)
     if made is None:
         return RedirectResponse("/?wrong", 303, HEADERS)
     reply = RedirectResponse("/", 303, HEADERS)
@@ -66,7 +66,7 @@ async def logout(request: Request) -> Response:
     """End the session."""
     _same_origin(request)
     if held := request.cookies.get(_cookie(request), ""):
-        await hub_of(request).write(tokens.end_session, held)
+        await hub_of(request).write(credentials.end_session, held)
     reply = RedirectResponse("/", 303, HEADERS)
     reply.delete_cookie(_cookie(request), httponly=True, samesite="strict")
     return reply

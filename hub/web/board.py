@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import jinja2
 
-from hub.services.front_page import Asked, read_fleet, read_jobs
-from hub.services.hub import Hub, Unit
-from hub.services.schedule_index import ScheduleIndex
+from hub.services.context.hub import Hub, Unit
+from hub.services.index.index import ScheduleIndex
+from hub.services.questions.dashboard import Asked, read_fleet, read_jobs
 from hub.web import views
 
 _LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best

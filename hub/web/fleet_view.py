@@ -95,7 +95,7 @@ class DriftLine:
 
 
 def cluster_line(row: Row, now: dt.datetime) -> ClusterLine:
-    """One of `services.clusters.list_clusters`."""
+    """One of `services.questions.clusters.list_clusters`."""
     resources: Mapping[str, Row] = row["resources"]
     return ClusterLine(
         name=text(row["name"]),

@@ -16,10 +16,10 @@ from starlette.responses import Response, StreamingResponse
 
 from hub.api.policy import PUBLIC, allow, hub_of, new_router
 from hub.api.streams import count_stream, counted, hear, rest
-from hub.services import outlook
-from hub.services.front_page import GROUPS, MAX_PAGES, Asked
-from hub.services.schedule_index import ScheduleIndex
-from hub.services.views import stamp
+from hub.domain.instants import stamp
+from hub.services.explain import study
+from hub.services.index.index import ScheduleIndex
+from hub.services.questions.dashboard import GROUPS, MAX_PAGES, Asked
 from hub.web import access
 from hub.web.access import HEADERS, viewer
 from hub.web.board import Board, templates
@@ -62,7 +62,7 @@ async def job(request: Request, uid: str) -> Response:
         return _html("login.html", wrong=False)
     find_index = getattr(request.app.state, "schedule_index", _no_index)
     try:
-        told = await outlook.explain(hub_of(request), uid, find_index)
+        told = await study.explain(hub_of(request), uid, find_index)
     except Rejected as refusal:
         if refusal.code != "NotFound":
             raise

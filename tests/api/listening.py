@@ -15,9 +15,9 @@ from uvicorn.server import ServerState
 from hub.api import agents
 from hub.api.app import create_app
 from hub.api.connections import Door
-from hub.services import tokens
-from hub.services.hub import Hub
-from hub.services.limits import Limits
+from hub.services.access import credentials
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Limits
 from hub.store.engine import Database
 from hub.web import pages
 from shared.clock import ManualClock
@@ -154,6 +154,8 @@ async def listening(folder: Path, limits: Limits | None = None) -> AsyncIterator
             lambda: protocol(config=config, server_state=state, app_state={}), sock=listener
         )
         stack.callback(server.close)
-        token = await db.write(lambda unit: tokens.issue_bearer(unit, "administrator", "admin"))
+        token = await db.write(
+            lambda unit: credentials.issue_bearer(unit, "administrator", "admin")
+        )
         address = listener.getsockname()[:2]
         yield Listening(hub, db, door, clock, token, address, stack, state.tasks)

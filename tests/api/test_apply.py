@@ -200,9 +200,9 @@ async def test_a_priority_class_that_is_missing_is_told_of(tmp_path):
 
 async def test_the_other_origin_may_not_touch(tmp_path):
     """An object of the hub cluster is not changed, and not deleted, through REST."""
-    from hub.services.apply import apply_documents
-    from hub.services.drafts import draft
-    from hub.services.limits import Intake
+    from hub.services.context.settings import Intake
+    from hub.services.objects.apply import apply_documents
+    from hub.services.reading.draft import draft
     from shared.kinds.registry import parse
 
     manifest = {

@@ -7,7 +7,7 @@ import httpx
 import orjson
 import pytest
 
-from hub.services import watching
+from hub.services.questions import watch as watching
 from hub.store import workloads
 from hub.store.unit import Unit
 from tests.api.serving import Served, a_job, served

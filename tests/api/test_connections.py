@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hub.services.limits import Api, Limits
+from hub.services.context.settings import Api, Limits
 from tests.api.listening import Listening, listening, until
 from tests.api.serving import a_job
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from hub.services import tokens
-from hub.services.limits import Api, Limits
+from hub.services.access import credentials
+from hub.services.context.settings import Api, Limits
 from tests.api.listening import listening, until
 from tests.api.serving import a_job, served
 
@@ -104,7 +104,9 @@ async def test_a_large_report_is_read_beside_the_loop(tmp_path):
     free = threading.Event()
     content = b'{"observed":"' + b"x" * 300_000 + b'"}'
     async with listening(tmp_path) as hub:
-        agent = await hub.db.write(lambda unit: tokens.issue_bearer(unit, "agent", "c1", "c1"))
+        agent = await hub.db.write(
+            lambda unit: credentials.issue_bearer(unit, "agent", "c1", "c1")
+        )
         busy = [asyncio.ensure_future(hub.hub.beside(free.wait, 20)) for _ in range(2)]
         about = (f"Authorization: Bearer {agent}", f"Content-Length: {len(content)}")
         line = await hub.line()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.limits import Limits, Pods
+from hub.services.context.settings import Limits, Pods
 from tests.api.serving import a_job, served
 from tests.bad_inputs.cases import labelled_namespace
 

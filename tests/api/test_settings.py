@@ -3,7 +3,7 @@
 import pytest
 
 from hub.config import limits_from
-from hub.services.limits import Limits
+from hub.services.context.settings import Limits
 
 
 @pytest.mark.parametrize(

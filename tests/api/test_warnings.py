@@ -2,8 +2,8 @@
 
 import pytest
 
-from hub.services.schedule_index import ScheduleIndex
-from hub.services.timeline import Timeline
+from hub.services.context.timeline import Timeline
+from hub.services.index.index import ScheduleIndex
 from shared import labels
 from tests.api.serving import Served, a_job, served
 from tests.domain.build import a_cluster, a_pool

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.observe import Report, take_reports
+from hub.services.members.observe import Report, take_reports
 from tests.sync.hubs import ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio

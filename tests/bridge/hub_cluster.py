@@ -11,8 +11,8 @@ import yaml
 from hub.bridge.bridge import Bridge
 from hub.controllers.loop import Loop
 from hub.controllers.placements import Placements
-from hub.services import leadership
-from hub.services.limits import Limits
+from hub.services.context import leadership
+from hub.services.context.settings import Limits
 from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient

@@ -12,8 +12,8 @@ from hub.bridge.sources import Sources
 from hub.bridge.standing import Standing
 from hub.bridge.tellings import Tellings
 from hub.bridge.writeback import Writeback
-from hub.services import leadership
-from hub.services.placement_index import PlacementIndex
+from hub.services.context import leadership
+from hub.services.placements.index import PlacementIndex
 from hub.store import objects, workloads
 from shared import labels
 from shared.clock import SystemClock

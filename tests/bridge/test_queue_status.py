@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.limits import Bridge, Limits
+from hub.services.context.settings import Bridge, Limits
 from hub.store import workloads
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.test_jobs import apply_guide, suspended, workload

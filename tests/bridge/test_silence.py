@@ -9,7 +9,7 @@ import pytest
 from hub.bridge.bridge import Bridge
 from hub.bridge.standing import Standing
 from hub.controllers.loop import Loop
-from hub.services import hub_cluster
+from hub.services.context import hub_cluster
 from shared.kube import errors
 from tests.bridge.hub_cluster import until
 from tests.sync.hubs import Running, running_hub

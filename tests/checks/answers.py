@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hub.services import check_status, checks
+from hub.services.outside import check_active, check_states
 from hub.store.unit import Unit
 from shared.kinds.kueue_v1beta2 import GROUP
 from tests.scheduling.hubs import KUEUE, Running, a_queue
@@ -34,7 +34,7 @@ async def activate(hub: Running, *names: str, status: str = "True") -> None:
 
     def run(unit: Unit) -> None:
         for name in names:
-            check_status.set_status(
+            check_active.set_status(
                 unit, GROUP, "AdmissionCheck", "", name, [condition], "controller"
             )
 
@@ -51,7 +51,9 @@ async def a_checked_queue(hub: Running, *names: str, **given: Any) -> None:
 async def answer(hub: Running, uid: str, name: str, state: str, **more: Any) -> dict[str, Any]:
     """The controller of a check says `state` of one workload."""
     given = [{"name": name, "state": state, **more}]
-    return await hub.hub.db.write(lambda unit: checks.set_states(unit, uid, given, "controller"))
+    return await hub.hub.db.write(
+        lambda unit: check_states.set_states(unit, uid, given, "controller")
+    )
 
 
 async def answer_all(hub: Running, uids: Sequence[str], name: str, state: str) -> None:
@@ -59,6 +61,6 @@ async def answer_all(hub: Running, uids: Sequence[str], name: str, state: str) -
 
     def run(unit: Unit) -> None:
         for uid in uids:
-            checks.set_states(unit, uid, [{"name": name, "state": state}], "controller")
+            check_states.set_states(unit, uid, [{"name": name, "state": state}], "controller")
 
     await hub.hub.db.write(run)

@@ -8,8 +8,9 @@ import orjson
 import pytest
 
 from hub.domain.quota.declared import FlavorResource
-from hub.services import cancel, compose
-from hub.services.compose import Stamp
+from hub.services.jobs import cancel
+from hub.services.works import compose
+from hub.services.works.compose import Stamp
 from hub.store import clusters, manifests, works
 from shared.errors import Rejected
 from tests.checks.answers import a_check, a_checked_queue, activate, answer, checked

@@ -14,7 +14,8 @@ from hub.api import errors, measures
 from hub.domain.plan import Reason
 from hub.domain.quota.tree import QuotaTree
 from hub.domain.workloads.states import CHARGED, State
-from hub.services import queue_figures, queue_measures
+from hub.services.questions import gauges as queue_gauges
+from hub.services.queues import usage
 from shared import labels
 from tests.house import reference, sources
 
@@ -109,8 +110,8 @@ def test_every_state_is_on_the_page_of_states() -> None:
 def test_every_metric_is_on_the_page_of_metrics() -> None:
     """Hub's and agent's metrics are explained, and no others."""
     registered = {family.name for family in REGISTRY.collect()}
-    nothing = queue_figures.Counted({}, {}, QuotaTree(()), {})
-    gauges = queue_measures.made_of([], nothing, {})
+    nothing = usage.Counted({}, {}, QuotaTree(()), {})
+    gauges = queue_gauges.made_of([], nothing, {})
     fleet = measures.exposition({"jobs": {}, "clusters": {}, "revision": 0}, gauges).decode()
     registered |= set(re.findall(r"^# TYPE (\S+)", fleet, re.MULTILINE))
     registered |= {family.name for family in Meters().registry.collect()}

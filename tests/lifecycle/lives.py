@@ -3,7 +3,7 @@
 from typing import Any
 
 from hub.controllers.lifetimes import Lifetimes
-from hub.services.observe import Report, Taken, take_reports
+from hub.services.members.observe import Report, Taken, take_reports
 from hub.store import clusters, works
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue
 from tests.sync.hubs import ran, seen

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Limits, Queueing
 from tests.lifecycle.lives import gone, lively, passed, reported
 from tests.lifecycle.test_priority import CLASS, LOWER, a_class
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import draft
-from hub.services.withdraw import withdraw_jobs
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from hub.services.works.withdraw import withdraw_jobs
 from hub.store.unit import Unit
 from shared.kinds.registry import parse
 from tests.lifecycle.lives import admitted, gone, lively

@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.workloads.states import CHARGED, State
-from hub.services import holding
-from hub.services.evict import BackOff, evict
-from hub.services.limits import Limits, Queueing
-from hub.services.schedule_index import ScheduleIndex
+from hub.services.context.settings import Limits, Queueing
+from hub.services.index.index import ScheduleIndex
+from hub.services.jobs import hold
+from hub.services.works.evict import BackOff, evict
 from shared.errors import Rejected
 from tests.lifecycle.lives import gone, offered, passed, reported, watching
 from tests.lifecycle.test_priority import a_class
@@ -112,7 +112,7 @@ async def _step(hub: Running, what: str, uid: str, pods: int) -> None:
             )
         )  # fmt: skip
     elif what in {"hold", "release"}:
-        act = holding.hold_job if what == "hold" else holding.release_job
+        act = hold.hold_job if what == "hold" else hold.release_job
         with contextlib.suppress(Rejected):
             await hub.hub.write(act, uid, "ann")
 

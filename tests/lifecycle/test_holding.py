@@ -2,8 +2,8 @@
 
 import pytest
 
-from hub.services import holding
-from hub.services.evict import evict
+from hub.services.jobs import hold
+from hub.services.works.evict import evict
 from shared.errors import Rejected
 from tests.api.serving import Served, a_job, served
 from tests.lifecycle.lives import admitted, gone, lively, passed, watching
@@ -22,11 +22,11 @@ async def _post(hub: Served, uid: str, verb: str) -> tuple[int, dict]:
 
 
 async def _hold(hub: Running, uid: str) -> dict:
-    return await hub.hub.write(holding.hold_job, uid, "ann")
+    return await hub.hub.write(hold.hold_job, uid, "ann")
 
 
 async def _release(hub: Running, uid: str) -> dict:
-    return await hub.hub.write(holding.release_job, uid, "ann")
+    return await hub.hub.write(hold.release_job, uid, "ann")
 
 
 async def test_a_waiting_job_is_held_at_once_and_released_to_wait(tmp_path):
@@ -125,7 +125,7 @@ async def test_a_job_that_is_being_cancelled_can_not_be_held(tmp_path):
     async with running(tmp_path) as hub:
         uid = await admitted(hub)
         await lively(hub, uid)
-        await hub.hub.db.write(lambda unit: holding.evict(unit, [uid], "x", "y", to="Deactivated"))
+        await hub.hub.db.write(lambda unit: hold.evict(unit, [uid], "x", "y", to="Deactivated"))
         with pytest.raises(Rejected, match="Deactivated"):
             await _hold(hub, uid)
 

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
-from hub.services.bare_status import report_status
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Limits, Queueing
+from hub.services.outside.executors import report_status
 from tests.lifecycle.lives import admitted, gone, lively, offered, passed, reported, watching
 from tests.scheduling.hubs import Running, a_job, running
 from tests.scheduling.test_bare import a_workload

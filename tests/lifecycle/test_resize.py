@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from hub.services import compose
-from hub.services.observe import Report, take_reports
+from hub.services.members.observe import Report, take_reports
+from hub.services.works import compose
 from hub.store import works
 from tests.lifecycle.lives import gone, lively, passed, reported
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
@@ -224,6 +224,6 @@ async def test_an_evicted_job_asks_for_its_new_size(tmp_path):
 
 
 def _evict(unit, uid: str) -> None:
-    from hub.services.evict import evict
+    from hub.services.works.evict import evict
 
     evict(unit, [uid], "Preempted", "for another")

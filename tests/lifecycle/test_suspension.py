@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Limits, Queueing
 from tests.api.serving import served
 from tests.scheduling.hubs import a_job, a_queue
 
@@ -93,7 +93,7 @@ async def test_a_workload_without_owner_is_held_to_the_rule(tmp_path):
 
 async def test_which_labels_say_so_is_a_setting(tmp_path):
     """key=value matches that value alone; labels of the object count as well."""
-    from hub.services.limits import Intake
+    from hub.services.context.settings import Intake
 
     limits = Limits(intake=Intake(unsuspendable_labels="kind=bench"))
     async with served(tmp_path, limits) as hub:

@@ -7,10 +7,11 @@ from typing import Any
 import yaml
 
 from hub.controllers.placements import Placements
-from hub.services import leadership
-from hub.services.apply import Applied, apply_documents
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
+from hub.domain.workloads.origin import Origin
+from hub.services.context import leadership
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import Applied, apply_documents
+from hub.services.reading.draft import draft
 from hub.store import objects
 from hub.store.unit import Unit
 from shared.kinds import parse
@@ -49,7 +50,7 @@ class Fleet:
         documents = [each for each in yaml.safe_load_all(text) if each]
 
         def all_of_them(unit: Unit) -> list[Applied]:
-            drafts = [draft(parse(each), unit.now, origin=ORIGIN_REST) for each in documents]
+            drafts = [draft(parse(each), unit.now, origin=Origin.REST) for each in documents]
             return apply_documents(unit, drafts, Intake())
 
         results = await self.hub.write(all_of_them)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.clusters import get_cluster
-from hub.services.fence import fence_cluster
-from hub.services.limits import Limits
-from hub.services.liveness import note_heartbeats
-from hub.services.objects import delete_object
+from hub.services.context.settings import Limits
+from hub.services.members.liveness import note_heartbeats
+from hub.services.objects.delete import delete_object
+from hub.services.objects.fence import fence_cluster
+from hub.services.questions.clusters import get_cluster
 from hub.store import workloads
 from tests.placements.fleet import FLEET, Fleet, conditions
 from tests.sync.hubs import running_hub

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
 from hub.store.unit import Unit
 from shared.kinds import parse
 from tests.placements.fleet import GUIDE, Fleet
@@ -31,7 +32,7 @@ async def test_an_edit_in_another_version_is_announced_in_it(tmp_path: Path):
         edited["metadata"]["labels"] = {"edited": "yes"}
 
         def edit(unit: Unit) -> None:
-            given = draft(parse(edited), unit.now, origin=ORIGIN_REST)
+            given = draft(parse(edited), unit.now, origin=Origin.REST)
             (applied,) = apply_documents(unit, [given], Intake())
             assert applied.error is None
 

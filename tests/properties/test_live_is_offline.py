@@ -18,7 +18,7 @@ from hub.domain.workloads.states import TRANSITIONS, State
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Limits, Queueing
 from tests.checks.answers import a_check, activate, answer, checked
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
 from tests.scheduling.test_cohorts import a_cohort, in_cohort

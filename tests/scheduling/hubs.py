@@ -7,13 +7,14 @@ from typing import Any
 
 import orjson
 
-from hub.services import explain, leadership
-from hub.services.apply import apply_documents
-from hub.services.drafts import draft
-from hub.services.hub import Hub
-from hub.services.limits import Limits
-from hub.services.schedule_news import FOLLOWED
-from hub.services.scheduler import Scheduler
+from hub.services.context import leadership
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Limits
+from hub.services.explain import job
+from hub.services.index.reader import FOLLOWED
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from hub.services.scheduling.turn import Scheduler
 from hub.store import clusters, workloads
 from hub.store.engine import Database
 from hub.store.feed import Subscription
@@ -80,7 +81,7 @@ class Running:
         return list((await self.hub.read(workloads.get_many, uids)).values())
 
     async def explain(self, uid: str) -> dict[str, Any]:
-        return await self.hub.read(explain.explain_job, uid, self.scheduler.index)
+        return await self.hub.read(job.explain_job, uid, self.scheduler.index)
 
     async def change(self, uid: str, **columns: Any) -> None:
         """Set columns of a job, as another service would."""

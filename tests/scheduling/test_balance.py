@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.limits import Limits, Scheduling
+from hub.services.context.settings import Limits, Scheduling
 from tests.lifecycle.lives import lively
 from tests.scheduling.hubs import Running, a_job, a_pool, running
 

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from hub.services import bare_status, leadership, lifetime
-from hub.services.apply import apply_documents
-from hub.services.drafts import draft
-from hub.services.limits import Limits, Queueing
+from hub.services.context import leadership
+from hub.services.context.settings import Limits, Queueing
+from hub.services.members import deadlines
+from hub.services.objects.apply import apply_documents
+from hub.services.outside import executors
+from hub.services.reading.draft import draft
 from hub.store import objects, workloads, works
 from hub.store.unit import Unit
 from shared.errors import Rejected
@@ -251,7 +253,7 @@ async def test_pods_that_are_done_give_their_quota_back(tmp_path: Path) -> None:
 
         async def report(count: int, name: str = "main") -> None:
             status = {"reclaimablePods": [{"name": name, "count": count}]}
-            await hub.hub.write(bare_status.report_status, first, status, "test")
+            await hub.hub.write(executors.report_status, first, status, "test")
 
         await report(1)  # two of three are left, then one of three, not of two
         await hub.settle()
@@ -283,12 +285,12 @@ async def test_its_run_time_is_limited_over_all_runs(tmp_path: Path) -> None:
         await hub.transition("conclude", urgent)
         await hub.settle()
         hub.clock.advance(19)
-        assert not (await hub.hub.read(lifetime.overrun))[0]
+        assert not (await hub.hub.read(deadlines.overrun))[0]
         hub.clock.advance(1)
-        over, _ = await hub.hub.read(lifetime.overrun)
+        over, _ = await hub.hub.read(deadlines.overrun)
         assert over == [uid]
         term = await hub.hub.write(leadership.seize, "again")
-        await hub.hub.write(lifetime.end_overrun, over, term)
+        await hub.hub.write(deadlines.end_overrun, over, term)
         row = await hub.job(uid)
         assert (row["state"], row["evicted"]["cause"]) == (
             "Deactivated",

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import ORIGIN_HUB_CLUSTER, draft
+from hub.domain.workloads.origin import Origin
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
 from hub.store.unit import Unit
 from shared.kinds.registry import parse
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
@@ -146,7 +147,7 @@ async def mirrored(hub: Running, *manifests: dict[str, Any]) -> None:
     """Manifests as the hub cluster holds them."""
 
     def run(unit: Unit) -> None:
-        drafts = [draft(parse(m), unit.now, origin=ORIGIN_HUB_CLUSTER) for m in manifests]
+        drafts = [draft(parse(m), unit.now, origin=Origin.HUB_CLUSTER) for m in manifests]
         applied = apply_documents(unit, drafts, hub.hub.limits.intake)
         assert all(a.error is None for a in applied), applied
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hub.services import liveness
-from hub.services.clusters import get_cluster
+from hub.services.members import liveness
+from hub.services.questions.clusters import get_cluster
 from hub.store import clusters
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 from tests.scheduling.test_cohorts import in_cohort

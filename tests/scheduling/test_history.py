@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.workloads.states import TRANSITIONS, State
-from hub.services.schedule_index import ScheduleIndex
+from hub.services.index.index import ScheduleIndex
 from hub.store import workloads
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Limits, Queueing
 from tests.scheduling.hubs import Running, a_pool, running
 from tests.scheduling.test_cohorts import in_cohort, states, submit
 from tests.scheduling.test_preemption import WITHIN, start, urgent

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import objects
-from hub.services.drafts import ORIGIN_REST
+from hub.domain.workloads.origin import Origin
+from hub.services.objects import delete
 from hub.store.unit import Unit
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from tests.scheduling.hubs import a_pool, running
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.anyio
 
 
 def remove(unit: Unit) -> None:
-    objects.delete_object(
-        unit, KUEUE, "ClusterQueue", "", "a", origin=ORIGIN_REST, principal="admin", drain=True
+    delete.delete_object(
+        unit, KUEUE, "ClusterQueue", "", "a", origin=Origin.REST, principal="admin", drain=True
     )
 
 

@@ -7,8 +7,8 @@ import pytest
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
 from hub.domain.quota.declared import FlavorResource
-from hub.services.fence import fence_cluster
-from hub.services.schedule import Prepared, commit_plan, prepare
+from hub.services.objects.fence import fence_cluster
+from hub.services.scheduling.commit import Prepared, commit_plan, prepare
 from hub.store import clusters
 from tests.checks.answers import a_checked_queue, answer
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hub.services import outlook
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Limits, Queueing
+from hub.services.explain import study
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 from tests.scheduling.test_cohorts import in_cohort, states, submit
 from tests.scheduling.test_preemption import WITHIN, start, urgent
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 async def told(hub: Running, uid: str) -> dict[str, Any]:
     """Explanation of one job as REST gives it."""
-    return await outlook.explain(hub.hub, uid, lambda: hub.scheduler.index)
+    return await study.explain(hub.hub, uid, lambda: hub.scheduler.index)
 
 
 async def remedies(hub: Running, uid: str) -> dict[str, str]:

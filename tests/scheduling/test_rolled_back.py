@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import outlook, timeline
+from hub.services.context import timeline
+from hub.services.explain import study
 from hub.store import settings
 from hub.store.unit import Unit
 from shared.wire.agent_v1 import Mark
@@ -30,7 +31,7 @@ async def test_explain_says_that_nothing_is_dispatched(tmp_path: Path) -> None:
         await stop(hub)
         (uid,) = await hub.apply(a_job("waits"))
         await hub.follow()
-        told = await outlook.explain(hub.hub, uid, lambda: hub.scheduler.index)
+        told = await study.explain(hub.hub, uid, lambda: hub.scheduler.index)
         assert (told["state"], told["reason"]) == ("Pending", "HubRolledBack")
         assert "roadstead restored" in told["message"]
         assert (told["forecast"], told["fleet"], told["position"]) == (None, [], None)

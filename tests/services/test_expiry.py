@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import func, select
 
 from hub.controllers.expiry import Expiry
-from hub.services import tokens
-from hub.services.limits import Api, Limits, Retention
+from hub.services.access import credentials
+from hub.services.context.settings import Api, Limits, Retention
 from hub.store import tables, workloads, works
 from hub.store.leases import seize
 from tests.api.serving import Served, a_job, served
@@ -52,7 +52,7 @@ async def _a_days_work(hub: Served, day: int) -> None:
         manifest = a_job(f"d{day}-{i}", parallelism=1 + day % 5)
         job = (await hub.admin.post("/v1/jobs", json=manifest, headers=headers)).json()
         await hub.admin.post(f"/v1/jobs/{job['uid']}/cancel")
-    await hub.db.write(lambda unit: tokens.issue_join(unit, "c1", dt.timedelta(minutes=15)))
+    await hub.db.write(lambda unit: credentials.issue_join(unit, "c1", dt.timedelta(minutes=15)))
 
     def explain(unit):
         unit.conn.execute(
@@ -124,7 +124,7 @@ async def test_a_record_outlives_its_copy_in_the_member(tmp_path):
 
 async def test_a_former_leader_removes_nothing(tmp_path):
     """Every step names the term."""
-    from hub.services.hub import StaleTerm
+    from hub.services.context.hub import StaleTerm
 
     async with served(tmp_path, LIMITS) as hub:
         await hub.db.write(lambda unit: seize(unit, "other", dt.timedelta(days=1)))

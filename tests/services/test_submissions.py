@@ -2,9 +2,10 @@
 
 import pytest
 
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
-from hub.services.submissions import Reply, Submission, submit
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.reading.draft import draft
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from tests.api.serving import a_job, served
@@ -42,5 +43,5 @@ async def test_one_body_twice_in_one_commit_is_one_job(tmp_path):
 
 def asked(unit, name, request_hash):
     """A request to submit one Job under the key."""
-    given = draft(parse_job(a_job(name)), unit.now, origin=ORIGIN_REST)
+    given = draft(parse_job(a_job(name)), unit.now, origin=Origin.REST)
     return Submission((given,), Intake(), single=True, key=KEY, request_hash=request_hash)

@@ -248,7 +248,7 @@ class SimHub:
         )  # fmt: skip
 
     def watch_silence(self) -> None:
-        """What follows from silence, as `hub.services.liveness` has it."""
+        """What follows from silence, as `hub.services.members.liveness` has it."""
         if not self.up:
             return
         silent = [name for name, at in self.heard.items() if self.world.now - at >= 60.0]

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
-from hub.services import compose
+from hub.services.works import compose
 from hub.store.works import Composable, Desired, Standing
 from tests.simulation.manifests import compose_job, manifest
 from tests.simulation.world import Violation, World
@@ -361,18 +361,21 @@ _STORE = {
     "note_fault": _nobody,
     "queue_counters": SILENT,
 }
-withdraw = bound("hub.services.withdraw", **_STORE)
-forgotten = bound("hub.services.forgotten", **_STORE)
+withdraw = bound("hub.services.works.withdraw", **_STORE)
+forgotten = bound("hub.services.members.forgotten", **_STORE)
 observe_service = bound(
-    "hub.services.observe", **_STORE, purge_deleted=withdraw.purge_deleted, forgotten=forgotten
+    "hub.services.members.observe",
+    **_STORE,
+    purge_deleted=withdraw.purge_deleted,
+    forgotten=forgotten,
 )
-offers = bound("hub.services.offers", **_STORE)
-evict = bound("hub.services.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
-holding = bound("hub.services.holding", **_STORE, evict=evict.evict)
-sessions = bound("hub.services.sessions", **_STORE)
-timeline = bound("hub.services.timeline", **_STORE, changes=CHANGES)
+offers = bound("hub.services.works.offer", **_STORE)
+evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
+holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
+sessions = bound("hub.services.members.sessions", **_STORE)
+timeline = bound("hub.services.context.timeline", **_STORE, changes=CHANGES)
 sync = bound(
-    "hub.services.sync",
+    "hub.services.members.sync",
     **_STORE,
     offers=offers,
     sessions=sessions,

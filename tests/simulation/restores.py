@@ -11,8 +11,9 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from hub.services import identity, restored, timeline
-from hub.services.sync import AgentSync
+from hub.services.context import identity, timeline
+from hub.services.members.sync import AgentSync
+from hub.services.works import restored
 from hub.store.unit import Unit
 from shared import labels
 from shared.wire.agent_v1 import Mark
@@ -99,7 +100,7 @@ class Restorable(Whole):
     def accept(self) -> None:
         if self.up:
             self.world.note("* the restored store is accepted")
-            self.run(self.hub.write(timeline.accept, "ada"))
+            self.run(self.hub.write(restored.accept, "ada"))
             self._look_at_the_books()
             self.checks.accepted = True  # type: ignore[attr-defined]
         else:

@@ -18,13 +18,17 @@ from typing import Any, TypeVar
 import orjson
 from sqlalchemy import select
 
-from hub.services import cancel, evict, holding, leadership, liveness, schedule
-from hub.services.apply import apply_documents
-from hub.services.drafts import draft
-from hub.services.hub import Hub
-from hub.services.schedule_news import FOLLOWED
-from hub.services.scheduler import Scheduler
-from hub.services.sync import AgentSync
+from hub.services.context import leadership
+from hub.services.context.hub import Hub
+from hub.services.index.reader import FOLLOWED
+from hub.services.jobs import cancel, hold
+from hub.services.members import liveness
+from hub.services.members.sync import AgentSync
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from hub.services.scheduling import commit
+from hub.services.scheduling.turn import Scheduler
+from hub.services.works import evict
 from hub.store import clusters, tables
 from hub.store.engine import Database
 from hub.store.errors import StaleTerm
@@ -99,7 +103,7 @@ class Whole:
 
     async def _write_between(self, fn: Any, *args: Any) -> Any:
         """Between a plan and its commit there is room for what people do."""
-        if fn is schedule.commit_plan:
+        if fn is commit.commit_plan:
             await self._carry_out_wishes()
         return await self._write(fn, *args)
 
@@ -311,9 +315,9 @@ class Whole:
 def _carry_out(unit: Unit, uid: str, row: dict[str, Any], wish: str) -> None:
     match wish:
         case "hold":
-            holding.hold_job(unit, uid, "somebody")
+            hold.hold_job(unit, uid, "somebody")
         case "release":
-            holding.release_job(unit, uid, "somebody")
+            hold.release_job(unit, uid, "somebody")
         case "cancel":
             cancel.cancel_job(unit, uid, "somebody")
         case "delete":

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 
 from hub.api.app import create_app
-from hub.services import tokens
-from hub.services.limits import Limits
+from hub.services.access import credentials
+from hub.services.context.settings import Limits
 from tests.scheduling.hubs import Running, running
 
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
@@ -92,7 +92,7 @@ async def desk(folder: Path, limits: Limits | None = None) -> AsyncIterator[Desk
     async with running(folder, limits) as hub:
         app = create_app(hub.hub)
         app.state.schedule_index = lambda: hub.scheduler.index
-        token = await hub.hub.write(tokens.issue_bearer, "administrator", "somebody", "")
+        token = await hub.hub.write(credentials.issue_bearer, "administrator", "somebody", "")
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app),
             base_url="http://hub",

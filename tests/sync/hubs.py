@@ -17,14 +17,15 @@ from starlette.responses import Response
 from hub.api import agents
 from hub.api.errors import refused
 from hub.api.guard import Guard
-from hub.services import identity, timeline
-from hub.services.desired import digest_line
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.hub import Hub
-from hub.services.intake import submit_jobs
-from hub.services.limits import Intake, Limits
-from hub.services.sync import AgentSync
-from hub.services.tokens import issue_join
+from hub.domain.workloads.origin import Origin
+from hub.services.access.credentials import issue_join
+from hub.services.context import identity, timeline
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Intake, Limits
+from hub.services.jobs.accept import submit_jobs
+from hub.services.members.desired import digest_line
+from hub.services.members.sync import AgentSync
+from hub.services.reading.draft import draft
 from hub.store import clusters, workloads, works
 from hub.store.engine import Database
 from hub.store.unit import Unit
@@ -292,7 +293,7 @@ def _add_cluster(unit: Unit, name: str) -> str:
 
 
 def _submit(unit: Unit, manifest: dict[str, Any]) -> str:
-    given = draft(parse_job(manifest), unit.now, origin=ORIGIN_REST)
+    given = draft(parse_job(manifest), unit.now, origin=Origin.REST)
     answer = submit_jobs(unit, [given], Intake(), strict=False)[0]
     assert not isinstance(answer, Exception), answer
     return str(answer["uid"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hub.controllers.heartbeats import Heartbeats
-from hub.services import leadership
+from hub.services.context import leadership
 from tests.sync.hubs import Running, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio

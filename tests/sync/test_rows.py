@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 
 from hub.api.agents import MAX_ENTRIES
-from hub.services.clusters import get_cluster
-from hub.services.limits import Limits
-from hub.services.tokens import issue_join
+from hub.services.access.credentials import issue_join
+from hub.services.context.settings import Limits
+from hub.services.questions.clusters import get_cluster
 from hub.store import audit, events
 from shared.wire.agent_v1 import PROTO, SYNC_PATH
 from tests.sync.hubs import Agent, Running, ran, running_hub

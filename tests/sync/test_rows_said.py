@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.clusters import get_cluster
-from hub.services.limits import Limits
-from hub.services.withdraw import withdraw_jobs
+from hub.services.context.settings import Limits
+from hub.services.questions.clusters import get_cluster
+from hub.services.works.withdraw import withdraw_jobs
 from tests.sync.hubs import Agent, Running, ran, running_hub, seen
 from tests.sync.test_rows import noted, told
 

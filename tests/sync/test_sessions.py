@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.sessions import ObservedDigest, Session
+from hub.services.members.sessions import ObservedDigest, Session
 from hub.store.unit import Unit
 from shared.session_ids import new_session
 from shared.wire.agent_v1 import Observed, ObservedSet, SetDigest, SyncRequest

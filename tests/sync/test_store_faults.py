@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
 from hub.store.errors import StoreUnavailable
 from shared.kinds import parse
 from tests.placements.fleet import Fleet
@@ -59,7 +60,7 @@ async def test_placements_miss_nothing_that_could_not_be_read(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         fleet = await Fleet.start(hub, "north")
         await fleet.apply(things)
-        given = draft(parse(yaml.safe_load(placement)), hub.clock.now(), origin=ORIGIN_REST)
+        given = draft(parse(yaml.safe_load(placement)), hub.clock.now(), origin=Origin.REST)
 
         def apply(unit):
             apply_documents(unit, [given], Intake())

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import clusters, timeline
-from hub.services.overview import overview, restored
+from hub.services.context import timeline
+from hub.services.questions.clusters import get_cluster, list_clusters
+from hub.services.questions.overview import overview, restored
+from hub.services.works.restored import accept
 from hub.store import events
 from shared.errors import Rejected
 from tests.sync.hubs import Agent, running_hub, seen
@@ -143,7 +145,7 @@ async def test_an_administrator_accepts_and_it_goes_on_under_a_new_incarnation(t
         connected(agent, hub, marks)
         before = hub.sync.incarnation
         await agent.post(agent.request())
-        accepted = await hub.write(timeline.accept, "ada")
+        accepted = await hub.write(accept, "ada")
         await hub.submit("wakes-the-feed")
         while hub.sync.incarnation == before:
             await hub.settled()
@@ -158,7 +160,7 @@ async def accepted(hub, agent, marks) -> str:
     connected(agent, hub, marks)
     before = hub.sync.incarnation
     await agent.post(agent.request())
-    await hub.write(timeline.accept, "ada")
+    await hub.write(accept, "ada")
     await hub.submit("wakes-the-feed")
     while hub.sync.incarnation == before:
         await hub.settled()
@@ -219,7 +221,7 @@ async def test_there_is_nothing_to_accept_while_all_is_well(tmp_path: Path):
     """NotRolledBack."""
     async with running_hub(tmp_path) as hub:
         with pytest.raises(Rejected, match="nothing to accept"):
-            await hub.write(timeline.accept, "ada")
+            await hub.write(accept, "ada")
 
 
 async def test_a_member_shows_what_it_holds_from_before(tmp_path: Path):
@@ -230,7 +232,7 @@ async def test_a_member_shows_what_it_holds_from_before(tmp_path: Path):
         await agent.sync(
             seen("r2", "Applied", object_uid="m-1", job={}, incarnation="inc-0", message=words)
         )
-        view = await hub.hub.read(clusters.get_cluster, "north", hub.hub.limits)
+        view = await hub.hub.read(get_cluster, "north", hub.hub.limits)
         assert [each["message"] for each in view["leftoverJobs"]] == [words]
-        listed = await hub.hub.read(clusters.list_clusters, hub.hub.limits)
+        listed = await hub.hub.read(list_clusters, hub.hub.limits)
         assert [each["leftovers"] for each in listed["items"]] == [1]

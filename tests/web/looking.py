@@ -11,8 +11,8 @@ import httpx
 from sqlalchemy import text
 
 from hub.api.app import create_app
-from hub.services import tokens
-from hub.services.hub import Hub
+from hub.services.access import credentials
+from hub.services.context.hub import Hub
 from hub.store.unit import Unit
 from hub.web import pages
 from shared.clock import ManualClock
@@ -74,7 +74,7 @@ async def looking(folder: Path) -> AsyncIterator[Looking]:
     """A fresh hub with its page."""
     async with served(folder) as hub, contextlib.AsyncExitStack() as stack:
         given = {
-            role: await hub.hub.write(tokens.issue_bearer, role, f"a-{role}", cluster)
+            role: await hub.hub.write(credentials.issue_bearer, role, f"a-{role}", cluster)
             for role, cluster in (("administrator", ""), ("viewer", ""), ("agent", "c1"))
         }
         api = httpx.AsyncClient(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services import tokens
+from hub.services.access import credentials
 from tests.web.looking import looking
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +97,7 @@ async def test_signing_out_forgets_the_cookie(tmp_path):
 async def test_a_token_that_ended_shows_nothing_more(tmp_path):
     """Revoked while somebody is signed in with it: the next look is refused."""
     async with looking(tmp_path) as hub, hub.signed_in("viewer") as http:
-        await hub.hub.write(tokens.replace_bearer, "viewer", "a-viewer", "")
+        await hub.hub.write(credentials.replace_bearer, "viewer", "a-viewer", "")
         assert "Access token" in (await http.get("/")).text
         assert (await http.get("/live")).status_code == 401
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hub.services import leadership
-from hub.services.scheduler import Scheduler
+from hub.services.context import leadership
+from hub.services.scheduling.turn import Scheduler
 from tests.web.looking import Looking, looking
 
 pytestmark = pytest.mark.anyio

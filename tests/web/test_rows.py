@@ -4,7 +4,7 @@ import orjson
 import pytest
 from sqlalchemy import insert
 
-from hub.services import mirrored, timeline
+from hub.services.context import hub_cluster, timeline
 from hub.store import settings
 from hub.store.tables import events, works
 from shared.wire.agent_v1 import Mark
@@ -88,7 +88,7 @@ async def test_a_bridge_that_stands_still_needs_attention(tmp_path):
     async with looking(tmp_path) as hub:
         assert "bridge" not in (await hub.see()).words
         silent = {"status": "False", "reason": "HubClusterSilent", "message": "TimedOut: 3 s"}
-        await hub.hub.write(mirrored.tell_condition, silent)
+        await hub.hub.write(hub_cluster.tell_condition, silent)
         words = (await hub.see()).words
         assert "The bridge to the hub cluster stands still (HubClusterSilent): TimedOut" in words
 

@@ -1,0 +1,85 @@
+"""What follows when objects of some kinds are applied or deleted: members, queues, bare Workloads."""
+
+from typing import Any
+
+from hub.services.access import credentials
+from hub.services.queues import conditions as queue_conditions
+from hub.services.queues.refresh import concerns_queues, refresh_queues
+from hub.store import clusters, objects, works
+from hub.store.unit import Unit
+from shared.errors import Rejected
+from shared.kinds.cluster_v1 import GROUP as FLEET
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.registry import parse
+
+Row = dict[str, Any]
+
+
+def applied(unit: Unit, row: Row) -> None:
+    """After an object was created or changed."""
+    if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
+        _declare_cluster(unit, row)
+    elif row["api_group"] == KUEUE and row["kind"] == "Workload":
+        _describe_workload(unit, row)
+
+
+def deleted(unit: Unit, row: Row) -> None:
+    """After an object was removed."""
+    if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
+        credentials.forget_agent(unit, row["name"])
+        clusters.remove(unit, row["name"])
+        works.remove(unit, [(row["name"], uid) for uid in works.uids_of(unit, row["name"])])
+    elif row["api_group"] == KUEUE and concerns_queues(row["kind"]):
+        refresh_queues(unit)
+
+
+def _declare_cluster(unit: Unit, row: Row) -> None:
+    """A MemberCluster and its row go together: labels and taints are the object's."""
+    declared = {
+        "object": row["uid"],
+        "labels": row["labels"],
+        "taints": (row["spec"] or {}).get("taints") or [],
+        "pools": (row["spec"] or {}).get("pools"),
+    }
+    if clusters.get(unit, row["name"]) is not None:
+        clusters.change(unit, row["name"], **declared)
+        return
+    clusters.add(
+        unit,
+        {
+            "name": row["name"],
+            **declared,
+            "cluster_uid": "",
+            "cordoned": False,
+            "session": "",
+            "session_at": None,
+            "joined_at": None,
+            "heartbeat_at": None,
+            "created_at": unit.now,
+        },
+    )
+
+
+def _describe_workload(unit: Unit, row: Row) -> None:
+    spec = row["spec"] or {}
+    name = spec.get("queueName") or ""
+    found = bool(name) and objects.find(unit, KUEUE, "LocalQueue", row["namespace"], name)
+    owned = bool((row["manifest"].get("metadata") or {}).get("ownerReferences"))
+    conditions = queue_conditions.held_workload_conditions(
+        spec, queue_found=bool(found), owned=owned, hindrance=_hindrance(row)
+    )
+    status = queue_conditions.with_conditions(
+        row["status"], conditions, unit.now, row["generation"]
+    )
+    if status is not None:
+        objects.set_statuses(unit, {row["uid"]: status})
+
+
+def _hindrance(row: Row) -> str:
+    """Why a Workload can not be admitted as it is."""
+    try:
+        parsed = parse(row["manifest"], strict=False, origin="hub-cluster", lenient_versions=True)
+    except Rejected:
+        return ""
+    why = parsed.hindrance
+    return "" if why is None else f"{why.field}: {why.message}"

@@ -1,0 +1,136 @@
+"""Member clusters as people see them: state, room, pools, and what is left of earlier times."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.instants import stamp
+from hub.services.context.settings import Limits
+from hub.services.index import pool_keys
+from hub.services.index.fleet import read_member, state_of
+from hub.services.members import forgotten
+from hub.store import clusters, jobs
+from hub.store.unit import Unit
+from shared import quantity
+from shared.errors import Rejected
+
+Row = dict[str, Any]
+
+
+def get_cluster(unit: Unit, name: str, limits: Limits) -> Row:
+    """One member with pools and room. Raises Rejected: NotFound."""
+    row = find_cluster(unit, name)
+    capacity = clusters.get_capacities(unit, [name]).get(name)
+    held = jobs.count_by_cluster(unit).get(name, 0)
+    reserved = jobs.reserved_by_cluster(unit).get(name, {})
+    since = pool_keys.load(unit).since
+    left = forgotten.of(unit, name)
+    view = _view(row, capacity, held, reserved, unit.now, limits, since)
+    return view | {"leftovers": len(left), "leftoverJobs": left}
+
+
+def list_clusters(unit: Unit, limits: Limits) -> Row:
+    """All members: {"items"}."""
+    capacities = clusters.get_capacities(unit)
+    held = jobs.count_by_cluster(unit)
+    reserved = jobs.reserved_by_cluster(unit)
+    since = pool_keys.load(unit).since
+    left = forgotten.counts(unit)
+    return {
+        "items": [
+            _view(
+                row,
+                capacities.get(row["name"]),
+                held.get(row["name"], 0),
+                reserved.get(row["name"], {}),
+                unit.now,
+                limits,
+                since,
+            )
+            | {"leftovers": left.get(row["name"], 0)}
+            for row in clusters.list_all(unit)
+        ]
+    }
+
+
+def _view(
+    row: Row,
+    capacity: tuple[bytes, dt.datetime] | None,
+    held: int,
+    reserved: Mapping[str, int],
+    now: dt.datetime,
+    limits: Limits,
+    key_revisions: Mapping[str, int],
+) -> Row:
+    told, cluster = read_member(row, None if capacity is None else capacity[0], key_revisions)
+    state = state_of(row, now, limits.scheduling.suspect_after_s, cluster.down)
+    return {
+        "name": row["name"],
+        "state": state,
+        "ready": state in {"Ready", "Cordoned"} and told is not None,
+        "message": _why(state, cluster),
+        "cordoned": row["cordoned"],
+        "labels": row["labels"],
+        "taints": row["taints"],
+        "jobs": held,
+        "nodeCount": cluster.node_count,
+        "kubernetesVersion": (told or {}).get("kubernetes_version", ""),
+        "resources": _resources(cluster, reserved),
+        "pools": [
+            {
+                "labels": dict(pool.labels),
+                "taints": [str(t) for t in pool.taints],
+                "nodes": len(pool.nodes),
+            }
+            for pool in cluster.pools
+            if pool.nodes
+        ],
+        "growingPools": [
+            {
+                "name": pool.name,
+                "labels": dict(pool.labels),
+                "taints": [str(t) for t in pool.taints],
+                "mayAdd": pool.nodes,
+                "allocatable": {
+                    n: quantity.canonical(n, a) for n, a in sorted(pool.shape.items())
+                },
+            }
+            for pool in cluster.growing
+        ],
+        "properties": dict(cluster.properties),
+        "clusterUid": row["cluster_uid"],
+        "createdAt": stamp(row["created_at"]),
+        "joinedAt": stamp(row["joined_at"]),
+        "heartbeatAt": stamp(row["heartbeat_at"]),
+        "capacityAt": None if capacity is None else stamp(capacity[1]),
+    }
+
+
+def _why(state: str, cluster: Cluster) -> str:
+    """What keeps new work away."""
+    if state == "Fenced":
+        return "it was written off: delete it, or join another cluster under its name"
+    if state == "Unhealthy":
+        return f"its API server does not answer its agent: {cluster.down}"
+    return ""
+
+
+def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Row:
+    """Per resource: free and allocatable as its agent reported, and what the hub's jobs there ask."""
+    return {
+        name: {
+            "free": quantity.canonical(name, cluster.free.get(name, 0)),
+            "allocatable": quantity.canonical(name, amount),
+            "reserved": quantity.canonical(name, reserved.get(name, 0)),
+        }
+        for name, amount in sorted(cluster.allocatable.items())
+    }
+
+
+def find_cluster(unit: Unit, name: str) -> Row:
+    """The row of a member. Raises Rejected: NotFound."""
+    row = clusters.get(unit, name)
+    if row is None:
+        raise Rejected("NotFound", f"there is no cluster {name[:64]}")
+    return row

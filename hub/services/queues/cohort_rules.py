@@ -1,0 +1,35 @@
+"""What no object alone can tell of cohorts: whether their parents lead back to themselves."""
+
+from collections import ChainMap
+
+from hub.domain.quota.tree import find_cycle
+from hub.services.index.catalog import KUEUE
+from hub.store import objects
+from hub.store.unit import Unit
+from shared.errors import Rejected
+
+
+class Parents:
+    """Who hangs under whom, read at the first question, and kept as cohorts are applied."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+        self._known: dict[str, str] | None = None
+
+    def hang(self, name: str, parent: str) -> None:
+        """Note a cohort's parent. Raises Rejected (CohortCycle, with the path) if that closes a cycle."""
+        known = self._parents()
+        cycle = find_cycle(name, ChainMap({name: parent}, known))
+        if cycle and cycle[0] == name:
+            detail = f"cohorts would form a cycle: {' -> '.join(cycle)}"
+            raise Rejected("CohortCycle", detail, "spec.parentName")
+        known[name] = parent
+
+    def _parents(self) -> dict[str, str]:
+        if self._known is None:
+            self._known = {
+                row["name"]: str((row["spec"] or {}).get("parentName") or "")
+                for row in objects.list_kind(self._unit, KUEUE, "Cohort")
+                if row["deleted_at"] is None
+            }
+        return self._known
