@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from hub.services.context.settings import Limits
+from hub.services.context.settings import Settings
 
 
-def limits_from(environ: Mapping[str, str]) -> Limits:
+def limits_from(environ: Mapping[str, str]) -> Settings:
     """Defaults, overridden by the environment. Raises ValueError naming the variable."""
-    defaults = Limits()
-    return Limits(
+    defaults = Settings()
+    return Settings(
         **{
             each.name: _read(each.name, getattr(defaults, each.name), environ)
             for each in fields(defaults)

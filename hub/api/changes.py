@@ -34,7 +34,7 @@ async def follow(request: Request) -> Response:
         revision = await hub.read(jobs.revision)
     await hub.read(overview.changes_since, revision, PAGE)  # 410 while it can still be said
     who = caller(request).id
-    streams = count_stream(request, who, hub.limits.api.streams_per_principal)
+    streams = count_stream(request, who, hub.settings.api.streams_per_principal)
     return StreamingResponse(
         counted(streams, who, _events(request, hub, revision)),
         media_type="text/event-stream",

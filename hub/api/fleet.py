@@ -17,7 +17,7 @@ _EVENT_FILTERS = ("uid", "namespace", "kind", "name")
 async def get_overview(request: Request) -> Response:
     """Counts of jobs and clusters by state, and the clusters' room."""
     hub = hub_of(request)
-    return Json(await hub.read(overview.overview, hub.limits))
+    return Json(await hub.read(overview.overview, hub.settings))
 
 
 @router.get("/v1/restored")

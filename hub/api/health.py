@@ -8,9 +8,10 @@ from hub.api.errors import problem
 from hub.api.measures import exposition
 from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of, new_router
 from hub.api.reply import Json
-from hub.services.context.hub import StoreUnavailable
 from hub.services.questions import gauges as queue_gauges, jobs
 from hub.services.questions.overview import overview
+from hub.store.errors import StoreUnavailable
+from shared.reject_codes import RejectCode
 
 router = new_router()
 
@@ -32,7 +33,9 @@ async def ready(request: Request) -> Response:
         revision = await hub.read(jobs.revision)
         await hub.db.require_writable()
     except StoreUnavailable as error:
-        return problem("Unavailable", f"the store: {error}"[:200], request.state.request_id)
+        return problem(
+            RejectCode.UNAVAILABLE, f"the store: {error}"[:200], request.state.request_id
+        )
     return Json({"status": "ok", "revision": revision})
 
 
@@ -45,6 +48,6 @@ async def metrics(request: Request) -> Response:
     lines = queue_gauges.waiting(None if find is None else find())
     # In one go: each way from thread to thread waits for whoever computes meanwhile.
     text = await hub.read(
-        lambda unit: exposition(overview(unit, hub.limits), queue_gauges.gauges(unit, lines))
+        lambda unit: exposition(overview(unit, hub.settings), queue_gauges.gauges(unit, lines))
     )
     return Response(text, media_type=CONTENT_TYPE_LATEST)

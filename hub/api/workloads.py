@@ -25,6 +25,7 @@ from hub.services.reading.draft import draft
 from hub.services.reading.executor_status import read_status
 from shared.errors import Rejected
 from shared.manifests import media_type_of, read_bounded
+from shared.reject_codes import RejectCode
 
 router = new_router()
 PAGE: Final = 200
@@ -48,7 +49,7 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
     patch = await _patch(request)
     metadata = patch.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else ""
-    report = executors.Report(
+    report = executors.ExecutorReport(
         namespace,
         name,
         read_status(patch.get("status")),
@@ -72,7 +73,7 @@ async def submit_workload(request: Request) -> Response:
     hub = hub_of(request)
     now = hub.clock.now()
     _, given = await read_one(request, lambda read: draft(bare_patch.parse_bare(read), now))
-    submission = Submission(drafts=(given,), intake=hub.limits.intake, single=True)
+    submission = Submission(drafts=(given,), intake=hub.settings.intake, single=True)
     reply: Reply = await hub.write_shared(submit, submission)
     return Json(reply.body, reply.status)
 
@@ -82,7 +83,7 @@ async def submit_workload(request: Request) -> Response:
 async def patch_workload(request: Request, namespace: str, name: str) -> Response:
     """Change a bare Workload by a JSON merge patch: {"spec": {"active": false}}, priority, and so on."""
     hub, patch = hub_of(request), await _patch(request)
-    intake, principal = hub.limits.intake, caller(request).name
+    intake, principal = hub.settings.intake, caller(request).name
     return Json(
         await hub.write(bare_patch.patch_workload, namespace, name, patch, intake, principal)
     )
@@ -115,7 +116,7 @@ async def watch(request: Request) -> Response:
         revision = await hub.read(jobs.revision)
     await hub.read(watching.news, revision, filters, 1)  # 410 while it can still be said
     who = caller(request).id
-    streams = count_stream(request, who, hub.limits.api.streams_per_principal)
+    streams = count_stream(request, who, hub.settings.api.streams_per_principal)
     return StreamingResponse(
         counted(streams, who, _events(request, hub, revision, filters)),
         media_type="text/event-stream",
@@ -159,13 +160,13 @@ def _event(revision: int, items: list[dict[str, Any]]) -> bytes:
 async def _patch(request: Request) -> dict[str, Any]:
     """The body as a merge patch of an object. Raises Rejected."""
     if media_type_of(request.headers.get("content-type", "")) not in _PATCHES:
-        raise Rejected("UnsupportedMediaType", f"send {' or '.join(sorted(_PATCHES))}")
+        raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, f"send {' or '.join(sorted(_PATCHES))}")
     body = await request.body()
     if not body.strip():
-        raise Rejected("EmptyBody", "the body is empty")
+        raise Rejected(RejectCode.EMPTY_BODY, "the body is empty")
     given = await off_loop(
-        request, len(body), read_bounded, body, hub_of(request).limits.api.bounds
+        request, len(body), read_bounded, body, hub_of(request).settings.api.bounds
     )
     if not isinstance(given, dict):
-        raise Rejected("ExpectedObject", "the body must be a JSON object")
+        raise Rejected(RejectCode.EXPECTED_OBJECT, "the body must be a JSON object")
     return given

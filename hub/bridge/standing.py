@@ -24,7 +24,7 @@ _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfigurat
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 
 
-class Standing:
+class BridgeCondition:
     """The bridge's own condition: Running, or stopped for a reason."""
 
     def __init__(self, hub: Hub, term: Callable[[], int]) -> None:

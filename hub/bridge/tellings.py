@@ -25,7 +25,7 @@ _SILENT: Final = frozenset({"Offered", "Applied", "Submitted", "Created", "Confi
 log = structlog.get_logger(__name__)
 
 
-class Tellings:
+class EventRecorder:
     """Follows the hub's events, and writes those about objects of the hub cluster."""
 
     def __init__(self, hub: Hub, client: KubeClient, sources: Sources) -> None:

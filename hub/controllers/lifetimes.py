@@ -36,7 +36,7 @@ class Lifetimes:
         over, soonest = await self._hub.read(deadlines.overrun)
         if over:
             await self._hub.write(deadlines.end_overrun, over, term)
-        given = self._hub.limits.queueing
+        given = self._hub.settings.queueing
         shortest = given.pods_ready_timeout_s, deadlines.recovery_timeout_s(given)
         if any(self._may_judge(seconds) for seconds in shortest):
             unready = await self._hub.read(deadlines.unready, given)

@@ -15,11 +15,11 @@ import structlog
 
 from hub.controllers.loop import Loop
 from hub.domain.fleet.clusters import Cluster
-from hub.services.context.hub import Hub, Unit
+from hub.services.context.hub import Hub
 from hub.services.placements import index
 from hub.services.placements.index import PlacementIndex
-from hub.services.placements.reconcile import read_fleet, read_heartbeats, reconcile
-from hub.services.placements.status import write_status
+from hub.services.placements.reconcile import read_fleet, read_heartbeats
+from hub.services.placements.status import reconcile_with_status
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
@@ -136,7 +136,7 @@ class Placements:
         """Take heartbeats; a member that is heard again may be picked again."""
         heard = await self._hub.read(read_heartbeats)
         limit = self._hub.clock.now() - dt.timedelta(
-            seconds=self._hub.limits.scheduling.suspect_after_s
+            seconds=self._hub.settings.scheduling.suspect_after_s
         )
         for name, at in heard.items():
             cluster = self._fleet.get(name)
@@ -153,7 +153,7 @@ class Placements:
         """Reconcile one placement; a fault is its own."""
         self._dirty.discard(uid)
         try:
-            unsettled = await self._hub.write(_reconcile, uid, dict(self._fleet), term)
+            unsettled = await self._hub.write(reconcile_with_status, uid, dict(self._fleet), term)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)
@@ -162,15 +162,6 @@ class Placements:
             self._index.unsettled.add(uid)
         else:
             self._index.unsettled.discard(uid)
-
-
-def _reconcile(unit: Unit, uid: str, fleet: dict[str, Cluster], term: int) -> bool:
-    """Bring one placement and its status up to date; True if it would gain from other clusters."""
-    outcome = reconcile(unit, uid, fleet, term)
-    if outcome is None:
-        return False
-    write_status(unit, outcome)
-    return outcome.unfulfilled or bool(outcome.conflicts)
 
 
 def _declared(cluster: Cluster) -> Sequence[Any]:

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from hub.api.app import create_app
 from hub.services.access import credentials
 from hub.services.context.hub import Hub
-from hub.services.context.settings import Limits
+from hub.services.context.settings import Settings
 from hub.store.engine import Database
 from shared.clock import ManualClock
 
@@ -35,7 +35,7 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def served(folder: Path, limits: Limits | None = None) -> AsyncIterator[Served]:
+async def served(folder: Path, limits: Settings | None = None) -> AsyncIterator[Served]:
     """Serve a fresh hub for the length of the block."""
     clock = ManualClock(START)
     db = Database.open(f"sqlite:///{folder}/hub.db", clock)

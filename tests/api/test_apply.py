@@ -212,9 +212,9 @@ async def test_the_other_origin_may_not_touch(tmp_path):
     }
     async with served(tmp_path) as hub:
 
-        def mirror(unit):
-            given = draft(parse(manifest), unit.now, origin="hub-cluster", uid="u-1")
-            return apply_documents(unit, [given], Intake())[0].result
+        def mirror(tx):
+            given = draft(parse(manifest), tx.now, origin="hub-cluster", uid="u-1")
+            return apply_documents(tx, [given], Intake())[0].result
 
         assert await hub.db.write(mirror) == "created"
         reply = await hub.admin.post("/v1/apply", json=manifest)

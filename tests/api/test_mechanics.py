@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.context.settings import Api, Limits
+from hub.services.context.settings import Api, Settings
 from tests.api.serving import a_job, served
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +111,7 @@ async def test_an_old_cursor_is_gone(tmp_path):
 
 async def test_streams_are_counted(tmp_path):
     """429 for a stream more than a principal may hold."""
-    async with served(tmp_path, Limits(api=Api(streams_per_principal=0))) as hub:
+    async with served(tmp_path, Settings(api=Api(streams_per_principal=0))) as hub:
         reply = await hub.admin.get("/v1/changes")
         assert (reply.status_code, reply.json()["code"]) == (429, "TooManyStreams")
         assert "retry-after" in reply.headers

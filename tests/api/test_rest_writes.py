@@ -6,7 +6,7 @@ import json
 import pytest
 
 from hub.services.access import credentials
-from hub.services.context.settings import Api, Limits
+from hub.services.context.settings import Api, Settings
 from tests.api.listening import a_submitted, listening, send
 from tests.api.serving import a_job
 
@@ -161,7 +161,7 @@ async def test_row_84_a_cursor_that_is_too_old(tmp_path):
 
 async def test_row_85_streams(tmp_path):
     """One stream more than a principal may hold: 429; once one ends there is room again."""
-    async with listening(tmp_path, Limits(api=Api(streams_per_principal=2))) as hub:
+    async with listening(tmp_path, Settings(api=Api(streams_per_principal=2))) as hub:
         for _ in range(2):
             line = await hub.line()
             await line.say(hub.head("GET", "/v1/changes"))

@@ -106,7 +106,7 @@ async def test_who_accepts_is_told_how_many_jobs_are_held(tmp_path: Path):
     """As an event of the hub."""
     async with accepted(tmp_path) as it:
         rows = await it.hub.hub.read(
-            lambda unit: unit.conn.exec_driver_sql(
+            lambda tx: tx.conn.exec_driver_sql(
                 "SELECT message FROM events WHERE reason = 'HubRestored'"
             ).all()
         )

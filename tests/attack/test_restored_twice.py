@@ -72,9 +72,9 @@ async def test_a_store_from_before_an_accepted_restore_is_noticed(tmp_path: Path
 
 async def test_a_mark_of_time_that_was_accepted_as_lost_stops_nothing(tmp_path: Path):
     """Whichever of the incarnations before it gave it."""
-    lost = timeline.Timeline(new_incarnation(AT), b"key", [("run", 0)])
+    lost = timeline.StoreTimeline(new_incarnation(AT), b"key", [("run", 0)])
     later = AT + dt.timedelta(seconds=1)
-    kept = timeline.Timeline(new_incarnation(later), b"key", [("run", 0)])
+    kept = timeline.StoreTimeline(new_incarnation(later), b"key", [("run", 0)])
     assert not kept.contradicts(lost.mark(10**9), 5)
     assert lost.contradicts(kept.mark(1), 5)
 

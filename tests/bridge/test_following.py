@@ -84,7 +84,7 @@ def loops() -> int:
     return names.count("Loop.run")
 
 
-def declare(unit, name: str, group: str) -> None:
+def declare(tx, name: str, group: str) -> None:
     """A placement by REST."""
     document = {
         "apiVersion": "placement.kubernetes-fleet.io/v1beta1",
@@ -97,8 +97,8 @@ def declare(unit, name: str, group: str) -> None:
             ]
         },
     }
-    given = draft(parse(document), unit.now, origin=Origin.REST)
-    (result,) = apply_documents(unit, [given], Intake())
+    given = draft(parse(document), tx.now, origin=Origin.REST)
+    (result,) = apply_documents(tx, [given], Intake())
     assert result.error is None, result.error
 
 

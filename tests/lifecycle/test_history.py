@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.workloads.states import CHARGED, State
-from hub.services.context.settings import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from hub.services.index.index import ScheduleIndex
 from hub.services.jobs import hold
 from hub.services.works.evict import BackOff, evict
@@ -39,7 +39,7 @@ steps = st.lists(
 @given(steps, st.booleans())
 def test_following_equals_reading_anew(history: list[tuple[str, int, int]], block: bool) -> None:
     """Quota, lines, back-offs, wishes and readiness are functions of the committed rows."""
-    limits = Limits(
+    limits = Settings(
         queueing=Queueing(
             pods_ready_timeout_s=12.0,
             requeuing_backoff_base_s=7.0,
@@ -51,7 +51,7 @@ def test_following_equals_reading_anew(history: list[tuple[str, int, int]], bloc
         asyncio.run(_play(Path(folder), limits, history))
 
 
-async def _play(folder: Path, limits: Limits, history: list[tuple[str, int, int]]) -> None:
+async def _play(folder: Path, limits: Settings, history: list[tuple[str, int, int]]) -> None:
     async with running(folder, limits) as hub:
         await hub.cluster("c1", a_pool(nodes=2, cpu="4"))
         preempts = {"preemption": {"withinClusterQueue": "LowerPriority"}}

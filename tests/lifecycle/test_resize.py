@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from hub.services.members.observe import Report, take_reports
+from hub.services.members.observe import ObservedReport, take_reports
 from hub.services.works import compose
 from hub.store import works
 from tests.lifecycle.lives import gone, lively, passed, reported
@@ -69,7 +69,9 @@ async def _has_shrunk(hub: Running, uid: str, active: int, terminating: int = 0)
         "running_since": "2026-01-01T00:00:00Z",
     }  # fmt: skip
     said = seen(uid, "Applied", row["epoch"], generation=row["generation"], job=status)
-    await hub.hub.db.write(lambda unit: take_reports(unit, [Report(row["cluster"], [said])]))
+    await hub.hub.db.write(
+        lambda unit: take_reports(unit, [ObservedReport(row["cluster"], [said])])
+    )
     await hub.settle()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.context.settings import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from hub.services.index import fair_usage
 from hub.services.jobs import cancel
 from hub.services.questions import queues
@@ -19,9 +19,9 @@ from tests.scheduling.test_preemption import WITHIN, a_class, start
 pytestmark = pytest.mark.anyio
 
 
-def by_usage(**given: Any) -> Limits:
+def by_usage(**given: Any) -> Settings:
     given = {"usage_half_life_s": 600.0, "usage_sampling_s": 60.0} | given
-    return Limits(queueing=Queueing(admission_fair_sharing="On", **given))
+    return Settings(queueing=Queueing(admission_fair_sharing="On", **given))
 
 
 def shared(cpu: str, weights: dict[str, str], **given: Any) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ async def test_s3_weight_zero_goes_last(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["Off", "On"])
 async def test_it_counts_only_where_it_is_switched_on(tmp_path: Path, mode: str) -> None:
     """Without the setting the queue's own order stands: whoever came first."""
-    limits = by_usage() if mode == "On" else Limits()
+    limits = by_usage() if mode == "On" else Settings()
     async with running(tmp_path, limits) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="8"))
         await hub.apply(*shared("1", {"lq-a": "1", "lq-b": "1"}))

@@ -14,7 +14,7 @@ from typing import Any
 from hub.services.context import identity, timeline
 from hub.services.members.sync import AgentSync
 from hub.services.works import restored
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import labels
 from shared.wire.agent_v1 import Mark
 from tests.simulation.checks import Checks, Object
@@ -120,9 +120,9 @@ class Restorable(Whole):
         ended = uid in known.completed or uid in known.given_up
         return not (there or ended or known.running.get(uid))
 
-    def _stop(self, unit: Unit) -> None:
+    def _stop(self, tx: Transaction) -> None:
         mark = Mark(run="lost", revision=1, proof="")
-        timeline.stop(unit, "north", mark, self.sync.incarnation)
+        timeline.stop(tx, "north", mark, self.sync.incarnation)
 
     def _file(self, name: str) -> Path:
         return self.folder / name

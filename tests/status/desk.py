@@ -10,7 +10,7 @@ import httpx
 
 from hub.api.app import create_app
 from hub.services.access import credentials
-from hub.services.context.settings import Limits
+from hub.services.context.settings import Settings
 from tests.scheduling.hubs import Running, running
 
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
@@ -87,7 +87,7 @@ class Desk:
 
 
 @contextlib.asynccontextmanager
-async def desk(folder: Path, limits: Limits | None = None) -> AsyncIterator[Desk]:
+async def desk(folder: Path, limits: Settings | None = None) -> AsyncIterator[Desk]:
     """Serve a hub with a scheduler for the length of the block."""
     async with running(folder, limits) as hub:
         app = create_app(hub.hub)

@@ -49,8 +49,8 @@ def test_of_runs_that_are_forgotten_only_later_marks_prove_anything(
     revision: int, went_back: bool
 ):
     """A run that is no longer listed had ended when the oldest that is began."""
-    forgotten = timeline.Timeline("inc", b"key", [("forgotten", 0)])
-    known = timeline.Timeline("inc", b"key", [("oldest", 10), ("now", 20)], truncated=True)
+    forgotten = timeline.StoreTimeline("inc", b"key", [("forgotten", 0)])
+    known = timeline.StoreTimeline("inc", b"key", [("oldest", 10), ("now", 20)], truncated=True)
     assert known.contradicts(forgotten.mark(revision), 30) is went_back
 
 
@@ -78,7 +78,7 @@ async def test_a_restored_backup_is_found_out_and_stops(tmp_path: Path):
         assert (refused.status_code, refused.json()["code"]) == (409, "HubRolledBack")
         await other.sync()
         assert other.works == {}
-        told = await hub.hub.read(overview, hub.hub.limits)
+        told = await hub.hub.read(overview, hub.hub.settings)
         assert [each["type"] for each in told["conditions"]] == ["HubRolledBack"]
 
 
@@ -185,7 +185,7 @@ async def test_what_was_done_since_the_backup_is_shown(tmp_path: Path):
                 (waiting, "Running", "team-a/waits-here", "Pending"),
             ]
         )
-        (condition,) = (await hub.hub.read(overview, hub.hub.limits))["conditions"]
+        (condition,) = (await hub.hub.read(overview, hub.hub.settings))["conditions"]
         assert condition["type"] == "ForgottenJobs"
         assert "north 2" in condition["message"]
         said = await hub.hub.read(lambda unit: events.list_events(unit, kind="MemberCluster"))
@@ -204,7 +204,7 @@ async def test_what_no_member_reports_any_more_is_shown_no_longer(tmp_path: Path
             assert len((await hub.hub.read(restored))["items"]) == 1
         hub.clock.advance(1000)
         assert (await hub.hub.read(restored))["items"] == []
-        assert (await hub.hub.read(overview, hub.hub.limits))["conditions"] == []
+        assert (await hub.hub.read(overview, hub.hub.settings))["conditions"] == []
 
 
 async def test_what_the_hub_gave_itself_is_not_forgotten(tmp_path: Path):
@@ -232,7 +232,7 @@ async def test_a_member_shows_what_it_holds_from_before(tmp_path: Path):
         await agent.sync(
             seen("r2", "Applied", object_uid="m-1", job={}, incarnation="inc-0", message=words)
         )
-        view = await hub.hub.read(get_cluster, "north", hub.hub.limits)
+        view = await hub.hub.read(get_cluster, "north", hub.hub.settings)
         assert [each["message"] for each in view["leftoverJobs"]] == [words]
-        listed = await hub.hub.read(list_clusters, hub.hub.limits)
+        listed = await hub.hub.read(list_clusters, hub.hub.settings)
         assert [each["leftovers"] for each in listed["items"]] == [1]

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from hub.api.app import create_app
 from hub.services.access import credentials
 from hub.services.context.hub import Hub
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.web import pages
 from shared.clock import ManualClock
 from tests.api.serving import a_job, served
@@ -56,9 +56,9 @@ class Looking:
     async def alter(self, table: str, where: str, **columns: Any) -> None:
         """Write columns as they are, past every check of the hub."""
 
-        def run(unit: Unit) -> None:
+        def run(tx: Transaction) -> None:
             changes = ", ".join(f"{name} = :{name}" for name in columns)
-            unit.conn.execute(text(f"UPDATE {table} SET {changes} WHERE {where}"), columns)
+            tx.conn.execute(text(f"UPDATE {table} SET {changes} WHERE {where}"), columns)
 
         await self.hub.write(run)
 

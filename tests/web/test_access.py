@@ -56,7 +56,7 @@ async def test_a_session_ends_by_itself(tmp_path):
     """After its time the page asks for the token again, whatever the browser keeps."""
     async with looking(tmp_path) as hub, hub.signed_in() as http:
         value = held(http)
-        hub.clock.advance(hub.hub.limits.api.session_kept.total_seconds() - 60)
+        hub.clock.advance(hub.hub.settings.api.session_kept.total_seconds() - 60)
         assert "Sign out" in (await http.get("/", headers={"Cookie": f"roadstead={value}"})).text
         hub.clock.advance(61)
         reply = await http.get("/", headers={"Cookie": f"roadstead={value}"})

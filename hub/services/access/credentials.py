@@ -14,9 +14,10 @@ from typing import Any
 
 from hub.store import tokens
 from hub.store.engine import Database
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.clock import Clock
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 ADMINISTRATOR, VIEWER, AGENT = "administrator", "viewer", "agent"
 BEARER, JOIN, SESSION = "bearer", "join", "session"
@@ -35,7 +36,7 @@ class Principal:
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownCredential:
     """A credential looked up lately: its hash, its holder, and until when that may be believed."""
 
     purpose: str
@@ -45,73 +46,73 @@ class _Known:
     fresh_until: float
 
 
-def issue_bearer(unit: Unit, role: str, name: str, cluster: str = "") -> str:
+def issue_bearer(tx: Transaction, role: str, name: str, cluster: str = "") -> str:
     """A new credential for the principal of that role and name, which is made if there is none."""
-    return _issue(unit, _principal_id(unit, role, name, cluster), BEARER, None)
+    return _issue(tx, _principal_id(tx, role, name, cluster), BEARER, None)
 
 
-def replace_bearer(unit: Unit, role: str, name: str, cluster: str = "") -> str:
+def replace_bearer(tx: Transaction, role: str, name: str, cluster: str = "") -> str:
     """Like `issue_bearer`; earlier credentials of that principal end."""
-    holder = _principal_id(unit, role, name, cluster)
+    holder = _principal_id(tx, role, name, cluster)
     for purpose in (BEARER, SESSION):
-        tokens.revoke(unit, holder, purpose)
-    return _issue(unit, holder, BEARER, None)
+        tokens.revoke(tx, holder, purpose)
+    return _issue(tx, holder, BEARER, None)
 
 
-def issue_session(unit: Unit, bearer: str, kept: dt.timedelta) -> str | None:
+def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | None:
     """What a browser holds in a bearer's stead, good for looking only; None if `bearer` is not known.
 
     It ends after `kept`, by signing out, and with the token itself.
     """
-    found = _matching(unit, bearer, BEARER)
+    found = _matching(tx, bearer, BEARER)
     if found is None or found["revoked_at"] is not None:
         return None
-    until = unit.now + kept
+    until = tx.now + kept
     if found["expires_at"] is not None:
         until = min(until, found["expires_at"])
-    return _issue(unit, found["principal"], SESSION, until)
+    return _issue(tx, found["principal"], SESSION, until)
 
 
-def end_session(unit: Unit, text: str) -> None:
+def end_session(tx: Transaction, text: str) -> None:
     """Sign out: this session ends, others of that person go on."""
-    found = _matching(unit, text, SESSION)
+    found = _matching(tx, text, SESSION)
     if found is not None:
-        tokens.revoke_one(unit, found["id"])
+        tokens.revoke_one(tx, found["id"])
 
 
-def issue_join(unit: Unit, cluster: str, kept: dt.timedelta) -> tuple[str, dt.datetime]:
+def issue_join(tx: Transaction, cluster: str, kept: dt.timedelta) -> tuple[str, dt.datetime]:
     """A one-time token by which an agent becomes `cluster`'s; earlier unused ones end."""
-    holder = _principal_id(unit, AGENT, cluster, cluster)
-    tokens.revoke(unit, holder, JOIN)
-    expires_at = unit.now + kept
-    return _issue(unit, holder, JOIN, expires_at), expires_at
+    holder = _principal_id(tx, AGENT, cluster, cluster)
+    tokens.revoke(tx, holder, JOIN)
+    expires_at = tx.now + kept
+    return _issue(tx, holder, JOIN, expires_at), expires_at
 
 
-def check_join(unit: Unit, text: str) -> dict[str, Any]:
+def check_join(tx: Transaction, text: str) -> dict[str, Any]:
     """The row of a join token that could be redeemed now. Raises Rejected as `redeem_join` does."""
-    found = _matching(unit, text, JOIN)
+    found = _matching(tx, text, JOIN)
     if found is None or found["revoked_at"] is not None:
-        raise Rejected("Unauthenticated", UNAUTHENTICATED)
+        raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
     if found["used_at"] is not None:
-        raise Rejected("TokenUsed", "this join token was used; ask for a new one")
-    if found["expires_at"] is not None and found["expires_at"] <= unit.now:
-        raise Rejected("TokenExpired", "this join token has expired; ask for a new one")
+        raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
+    if found["expires_at"] is not None and found["expires_at"] <= tx.now:
+        raise Rejected(RejectCode.TOKEN_EXPIRED, "this join token has expired; ask for a new one")
     return found
 
 
-def redeem_join(unit: Unit, text: str) -> Principal:
+def redeem_join(tx: Transaction, text: str) -> Principal:
     """Use up a join token. Raises Rejected: Unauthenticated, TokenExpired, TokenUsed (all 401)."""
-    found = check_join(unit, text)
-    if not tokens.use(unit, found["id"]):
-        raise Rejected("TokenUsed", "this join token was used; ask for a new one")
+    found = check_join(tx, text)
+    if not tokens.use(tx, found["id"]):
+        raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
     return _principal_of(found)
 
 
-def forget_agent(unit: Unit, cluster: str) -> None:
+def forget_agent(tx: Transaction, cluster: str) -> None:
     """End every credential of a cluster's agent."""
-    holder = tokens.find_principal(unit, AGENT, cluster)
+    holder = tokens.find_principal(tx, AGENT, cluster)
     if holder is not None:
-        tokens.remove_principal(unit, holder["id"])
+        tokens.remove_principal(tx, holder["id"])
 
 
 UNAUTHENTICATED = "no valid credential for this; send `Authorization: Bearer ID.SECRET`"
@@ -126,7 +127,7 @@ class Authenticator:
         self._db = db
         self._clock = clock
         self._cache_s = cache_s
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _KnownCredential] = {}
         self._ended = db.subscribe("tokens")
 
     async def authenticate(self, text: str, purpose: str = BEARER) -> Principal | None:
@@ -151,15 +152,15 @@ class Authenticator:
 
     async def was_revoked(self, text: str) -> bool:
         """Whether this is a credential that was good once: whoever has its secret may know."""
-        found = await self._db.read(lambda unit: _matching(unit, text, BEARER))
+        found = await self._db.read(lambda tx: _matching(tx, text, BEARER))
         return found is not None and found["revoked_at"] is not None
 
-    async def _look_up(self, given: str) -> _Known | None:
-        row = await self._db.read(lambda unit: tokens.get(unit, given))
+    async def _look_up(self, given: str) -> _KnownCredential | None:
+        row = await self._db.read(lambda tx: tokens.get(tx, given))
         self._known.pop(given, None)
         if row is None or row["purpose"] not in _PRESENTED or row["revoked_at"] is not None:
             return None
-        known = _Known(
+        known = _KnownCredential(
             row["purpose"],
             row["secret_hash"],
             _principal_of(row),
@@ -170,27 +171,27 @@ class Authenticator:
         return known
 
 
-def _matching(unit: Unit, text: str, purpose: str) -> dict[str, Any] | None:
+def _matching(tx: Transaction, text: str, purpose: str) -> dict[str, Any] | None:
     given, _, secret = text.partition(".")
-    found = tokens.get(unit, given) if secret and len(text) <= _LONGEST else None
+    found = tokens.get(tx, given) if secret and len(text) <= _LONGEST else None
     if found is None or found["purpose"] != purpose:
         return None
     return found if hmac.compare_digest(found["secret_hash"], _hash(secret)) else None
 
 
-def _principal_id(unit: Unit, role: str, name: str, cluster: str) -> str:
-    found = tokens.find_principal(unit, role, name)
+def _principal_id(tx: Transaction, role: str, name: str, cluster: str) -> str:
+    found = tokens.find_principal(tx, role, name)
     if found is not None:
         return str(found["id"])
     made = str(uuid.uuid4())
-    tokens.add_principal(unit, id=made, role=role, name=name, cluster=cluster)
+    tokens.add_principal(tx, id=made, role=role, name=name, cluster=cluster)
     return made
 
 
-def _issue(unit: Unit, principal: str, purpose: str, expires_at: dt.datetime | None) -> str:
+def _issue(tx: Transaction, principal: str, purpose: str, expires_at: dt.datetime | None) -> str:
     given, secret = uuid.uuid4().hex, secrets.token_urlsafe(32)
     tokens.add(
-        unit,
+        tx,
         id=given,
         principal=principal,
         purpose=purpose,

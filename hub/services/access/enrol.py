@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from hub.services.access.credentials import AGENT, redeem_join, replace_bearer
 from hub.store import clusters
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,31 +21,31 @@ class Enrolled:
     credential: str
 
 
-def enrol(unit: Unit, token: str, cluster_uid: str) -> Enrolled:
+def enrol(tx: Transaction, token: str, cluster_uid: str) -> Enrolled:
     """Redeem a join token for the cluster it was made for; earlier credentials of it end.
 
     Raises Rejected: Unauthenticated, TokenUsed, TokenExpired, NotFound, ClusterIdentityChanged (the
     name belongs to another cluster), ClusterAlreadyJoined (the cluster has another name).
     """
-    principal = redeem_join(unit, token)
-    row = clusters.get(unit, principal.cluster)
+    principal = redeem_join(tx, token)
+    row = clusters.get(tx, principal.cluster)
     if row is None:
-        raise Rejected("NotFound", f"cluster {principal.cluster} does not exist")
+        raise Rejected(RejectCode.NOT_FOUND, f"cluster {principal.cluster} does not exist")
     if row["cluster_uid"] and row["cluster_uid"] != cluster_uid:
         text = f"{principal.cluster} is the name of another cluster (kube-system uid differs)"
-        raise Rejected("ClusterIdentityChanged", text, "cluster_uid")
-    for other in clusters.list_all(unit):
+        raise Rejected(RejectCode.CLUSTER_IDENTITY_CHANGED, text, "cluster_uid")
+    for other in clusters.list_all(tx):
         if other["cluster_uid"] == cluster_uid and other["name"] != principal.cluster:
             text = f"this cluster has joined as {other['name']}"
-            raise Rejected("ClusterAlreadyJoined", text, "cluster_uid")
+            raise Rejected(RejectCode.CLUSTER_ALREADY_JOINED, text, "cluster_uid")
     clusters.change(
-        unit,
+        tx,
         principal.cluster,
         cluster_uid=cluster_uid,
-        joined_at=row["joined_at"] or unit.now,
-        heartbeat_at=unit.now,
+        joined_at=row["joined_at"] or tx.now,
+        heartbeat_at=tx.now,
     )
-    unit.event(
+    tx.event(
         uid=row["object"],
         kind="MemberCluster",
         namespace="",
@@ -52,5 +53,5 @@ def enrol(unit: Unit, token: str, cluster_uid: str) -> Enrolled:
         reason="MemberClusterJoined",
         message="the agent has registered",
     )
-    credential = replace_bearer(unit, AGENT, principal.cluster, principal.cluster)
+    credential = replace_bearer(tx, AGENT, principal.cluster, principal.cluster)
     return Enrolled(principal.cluster, credential)

@@ -10,15 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
 from hub.services.access.credentials import Authenticator
-from hub.services.context.settings import Limits
-from hub.services.context.timeline import Timeline
+from hub.services.context.settings import Settings
+from hub.services.context.timeline import StoreTimeline
 from hub.store.engine import Database
-from hub.store.errors import StaleTerm, StoreUnavailable
-from hub.store.feed import Change, Subscription
-from hub.store.unit import Unit
+from hub.store.feed import Subscription
+from hub.store.transaction import Transaction
 from shared.clock import Clock
-
-__all__ = ["Change", "Hub", "Limits", "StaleTerm", "StoreUnavailable", "Subscription", "Unit"]
 
 READERS = 2  # threads that read bodies
 BULK = 4  # requests of many documents that are worked on at once
@@ -31,19 +28,26 @@ class Hub:
     """One hub process. Made within the event loop that serves it."""
 
     def __init__(
-        self, db: Database, clock: Clock, limits: Limits | None = None, *, page_key: bytes = b""
+        self,
+        db: Database,
+        clock: Clock,
+        settings: Settings | None = None,
+        *,
+        page_key: bytes = b"",
     ) -> None:
         self.db = db
         self.clock = clock
-        self.limits = limits or Limits()
+        self.settings = settings or Settings()
         self.page_key = page_key  # signs continue tokens
-        self.timeline: Timeline | None = None  # None: nobody asked whether the store went back
+        self.timeline: StoreTimeline | None = (
+            None  # None: nobody asked whether the store went back
+        )
         self.studying = asyncio.Semaphore(1)  # what-ifs cost CPU: one job at a time
         self.bulk = asyncio.Semaphore(BULK)  # their documents are in memory all at once
         self.waiting_writes = 0  # handed to the store and not committed yet
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="body-reader")
         self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
-        self.authenticator = Authenticator(db, clock, self.limits.api.token_cache_s)
+        self.authenticator = Authenticator(db, clock, self.settings.api.token_cache_s)
 
     @property
     def stopped(self) -> str:
@@ -51,17 +55,17 @@ class Hub:
         return self.timeline.stopped if self.timeline is not None else ""
 
     async def write(
-        self, fn: Callable[Concatenate[Unit, P], T], *args: P.args, **kwargs: P.kwargs
+        self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a use case in a transaction of its own; returns when it is durable."""
         self.waiting_writes += 1
         try:
-            return await self.db.write(lambda unit: fn(unit, *args, **kwargs))
+            return await self.db.write(lambda tx: fn(tx, *args, **kwargs))
         finally:
             self.waiting_writes -= 1
 
     async def write_shared(
-        self, fn: Callable[[Unit, Sequence[I]], Sequence[T | Exception]], item: I
+        self, fn: Callable[[Transaction, Sequence[I]], Sequence[T | Exception]], item: I
     ) -> T:
         """Run a use case for one item, together with those of other callers."""
         self.waiting_writes += 1
@@ -71,7 +75,7 @@ class Hub:
             self.waiting_writes -= 1
 
     async def read(
-        self, fn: Callable[Concatenate[Unit, P], T], *args: P.args, **kwargs: P.kwargs
+        self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a question over one snapshot."""
         return await self.db.read(functools.partial(_asked, fn, args, kwargs))
@@ -91,6 +95,6 @@ class Hub:
 
 
 def _asked(
-    fn: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object], unit: Unit
+    fn: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object], tx: Transaction
 ) -> T:
-    return fn(unit, *args, **kwargs)
+    return fn(tx, *args, **kwargs)

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hub.store import audit, settings
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 LIFT: Final = "bridge_lift"
 SILENT: Final = "HubClusterSilent"  # it does not answer: the bridge goes on when it does
@@ -23,18 +24,18 @@ MEANING: Final = {
 Row = dict[str, Any]
 
 
-def show(unit: Unit) -> Row:
+def show(tx: Transaction) -> Row:
     """{"connected", "uid", "running", "reason", "message", "resuming"}; without a hub cluster all empty.
 
     `connected`: it answers, as far as is known. `resuming` says what lifting the present stop would
     mean, "" where there is nothing to lift.
     """
-    told = bridge_condition(unit)
+    told = bridge_condition(tx)
     reason = told.get("reason", "")
     running = told.get("status") == "True"
     return {
         "connected": bool(told) and reason != SILENT,
-        "uid": hub_cluster_uid(unit),
+        "uid": hub_cluster_uid(tx),
         "running": running,
         "reason": reason,
         "message": told.get("message", ""),
@@ -42,40 +43,40 @@ def show(unit: Unit) -> Row:
     }
 
 
-def resume(unit: Unit, reason: str, principal: str) -> Row:
+def resume(tx: Transaction, reason: str, principal: str) -> Row:
     """Lift the bridge's stop for `reason`; it obeys within seconds.
 
     The reason is named so that nobody lifts another stop than the one that was read. Raises Rejected:
     BridgeNotStopped (it runs, or is stopped for another reason), BridgeWaits (it goes on by itself).
     """
-    told = show(unit)
+    told = show(tx)
     if not told["reason"] or told["running"] or told["reason"] != reason:
         stands = f"it is stopped for {told['reason']}" if told["reason"] else "there is none"
         if told["running"]:
             stands = "it is running"
         text = f"the bridge is not stopped for {reason[:64] or 'no reason'}: {stands}"
-        raise Rejected("BridgeNotStopped", text, "reason")
+        raise Rejected(RejectCode.BRIDGE_NOT_STOPPED, text, "reason")
     if reason not in MEANING:
         text = f"{reason} ends by itself when what it names is gone: {told['message']}"
-        raise Rejected("BridgeWaits", text, "reason")
-    settings.put(unit, LIFT, reason)
+        raise Rejected(RejectCode.BRIDGE_WAITS, text, "reason")
+    settings.put(tx, LIFT, reason)
     audit.add(
-        unit, principal=principal, verb="resume", object="HubCluster", outcome=f"lifts {reason}"
+        tx, principal=principal, verb="resume", object="HubCluster", outcome=f"lifts {reason}"
     )
     return told
 
 
-def is_lifted(unit: Unit) -> bool:
+def is_lifted(tx: Transaction) -> bool:
     """Has an administrator said a word that the bridge has not heard yet?"""
-    return settings.get(unit, LIFT) is not None
+    return settings.get(tx, LIFT) is not None
 
 
-def take_lift(unit: Unit, term: int, reason: str) -> bool:
+def take_lift(tx: Transaction, term: int, reason: str) -> bool:
     """The bridge asks: has this stop been lifted? The word is used up. Raises StaleTerm."""
-    unit.require_term(term)
-    word = settings.get(unit, LIFT)
+    tx.require_term(term)
+    word = settings.get(tx, LIFT)
     if word is not None:
-        settings.remove(unit, LIFT)
+        settings.remove(tx, LIFT)
     return bool(word == reason)
 
 
@@ -85,22 +86,22 @@ HUB_CLUSTER_UID: Final = "hub_cluster_uid"
 BRIDGE: Final = "bridge"
 
 
-def hub_cluster_uid(unit: Unit) -> str:
+def hub_cluster_uid(tx: Transaction) -> str:
     """The identity of the hub cluster this hub belongs to; "" before the first."""
-    return str(settings.get(unit, HUB_CLUSTER_UID) or "")
+    return str(settings.get(tx, HUB_CLUSTER_UID) or "")
 
 
-def adopt_hub_cluster(unit: Unit, uid: str) -> None:
+def adopt_hub_cluster(tx: Transaction, uid: str) -> None:
     """Belong to the hub cluster of that identity from now on (an administrator's word)."""
-    settings.put(unit, HUB_CLUSTER_UID, uid)
+    settings.put(tx, HUB_CLUSTER_UID, uid)
 
 
-def tell_condition(unit: Unit, condition: Mapping[str, str]) -> None:
+def tell_condition(tx: Transaction, condition: Mapping[str, str]) -> None:
     """Keep what the bridge says of itself: {"status", "reason", "message"}."""
-    if settings.get(unit, BRIDGE) != dict(condition):
-        settings.put(unit, BRIDGE, dict(condition))
+    if settings.get(tx, BRIDGE) != dict(condition):
+        settings.put(tx, BRIDGE, dict(condition))
 
 
-def bridge_condition(unit: Unit) -> dict[str, str]:
+def bridge_condition(tx: Transaction) -> dict[str, str]:
     """What the bridge last said of itself; {} without a hub cluster."""
-    return dict(settings.get(unit, BRIDGE) or {})
+    return dict(settings.get(tx, BRIDGE) or {})

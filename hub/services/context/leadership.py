@@ -3,16 +3,16 @@
 import datetime as dt
 
 from hub.store import leases
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 TTL = dt.timedelta(seconds=30)
 
 
-def seize(unit: Unit, holder: str) -> int:
+def seize(tx: Transaction, holder: str) -> int:
     """Lead from now on, whoever led before (the embedded hub, which is alone): the new term."""
-    return leases.seize(unit, holder, TTL)
+    return leases.seize(tx, holder, TTL)
 
 
-def renew(unit: Unit, holder: str) -> int | None:
+def renew(tx: Transaction, holder: str) -> int | None:
     """Go on leading, or take the lease once it has run out: the term; None while another leads."""
-    return leases.take(unit, holder, TTL)
+    return leases.take(tx, holder, TTL)

@@ -141,7 +141,7 @@ class Queueing:
 
 
 @dataclass(frozen=True, slots=True)
-class Bridge:
+class BridgeSettings:
     """What is written to the hub cluster."""
 
     workloads: Literal["On", "Off"] = "On"
@@ -218,14 +218,14 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Settings:
     """Everything an administrator may set."""
 
     intake: Intake = field(default_factory=Intake)
     pods: Pods = field(default_factory=Pods)
     scheduling: Scheduling = field(default_factory=Scheduling)
     queueing: Queueing = field(default_factory=Queueing)
-    bridge: Bridge = field(default_factory=Bridge)
+    bridge: BridgeSettings = field(default_factory=BridgeSettings)
     retention: Retention = field(default_factory=Retention)
     api: Api = field(default_factory=Api)
 

@@ -18,11 +18,12 @@ from typing import Final
 
 from hub.services.context.incarnations import began_ms, new_incarnation
 from hub.store import changes, settings
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import Mark
 
-CODE: Final = "HubRolledBack"
+CODE: Final = RejectCode.HUB_ROLLED_BACK
 # What a person is told who asks for something else; `roadstead restored` has the whole of it.
 BRIEFLY: Final = (
     "nothing is dispatched: this hub's store went back to an older copy "
@@ -34,7 +35,7 @@ _STOPPED: Final = "rolled_back"
 
 
 @dataclass(slots=True)
-class Timeline:
+class StoreTimeline:
     """The runs of this store, the present one last, and whether dispatch is stopped."""
 
     incarnation: str
@@ -85,25 +86,25 @@ def _names(mark: Mark, present: str) -> tuple[str, str]:
     return incarnation or present, run
 
 
-def begin(unit: Unit, incarnation: str, key: bytes) -> Timeline:
+def begin(tx: Transaction, incarnation: str, key: bytes) -> StoreTimeline:
     """Begin a run: at every start of a hub, before it answers anybody."""
-    runs = [(str(name), int(began)) for name, began in settings.get(unit, _RUNS) or ()]
-    runs.append((uuid.uuid4().hex[:12], changes.last_revision(unit)))
-    truncated = len(runs) > MAX_RUNS or bool(settings.get(unit, "runs_truncated"))
+    runs = [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
+    runs.append((uuid.uuid4().hex[:12], changes.last_revision(tx)))
+    truncated = len(runs) > MAX_RUNS or bool(settings.get(tx, "runs_truncated"))
     if len(runs) > MAX_RUNS:
-        settings.put(unit, "runs_truncated", True)
-    settings.put(unit, _RUNS, runs[-MAX_RUNS:])
-    return Timeline(incarnation, key, runs[-MAX_RUNS:], truncated, stopped=stopped(unit))
+        settings.put(tx, "runs_truncated", True)
+    settings.put(tx, _RUNS, runs[-MAX_RUNS:])
+    return StoreTimeline(incarnation, key, runs[-MAX_RUNS:], truncated, stopped=stopped(tx))
 
 
-def standing(unit: Unit) -> tuple[str, str]:
+def standing(tx: Transaction) -> tuple[str, str]:
     """What the store says now: its incarnation, and why it is stopped."""
-    return str(settings.get(unit, "incarnation")), stopped(unit)
+    return str(settings.get(tx, "incarnation")), stopped(tx)
 
 
-def stopped(unit: Unit) -> str:
+def stopped(tx: Transaction) -> str:
     """Why nothing is dispatched; "" while all is well."""
-    return str((settings.get(unit, _STOPPED) or {}).get("message", ""))
+    return str((settings.get(tx, _STOPPED) or {}).get("message", ""))
 
 
 def is_about(keys: frozenset[str]) -> bool:
@@ -111,13 +112,13 @@ def is_about(keys: frozenset[str]) -> bool:
     return _STOPPED in keys
 
 
-def stop(unit: Unit, cluster: str, mark: Mark, incarnation: str) -> str:
+def stop(tx: Transaction, cluster: str, mark: Mark, incarnation: str) -> str:
     """Stop dispatch because of a mark that an agent holds; why, in words.
 
     `incarnation`: in which the mark contradicts; "" if that has been accepted meanwhile.
     """
-    known = stopped(unit)
-    if known or settings.get(unit, "incarnation") != incarnation:
+    known = stopped(tx)
+    if known or settings.get(tx, "incarnation") != incarnation:
         return known
     text = (
         f"this hub's store is older than what it once told {cluster} (run {mark.run}, revision "
@@ -125,15 +126,15 @@ def stop(unit: Unit, cluster: str, mark: Mark, incarnation: str) -> str:
         "run that it does not know. Nothing is dispatched until an administrator accepts the "
         "restored state (roadstead restored --accept)"
     )
-    told = {"at": unit.now.isoformat(), "cluster": cluster, "message": text}
-    settings.put(unit, _STOPPED, told | {"incarnation": _names(mark, incarnation)[0]})
-    say(unit, CODE, text)
+    told = {"at": tx.now.isoformat(), "cluster": cluster, "message": text}
+    settings.put(tx, _STOPPED, told | {"incarnation": _names(mark, incarnation)[0]})
+    say(tx, CODE, text)
     return text
 
 
-def say(unit: Unit, reason: str, message: str) -> None:
+def say(tx: Transaction, reason: str, message: str) -> None:
     """Warn of the hub itself."""
-    unit.event(
+    tx.event(
         uid="hub",
         kind="Hub",
         namespace="",
@@ -144,16 +145,18 @@ def say(unit: Unit, reason: str, message: str) -> None:
     )
 
 
-def begin_anew(unit: Unit) -> str:
+def begin_anew(tx: Transaction) -> str:
     """Resume dispatch under a new incarnation, later than all that are known; the incarnation.
 
     Raises Rejected: NotRolledBack.
     """
-    if not stopped(unit):
-        raise Rejected("NotRolledBack", "the hub is not stopped: there is nothing to accept")
-    shown = str((settings.get(unit, _STOPPED) or {}).get("incarnation", ""))
-    earlier = str(settings.get(unit, "incarnation")), shown
-    incarnation = new_incarnation(unit.now, earlier)
-    settings.put(unit, "incarnation", incarnation)
-    settings.remove(unit, _STOPPED)
+    if not stopped(tx):
+        raise Rejected(
+            RejectCode.NOT_ROLLED_BACK, "the hub is not stopped: there is nothing to accept"
+        )
+    shown = str((settings.get(tx, _STOPPED) or {}).get("incarnation", ""))
+    earlier = str(settings.get(tx, "incarnation")), shown
+    incarnation = new_incarnation(tx.now, earlier)
+    settings.put(tx, "incarnation", incarnation)
+    settings.remove(tx, _STOPPED)
     return incarnation

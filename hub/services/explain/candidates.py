@@ -9,7 +9,7 @@ from hub.domain.quota.queue_policy import NEVER
 from hub.services.index.index import ScheduleIndex
 from hub.services.queues import quota_tree
 from hub.store import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 MOST: Final = 10  # candidates named
 EXAMPLES: Final = 3  # named of those that one rule spares
@@ -23,7 +23,7 @@ def quota_of(index: ScheduleIndex, lane: WaitingLane) -> list[Row]:
     return [] if node is None else [quota_tree.quota_view(tree, node, of) for of in node.quotas]
 
 
-def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
+def outlook(tx: Transaction, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     """Candidates for the head of a lane that lacks quota, and how many others are spared by which rule.
 
     None where quota is not what it lacks.
@@ -60,7 +60,7 @@ def outlook(unit: Unit, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
     named = contest.sorted(candidates)[:MOST]
     examples = {why: those[:EXAMPLES] for why, those in sorted(spared.items())}
     shown = [h.uid for h in (*named, *(h for those in examples.values() for h in those))]
-    names = {uid: row["name"] for uid, row in workloads.get_many(unit, shown).items()}
+    names = {uid: row["name"] for uid, row in workloads.get_many(tx, shown).items()}
     return {
         "candidates": [_view(holder, names) for holder in named],
         "candidatesTotal": len(candidates),

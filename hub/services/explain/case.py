@@ -23,7 +23,7 @@ from hub.domain.whatif.remedies import by_flavor, remedies
 from hub.domain.whatif.remedy import Remedy
 from hub.domain.whatif.trial import Stand, Trial
 from hub.services.context.rules import rules_of
-from hub.services.context.settings import Limits
+from hub.services.context.settings import Settings
 from hub.services.index.index import ScheduleIndex
 
 STUDY_S: Final = 0.3  # for what would change it, and as long again for the forecast
@@ -74,7 +74,7 @@ class Findings:
 _ASIDE: Final[list[Lane]] = []  # lanes of queues outside the tree: they take no part
 
 
-def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) -> Case | None:
+def case_of(index: ScheduleIndex, uid: str, settings: Settings, now: dt.datetime) -> Case | None:
     """The case of a workload in line; None if it is not."""
     lane, entry = index.waiting.find(uid), index.waiting.entry(uid)
     tree = index.ledger.tree
@@ -109,8 +109,8 @@ def case_of(index: ScheduleIndex, uid: str, limits: Limits, now: dt.datetime) ->
         local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
     )  # fmt: skip
     profile = Profile(
-        rules=rules_of(limits.queueing, now),
-        filters=registry.filters(limits.scheduling.suspect_after_s),
+        rules=rules_of(settings.queueing, now),
+        filters=registry.filters(settings.scheduling.suspect_after_s),
     )
     return Case(uid, snapshot, who, now, profile, frozenset(line.short), line.too_far)
 

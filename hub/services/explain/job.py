@@ -19,8 +19,9 @@ from hub.services.index.fleet import state_of
 from hub.services.index.index import ScheduleIndex
 from hub.services.kueue_view.open_checks import checks_of
 from hub.store import clusters, events, schedule, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import SUSPECT_AFTER_S
 
 TIMELINE: Final = 50  # events shown
@@ -65,20 +66,21 @@ def _said_of(row: Row) -> str:
 
 
 def explain_job(
-    unit: Unit,
+    tx: Transaction,
     uid: str,
     index: ScheduleIndex | None = None,
     suspect_after_s: float = SUSPECT_AFTER_S,
 ) -> Row:
     """The whole story of one job. Raises Rejected(NotFound)."""
-    row = workloads.get(unit, uid)
+    row = workloads.get(tx, uid)
     if row is None:
-        raise Rejected("NotFound", f"there is no job {uid}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
     if row["deleted_at"] is not None and row["live"] is None:
         raise Rejected(
-            "NotFound", f"there is no job {row['namespace']}/{row['name']}: it was deleted"
+            RejectCode.NOT_FOUND,
+            f"there is no job {row['namespace']}/{row['name']}: it was deleted",
         )
-    history = events.list_events(unit, uid=uid, limit=TIMELINE, newest_first=True)
+    history = events.list_events(tx, uid=uid, limit=TIMELINE, newest_first=True)
     told: Row = {
         "uid": row["uid"],
         "namespace": row["namespace"],
@@ -88,7 +90,7 @@ def explain_job(
         "priority": row["priority"],
         "state": row["state"],
         "reason": row["reason"],
-        "message": (row["message"] or _said_of(row)) + _silence(unit, row, suspect_after_s),
+        "message": (row["message"] or _said_of(row)) + _silence(tx, row, suspect_after_s),
         "cluster": row["cluster"],
         "epoch": row["epoch"],
         "placement": row["placement"],
@@ -99,14 +101,14 @@ def explain_job(
         "setAside": avoided.until(row),
         "setAsideBecause": avoided.because(row, history),
         "nomination": row["nomination"],
-        "checks": checks_of(unit, uid)["items"] if row["checks"] else [],
+        "checks": checks_of(tx, uid)["items"] if row["checks"] else [],
         "timeline": _timeline(row, history),
     }
-    stopped = bool(timeline.stopped(unit)) and row["state"] not in TERMINAL
+    stopped = bool(timeline.stopped(tx)) and row["state"] not in TERMINAL
     if stopped and row["state"] == State.PENDING:
         told |= {"reason": timeline.CODE, "message": timeline.BRIEFLY}
     elif row["state"] == State.PENDING:
-        told |= _quota(unit, row, index) | explain_waiting(unit, row, index)
+        told |= _quota(tx, row, index) | explain_waiting(tx, row, index)
         if told["waiting"]:
             told["waiting"] = avoided.with_causes(told["waiting"], told["setAsideBecause"])
     elif stopped:
@@ -114,12 +116,12 @@ def explain_job(
     return told
 
 
-def _silence(unit: Unit, row: Row, suspect_after_s: float) -> str:
+def _silence(tx: Transaction, row: Row, suspect_after_s: float) -> str:
     """What is to be added of a job whose cluster is silent: what its state says is of before."""
     if row["state"] not in ON_CLUSTER or row["state"] == State.UNKNOWN:
         return ""
-    member = clusters.get(unit, row["cluster"])
-    if member is None or state_of(member, unit.now, suspect_after_s) != "Suspect":
+    member = clusters.get(tx, row["cluster"])
+    if member is None or state_of(member, tx.now, suspect_after_s) != "Suspect":
         return ""
     at = stamp(member["heartbeat_at"].replace(microsecond=0))
     heard = f"; {row['cluster']} has not been heard since {at}"
@@ -131,18 +133,18 @@ def _silence(unit: Unit, row: Row, suspect_after_s: float) -> str:
     return f"{heard}: this is what was known then"
 
 
-def _quota(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
+def _quota(tx: Transaction, row: Row, index: ScheduleIndex | None) -> Row:
     """What its queue has, and what preemption could do: as much work as its tree has holders."""
     lane = index.waiting.find(row["uid"]) if index is not None else None
     if index is None or lane is None:
         return {}
     return {
         "quota": candidates.quota_of(index, lane),
-        "preemption": candidates.outlook(unit, index, lane),
+        "preemption": candidates.outlook(tx, index, lane),
     }
 
 
-def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
+def explain_waiting(tx: Transaction, row: Row, index: ScheduleIndex | None) -> Row:
     """Why a pending job waits: its own reason if it can not be in line, else that of its class."""
     if index is None:
         return {}
@@ -164,14 +166,14 @@ def explain_waiting(unit: Unit, row: Row, index: ScheduleIndex | None) -> Row:
     if refusal is not None:
         view = refusal_view(refusal)
     else:
-        stored = schedule.explanation(unit, lane.demand.key)
+        stored = schedule.explanation(tx, lane.demand.key)
         if stored is None:
             return found
         view, when = stored[0], _as_of(stored[1])
     refused = row["reason"] in SAID_BY_MEMBER
     if refused and view["reason"] == Reason.NO_CLUSTER_MATCHES:
         return {**found, "waiting": view}  # its row has the member's words
-    head = workloads.get(unit, view["head"]) if view.get("head") else None
+    head = workloads.get(tx, view["head"]) if view.get("head") else None
     message = view["message"]
     if head is not None:
         message += f": {head['namespace']}/{head['name']}"

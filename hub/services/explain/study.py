@@ -19,10 +19,10 @@ from hub.services.context.hub import Hub
 from hub.services.explain import avoided, case as cases
 from hub.services.explain.case import Case, Findings
 from hub.services.explain.job import explain_job
-from hub.services.explain.wording import LISTED, Names, Teller
+from hub.services.explain.wording import LISTED, Names, Wording
 from hub.services.index.index import ScheduleIndex
 from hub.store import runtimes as stored, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.kinds.user_annotations import seconds_of
 
 Row = dict[str, Any]
@@ -51,7 +51,7 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
         return told | {"remedies": _by_rule(timeline.CODE)}
     if index is None or told["state"] != State.PENDING or told["nomination"]:
         return told
-    case = cases.case_of(index, uid, hub.limits, hub.clock.now())
+    case = cases.case_of(index, uid, hub.settings, hub.clock.now())
     if case is None:
         return told | {"remedies": avoided.remedies(told, _by_rule(told["reason"]))}
     known = await hub.read(runtimes_of, case)
@@ -70,7 +70,7 @@ def _by_rule(reason: str) -> list[Row]:
 
 
 async def _explained(hub: Hub, uid: str, find_index: FindIndex) -> Row:
-    suspect_after_s = hub.limits.scheduling.suspect_after_s
+    suspect_after_s = hub.settings.scheduling.suspect_after_s
     for _ in range(_LOOKS):
         # The index moves on in the loop while a reader's thread looks at it: if the line changed
         # under its eyes, it looks again.
@@ -79,7 +79,7 @@ async def _explained(hub: Hub, uid: str, find_index: FindIndex) -> Row:
     return await hub.read(explain_job, uid, None, suspect_after_s)
 
 
-def runtimes_of(unit: Unit, case: Case) -> Runtimes:
+def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
     """When holders end and how long others will run, as they say or as they are limited to.
 
     One that has run for longer than it said ends when its limit ends it, if it has one.
@@ -87,7 +87,7 @@ def runtimes_of(unit: Unit, case: Case) -> Runtimes:
     ends: dict[str, int] = {}
     lasting: dict[str, int] = {}
     now = to_micros(case.now)
-    for each in stored.timed(unit, case.concerned()):
+    for each in stored.timed(tx, case.concerned()):
         said = seconds_of(each.expected) if each.expected else None
         limit = None if each.max_runtime_s is None else max(0, each.max_runtime_s - each.ran_s)
         if each.placed_at is None:
@@ -104,8 +104,8 @@ def runtimes_of(unit: Unit, case: Case) -> Runtimes:
     return Runtimes(ends, lasting)
 
 
-def _names(unit: Unit, uids: Iterable[str]) -> Names:
-    rows = workloads.get_many(unit, uids)
+def _names(tx: Transaction, uids: Iterable[str]) -> Names:
+    rows = workloads.get_many(tx, uids)
     return {uid: (row["namespace"], row["name"]) for uid, row in rows.items()}
 
 
@@ -115,7 +115,7 @@ def _mentioned(found: Findings) -> set[str]:
 
 
 def _told(case: Case, found: Findings, known: Runtimes, names: Names) -> Row:
-    teller = Teller(case.who.queue, names, known.ends, case.now)
+    teller = Wording(case.who.queue, names, known.ends, case.now)
     return {
         "remedies": [teller.remedy(remedy) for remedy in found.remedies],
         "flavors": [_flavor(flavor, nominee) for flavor, nominee in found.flavors],
@@ -144,7 +144,7 @@ def _flavor(flavor: str, nominee: Nominee) -> Row:
     }
 
 
-def _forecast(foreseen: Forecast, teller: Teller, case: Case, known: Runtimes) -> Row:
+def _forecast(foreseen: Forecast, teller: Wording, case: Case, known: Runtimes) -> Row:
     """When it starts and what that rests on; without an instant, why there is none."""
     held = [uid for held in case.snapshot.holders.values() for uid in held]
     rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:]]

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 Names = Mapping[str, tuple[str, str]]  # uid → namespace, name
 
 
-class Teller:
+class Wording:
     """Sentences about one job, at one instant."""
 
     def __init__(
@@ -172,21 +172,21 @@ class Teller:
 
 
 _SAID: Final = {
-    RemedyKind.TURN: Teller.turn,
-    RemedyKind.PREEMPTION: Teller.preemption,
-    RemedyKind.RELEASE: Teller.release,
-    RemedyKind.PRIORITY: Teller.priority,
-    RemedyKind.POLICY: Teller.policy,
-    RemedyKind.BUDGET: Teller.budget,
-    RemedyKind.MINIMUM_RUNTIME: Teller.minimum_runtime,
-    RemedyKind.PROTECTED: Teller.protected,
-    RemedyKind.QUOTA: Teller.quota,
-    RemedyKind.BORROWING_LIMIT: Teller.borrowing_limit,
-    RemedyKind.NODES: Teller.nodes,
-    RemedyKind.UNCORDON: Teller.uncordon,
-    RemedyKind.CONSTRAINTS: Teller.constraints,
-    RemedyKind.SET_ASIDE: Teller.set_aside,
-    RemedyKind.FEWER_PODS: Teller.fewer_pods,
+    RemedyKind.TURN: Wording.turn,
+    RemedyKind.PREEMPTION: Wording.preemption,
+    RemedyKind.RELEASE: Wording.release,
+    RemedyKind.PRIORITY: Wording.priority,
+    RemedyKind.POLICY: Wording.policy,
+    RemedyKind.BUDGET: Wording.budget,
+    RemedyKind.MINIMUM_RUNTIME: Wording.minimum_runtime,
+    RemedyKind.PROTECTED: Wording.protected,
+    RemedyKind.QUOTA: Wording.quota,
+    RemedyKind.BORROWING_LIMIT: Wording.borrowing_limit,
+    RemedyKind.NODES: Wording.nodes,
+    RemedyKind.UNCORDON: Wording.uncordon,
+    RemedyKind.CONSTRAINTS: Wording.constraints,
+    RemedyKind.SET_ASIDE: Wording.set_aside,
+    RemedyKind.FEWER_PODS: Wording.fewer_pods,
 }
 
 

@@ -269,16 +269,18 @@ def drained(
 ) -> dict[tuple[str, str], list[str]]:
     """Workloads admitted through queues that are held and drained, by (reason, message)."""
     queues = {q.name for q in routes.queues.values() if q.stop_policy == DRAIN}
-    doors = {key for key, q in routes.local.items() if q.stop_policy == DRAIN}
+    local_queues = {key for key, q in routes.local.items() if q.stop_policy == DRAIN}
     found: dict[tuple[str, str], list[str]] = {}
-    if not queues and not doors:
+    if not queues and not local_queues:
         return found
     for name, held in holders.items():
         for holder in held.values():
-            door = (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
-            if holder.evicted or not (name in queues or door in doors):
+            local_queue = (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
+            if holder.evicted or not (name in queues or local_queue in local_queues):
                 continue
-            kind, said = ("ClusterQueue", name) if name in queues else ("LocalQueue", door[1])
+            kind, said = (
+                ("ClusterQueue", name) if name in queues else ("LocalQueue", local_queue[1])
+            )
             why = f"{kind}Stopped", f"{kind} {said} is stopped: its workloads are drained"
             found.setdefault(why, []).append(holder.uid)
     return found

@@ -19,7 +19,7 @@ from hub.domain.quota.ledger import Ledger
 from hub.domain.workloads.demand import Demand
 from hub.domain.workloads.states import CHARGED, State
 from hub.services.index.catalog import Routes
-from hub.store.schedule import Pulse, Standing
+from hub.store.schedule import ProgressRow, SchedulingRow
 from shared.resources import PodSet
 
 Shapes = Mapping[str, tuple[PodSet, ...] | Exception]
@@ -46,7 +46,7 @@ class Charges:
         self.paces = Paces()
         self.unready: set[str] = set()  # admitted, and not all of their pods are ready
 
-    def charge(self, row: Standing) -> None:
+    def charge(self, row: SchedulingRow) -> None:
         """A workload is charged, as its row says."""
         self.epochs[row.uid] = row.epoch
         self.paces.follow(row.uid, row.cluster, row.state)
@@ -129,7 +129,7 @@ class Charges:
         """The assignments of the last plan are gone."""
         self._placed.clear()
 
-    def follow(self, pulse: Pulse) -> None:
+    def follow(self, pulse: ProgressRow) -> None:
         """The same placement of a charged workload, a little further or at its end."""
         self.paces.follow(pulse.uid, pulse.cluster, pulse.state)
         if pulse.state not in _CHARGED:
@@ -188,7 +188,7 @@ class Charges:
             usage = self._usage[admission] = read_usage(orjson.loads(admission))
         return usage
 
-    def _pods(self, row: Standing) -> Pods:
+    def _pods(self, row: SchedulingRow) -> Pods:
         """What the pods of a charged workload take, and on which nodes: under its flavors."""
         key = (row.shape, row.admission or b"")
         found = self._asks.get(key)
@@ -204,7 +204,7 @@ class Charges:
             return ((requests, ask, min(most, row.parallelism)),)
         return found
 
-    def _read_pods(self, row: Standing) -> Pods:
+    def _read_pods(self, row: SchedulingRow) -> Pods:
         return self.pods_of(row.shape, orjson.loads(row.admission) if row.admission else {})
 
     def pods_of(self, shape: str, admission: Mapping[str, Any]) -> Pods:

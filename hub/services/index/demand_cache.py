@@ -8,7 +8,7 @@ import orjson
 from hub.domain.workloads import demand as demands
 from hub.domain.workloads.demand import Demand
 from hub.services.index.catalog import Route, Routes
-from hub.store.schedule import Standing
+from hub.store.schedule import SchedulingRow
 from shared.resources import PodSet
 
 MOST: Final = 50_000  # classes remembered
@@ -24,11 +24,11 @@ class Demands:
         self._keys = keys
         self._known: dict[tuple[Any, ...], Demand] = {}
 
-    def of(self, row: Standing, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
+    def of(self, row: SchedulingRow, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
         """The demand of a row; raises `Rejected` for a selector that can not be read."""
         self._keys |= demands.selected_keys(pod_sets)
         # Where LocalQueues take turns by what they used, their workloads are no equals.
-        door = (f"{row.namespace}/{route.local_queue}",) if route.by_usage else ()
+        local_queue = (f"{row.namespace}/{route.local_queue}",) if route.by_usage else ()
         key = (
             route.cluster_queue,
             row.kind,
@@ -37,7 +37,7 @@ class Demands:
             row.placement,
             row.annotations,
             row.set_aside,
-            door,
+            local_queue,
             route.members,
         )
         found = self._known.get(key)
@@ -56,7 +56,9 @@ class Demands:
                 constraints = replace(constraints, members=route.members)
         demand = Demand(
             key=demands.explanation_key(
-                route.cluster_queue, row.shape, (row.priority, row.placement, constraints, *door)
+                route.cluster_queue,
+                row.shape,
+                (row.priority, row.placement, constraints, *local_queue),
             ),
             queue=route.cluster_queue,
             priority=row.priority,

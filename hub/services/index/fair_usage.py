@@ -14,13 +14,13 @@ from hub.domain.instants import stamp
 from hub.domain.queueing.lanes import Entry
 from hub.domain.quota.declared import Usage
 from hub.domain.quota.holders import AdmittedWorkload
-from hub.domain.quota.usage_history import History, Ranks, request_of
+from hub.domain.quota.usage_history import Ranks, UsageHistory, request_of
 from hub.domain.workloads.demand import Demand
 from hub.domain.workloads.states import State
 from hub.services.context.settings import Queueing
 from hub.services.index.catalog import Routes
 from hub.store import usage as ledger
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.store.usage import Consumed
 from shared import quantity
 
@@ -32,7 +32,7 @@ _Reservation = tuple[str, Usage, dt.datetime]  # LocalQueue, what, when
 _NEVER: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def history_of(given: Queueing) -> History | None:
+def history_of(given: Queueing) -> UsageHistory | None:
     """How usage is remembered; None where that is off. Raises ValueError for what makes no sense."""
     weights = {}
     for part in filter(None, map(str.strip, given.usage_resource_weights.split(","))):
@@ -46,16 +46,16 @@ def history_of(given: Queueing) -> History | None:
         raise ValueError("usage_sampling_s must be above 0, usage_half_life_s not below")
     if given.admission_fair_sharing == "Off":
         return None
-    return History(given.usage_half_life_s, given.usage_sampling_s, weights)
+    return UsageHistory(given.usage_half_life_s, given.usage_sampling_s, weights)
 
 
 class Consumption:
     """Ranks of the LocalQueues of ClusterQueues that order by usage. Without history it does nothing."""
 
-    def __init__(self, history: History | None, routes: Routes) -> None:
+    def __init__(self, history: UsageHistory | None, routes: Routes) -> None:
         self.history = history
         self._routes = routes
-        self._ranks = Ranks(history or History(), {}, {})
+        self._ranks = Ranks(history or UsageHistory(), {}, {})
         self._by_usage: frozenset[str] = frozenset()  # ClusterQueues
         self._at: dict[str, dt.datetime] = {}  # by LocalQueue: of its last sample
         self._reserved: dict[str, _Reservation] = {}  # since then, by uid
@@ -95,10 +95,10 @@ class Consumption:
         """A workload holds quota since an instant. Counted once, and not if a sample has seen it."""
         if holder is None or at is None or not self.counts(holder.queue):
             return
-        door = f"{holder.namespace}/{holder.local_queue}"
-        if holder.uid not in self._reserved and at >= self._at.get(door, _NEVER):
-            self._reserved[holder.uid] = (door, holder.usage, at)
-            self._ranks.penalise(door, holder.usage)
+        local_queue = f"{holder.namespace}/{holder.local_queue}"
+        if holder.uid not in self._reserved and at >= self._at.get(local_queue, _NEVER):
+            self._reserved[holder.uid] = (local_queue, holder.usage, at)
+            self._ranks.penalise(local_queue, holder.usage)
 
     def end(self, uid: str) -> None:
         """A workload waits again. What it reserved still counts: else who was preempted would go
@@ -143,11 +143,16 @@ class Consumption:
                         total = current[f"{holder.namespace}/{holder.local_queue}"]
                         for resource, amount in amounts.items():
                             total[resource] = total.get(resource, 0.0) + amount
-        elapsed = {door: (now - at).total_seconds() for door, at in self._at.items()}
+        elapsed = {local_queue: (now - at).total_seconds() for local_queue, at in self._at.items()}
         sampled = self._ranks.sampled(current, elapsed)
-        doors = self._weights()
-        rows = [Consumed(*_split(door), sampled.get(door, {}), now) for door in sorted(doors)]
-        return rows, [_split(door) for door in sorted(self._at.keys() - doors.keys())]
+        local_queues = self._weights()
+        rows = [
+            Consumed(*_split(local_queue), sampled.get(local_queue, {}), now)
+            for local_queue in sorted(local_queues)
+        ]
+        return rows, [
+            _split(local_queue) for local_queue in sorted(self._at.keys() - local_queues.keys())
+        ]
 
     def read(self, rows: Iterable[Consumed]) -> None:
         """What the last sample says of every LocalQueue; penalties that it has seen are settled."""
@@ -156,26 +161,26 @@ class Consumption:
         self._ranks.consume({f"{r.namespace}/{r.queue}": r.amounts for r in listed})
 
         def is_settled(reservation: _Reservation) -> bool:
-            door, _, at = reservation
-            seen = before.get(door) != self._at.get(door, _NEVER) >= at
-            return seen or _split(door) not in self._routes.local
+            local_queue, _, at = reservation
+            seen = before.get(local_queue) != self._at.get(local_queue, _NEVER) >= at
+            return seen or _split(local_queue) not in self._routes.local
 
         settled = [r for r in (*self._reserved.values(), *self._ended) if is_settled(r)]
         self._reserved = {u: r for u, r in self._reserved.items() if not is_settled(r)}
         self._ended = [r for r in self._ended if not is_settled(r)]
-        for door, usage, _ in settled:
-            self._ranks.forgive(door, usage)
+        for local_queue, usage, _ in settled:
+            self._ranks.forgive(local_queue, usage)
 
 
-def store(unit: Unit, sample: Sample, term: int) -> None:
+def store(tx: Transaction, sample: Sample, term: int) -> None:
     """Write a sample. Raises StaleTerm if another leads by now."""
-    unit.require_term(term)
+    tx.require_term(term)
     rows, gone = sample
-    ledger.drop(unit, gone)
-    ledger.put(unit, rows)
+    ledger.drop(tx, gone)
+    ledger.put(tx, rows)
 
 
-def fair_sharing_of(unit: Unit) -> dict[tuple[str, str], dict[str, Any]]:
+def fair_sharing_of(tx: Transaction) -> dict[tuple[str, str], dict[str, Any]]:
     """`status.fairSharing.admissionFairSharingStatus` of each LocalQueue, by namespace and name.
 
     `consumedResources` are canonical quantities, `lastUpdate` the time of the sample.
@@ -188,7 +193,7 @@ def fair_sharing_of(unit: Unit) -> dict[tuple[str, str], dict[str, Any]]:
             },
             "lastUpdate": stamp(row.at),
         }
-        for row in ledger.every(unit)
+        for row in ledger.every(tx)
     }
 
 
@@ -197,6 +202,6 @@ def _text(resource: str, amount: float) -> str:
     return quantity.canonical(resource, exact)
 
 
-def _split(door: str) -> tuple[str, str]:
-    namespace, _, name = door.partition("/")
+def _split(local_queue: str) -> tuple[str, str]:
+    namespace, _, name = local_queue.partition("/")
     return namespace, name

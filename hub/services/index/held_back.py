@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from hub.domain.plan import Reason
 from hub.services.index.catalog import Route
-from hub.store.schedule import Standing
+from hub.store.schedule import SchedulingRow
 
-Door = tuple[str, str]  # namespace and name of a LocalQueue
+LocalQueueKey = tuple[str, str]  # namespace and name of a LocalQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class HeldBack:
     message: str
 
     @property
-    def door(self) -> Door:
+    def local_queue(self) -> LocalQueueKey:
         """The LocalQueue that it waits before."""
         return self.namespace, self.queue or "default"
 
@@ -33,7 +33,7 @@ class Aside:
 
     def __init__(self) -> None:
         self._rows: dict[str, HeldBack] = {}
-        self._doors: Counter[Door] = Counter()
+        self._local_queues: Counter[LocalQueueKey] = Counter()
 
     def __contains__(self, uid: object) -> bool:
         return uid in self._rows
@@ -45,15 +45,15 @@ class Aside:
         """It waits, for this reason."""
         self.drop(uid)
         self._rows[uid] = held
-        self._doors[held.door] += 1
+        self._local_queues[held.local_queue] += 1
 
     def drop(self, uid: str) -> None:
         """It waits no longer, or is in line."""
         held = self._rows.pop(uid, None)
         if held is not None:
-            self._doors[held.door] -= 1
-            if not self._doors[held.door]:
-                del self._doors[held.door]
+            self._local_queues[held.local_queue] -= 1
+            if not self._local_queues[held.local_queue]:
+                del self._local_queues[held.local_queue]
 
     def get(self, uid: str) -> HeldBack | None:
         """Why one is held back; None if it is not."""
@@ -63,9 +63,9 @@ class Aside:
         """By uid."""
         return self._rows.items()
 
-    def by_door(self) -> Mapping[Door, int]:
+    def by_local_queue(self) -> Mapping[LocalQueueKey, int]:
         """How many wait before each LocalQueue."""
-        return self._doors
+        return self._local_queues
 
 
 _NEVER = dt.datetime.min.replace(tzinfo=dt.UTC)
@@ -76,10 +76,10 @@ class BackingOff:
 
     def __init__(self) -> None:
         self.now = _NEVER
-        self._rows: dict[str, Standing] = {}
+        self._rows: dict[str, SchedulingRow] = {}
         self._times: list[tuple[dt.datetime, str]] = []
 
-    def route(self, row: Standing) -> Route | None:
+    def route(self, row: SchedulingRow) -> Route | None:
         """Why a waiting workload is not considered yet; None if its time has come, or it has none."""
         at = row.requeue_at
         if at is None or at <= self.now:
@@ -95,7 +95,7 @@ class BackingOff:
         """It waits no longer."""
         self._rows.pop(uid, None)
 
-    def due(self, now: dt.datetime) -> list[Standing]:
+    def due(self, now: dt.datetime) -> list[SchedulingRow]:
         """Those whose time has come."""
         self.now = max(self.now, now)
         found = []

@@ -18,7 +18,7 @@ from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.queueing.pending import Waiting, WaitingLane
 from hub.domain.quota.declared import ClusterQueue, Flavor
 from hub.domain.quota.holders import AdmittedWorkload
-from hub.domain.quota.usage_history import History
+from hub.domain.quota.usage_history import UsageHistory
 from hub.domain.selectors import LabelSelector
 from hub.domain.workloads import shape
 from hub.domain.workloads.demand import SAID_BY_MEMBER, selected_keys
@@ -29,14 +29,14 @@ from hub.services.index.demand_cache import Demands
 from hub.services.index.fair_usage import Consumption
 from hub.services.index.fleet import FleetNews
 from hub.services.index.held_back import Aside, BackingOff, HeldBack
-from hub.services.index.line import Line
 from hub.services.index.nominations import Claims
 from hub.services.index.pending_growth import Wish, Wishes, contested
-from hub.services.index.pending_reasons import Tellings
+from hub.services.index.pending_reasons import PendingReasons
+from hub.services.index.pending_router import PendingRouter
 from hub.services.index.pool_keys import PoolKeys
 from hub.services.index.reader import Affected, Known, News
 from hub.services.index.reservations import Reservations
-from hub.store.schedule import Standing
+from hub.store.schedule import SchedulingRow
 from shared.resources import PodSet
 
 _CHARGED: Final = frozenset(str(s) for s in CHARGED)
@@ -49,7 +49,7 @@ class ScheduleIndex:
         self,
         missing_selector: LabelSelector | None,
         suspect_after_s: float,
-        history: History | None = None,
+        history: UsageHistory | None = None,
         *,
         balanced: bool = True,
     ) -> None:
@@ -61,12 +61,12 @@ class ScheduleIndex:
             self.waiting.rank_of = self.consumption.rank_of
         self.keys = PoolKeys()
         self.held_back = Aside()
-        self.tellings = Tellings()
+        self.tellings = PendingReasons()
         self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
         self.seen_keys: set[str] = set()  # node label keys looked at lately, by whomever
         self._backing_off = BackingOff()
         demands = Demands(self.routes, self.seen_keys, balanced=balanced)
-        self._line = Line(self.routes, self._shapes, demands, self._backing_off)
+        self._line = PendingRouter(self.routes, self._shapes, demands, self._backing_off)
         self._freed: set[str] = set()  # queues whose quota was released since the last cycle
         self._charges = Charges(self.routes, self._shapes, self._freed.add)
         self.ledger = self._charges.ledger
@@ -190,7 +190,7 @@ class ScheduleIndex:
                 if queue.cohort:
                     self._freed.add(name)
 
-    def _apply_workload(self, row: Standing) -> None:
+    def _apply_workload(self, row: SchedulingRow) -> None:
         self.reservations.follow(row)
         self.wishes.follow(row)
         if row.state == State.PENDING:
@@ -224,7 +224,7 @@ class ScheduleIndex:
         if self.claims.drop(uid):
             self.waiting.wake_all_for_room()
 
-    def _wait(self, row: Standing) -> None:
+    def _wait(self, row: SchedulingRow) -> None:
         route, demand = self._line.place(row)
         if demand is None:
             self.waiting.remove(row.uid)
@@ -248,7 +248,7 @@ class ScheduleIndex:
         self.claims.read(row)
         self._tell_as_class(row, self.waiting.lane(demand))
 
-    def _tell_as_class(self, row: Standing, lane: WaitingLane) -> None:
+    def _tell_as_class(self, row: SchedulingRow, lane: WaitingLane) -> None:
         """See that a row says what its class was told last, whichever way it came to stand in it."""
         refusal = lane.parked
         if refusal is None and row.uid in self.claims:
@@ -263,7 +263,7 @@ class ScheduleIndex:
         elif row.reason != refusal.reason:
             self._tell(row, refusal.reason, refusal.message)
 
-    def _tell(self, row: Standing, reason: str, message: str) -> None:
+    def _tell(self, row: SchedulingRow, reason: str, message: str) -> None:
         if row.reason == _LEFT_OUT and reason == Reason.AWAITING_PLACEMENT:
             return  # the placement that left it out has said more
         if row.reason in SAID_BY_MEMBER and reason in ("", Reason.NO_CLUSTER_MATCHES):

@@ -14,7 +14,7 @@ import orjson
 from hub.domain.cycle.snapshot import Nomination
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.services.index.charged import Charges
-from hub.store.schedule import Standing
+from hub.store.schedule import SchedulingRow
 
 KEPT_AFTER: Final = dt.timedelta(minutes=5)
 
@@ -44,7 +44,7 @@ class Claims:
     def __iter__(self) -> Iterator[str]:
         return iter(self._claims)
 
-    def read(self, row: Standing) -> None:
+    def read(self, row: SchedulingRow) -> None:
         """What the row of a waiting workload says."""
         if row.nomination is None:
             self._claims.pop(row.uid, None)

@@ -1,5 +1,6 @@
 """Charged jobs that are wanted larger than they are: they grow by what a cycle leaves over."""
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.ledger import Ledger
 from hub.services.index.catalog import DEFAULT_QUEUE, Routes
 from hub.services.index.charged import Charges
-from hub.store.schedule import Standing
+from hub.store.schedule import SchedulingRow
 
 Row = dict[str, Any]
 
@@ -25,6 +26,13 @@ class Wish:
     uid: str
     epoch: int
     admission: Row
+
+
+@functools.lru_cache(maxsize=10_000)  # equal workloads have equal bytes
+def _size_changes(admission: bytes | None) -> tuple[bool, bool]:
+    """Whether more pods are wanted than are admitted, and whether some are on their way out."""
+    told = {} if admission is None else orjson.loads(admission)
+    return "wanted" in told, "shrinks" in told
 
 
 class Wishes:
@@ -39,11 +47,11 @@ class Wishes:
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def follow(self, row: Standing) -> None:
+    def follow(self, row: SchedulingRow) -> None:
         """A row was read: it is kept while it runs smaller than wanted."""
-        shrinks = row.admission is not None and b'"shrinks"' in row.admission
+        wanted, shrinks = _size_changes(row.admission)
         (self.shrinking.add if shrinks else self.shrinking.discard)(row.uid)
-        if row.admission is None or b'"wanted"' not in row.admission:
+        if not wanted or row.admission is None:
             self._rows.pop(row.uid, None)
         else:
             self._rows[row.uid] = (row.epoch, orjson.loads(row.admission))
@@ -79,8 +87,10 @@ class Wishes:
 
     def _stopped(self, holder: AdmittedWorkload) -> bool:
         queue = self._routes.queues.get(holder.queue)
-        door = self._routes.local.get((holder.namespace, holder.local_queue or DEFAULT_QUEUE))
-        return queue is None or door is None or queue.stopped or door.stopped
+        local_queue = self._routes.local.get(
+            (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
+        )
+        return queue is None or local_queue is None or queue.stopped or local_queue.stopped
 
     def _take(self, holder: AdmittedWorkload, left: Ledger, free: Room) -> bool:
         """Does all of it fit? Then it is taken."""

@@ -21,7 +21,7 @@ MESSAGE_CHARS: Final = 1000
 _NOTHING: Final = ("", "")
 
 
-class Tellings:
+class PendingReasons:
     """Reasons waiting to be written."""
 
     def __init__(self) -> None:

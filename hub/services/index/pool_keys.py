@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hub.store import settings
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 SETTING = "pool_keys"
 MOST_KEYS = 128  # beyond, keys that only old workloads named are forgotten
@@ -25,15 +25,15 @@ class PoolKeys:
         return all(key in self.since for key in needed)
 
 
-def load(unit: Unit) -> PoolKeys:
+def load(tx: Transaction) -> PoolKeys:
     """As the store has them."""
-    stored: dict[str, Any] = settings.get(unit, SETTING) or {}
+    stored: dict[str, Any] = settings.get(tx, SETTING) or {}
     revision = int(stored.get("revision") or 0)
     since = stored.get("since") or dict.fromkeys(stored.get("keys") or (), revision)
     return PoolKeys(revision, {str(k): int(r) for k, r in since.items()})
 
 
-def require(unit: Unit, present: PoolKeys, needed: Collection[str]) -> PoolKeys:
+def require(tx: Transaction, present: PoolKeys, needed: Collection[str]) -> PoolKeys:
     """Add keys under a new revision; agents are told with their next sync."""
     if present.covers(needed):
         return present
@@ -42,5 +42,5 @@ def require(unit: Unit, present: PoolKeys, needed: Collection[str]) -> PoolKeys:
         kept = {k: r for k, r in kept.items() if k in needed}
     revision = present.revision + 1
     since = {**dict.fromkeys(sorted(needed), revision), **kept}
-    settings.put(unit, SETTING, {"revision": revision, "keys": sorted(since), "since": since})
+    settings.put(tx, SETTING, {"revision": revision, "keys": sorted(since), "since": since})
     return PoolKeys(revision, since)

@@ -13,8 +13,8 @@ from hub.services.index import pool_keys
 from hub.services.index.catalog import DEFAULT_QUEUE, KINDS
 from hub.services.index.pool_keys import PoolKeys
 from hub.store import clusters, schedule, usage
-from hub.store.schedule import Pulse, Standing
-from hub.store.unit import Unit
+from hub.store.schedule import ProgressRow, SchedulingRow
+from hub.store.transaction import Transaction
 from hub.store.workloads import TERMS
 
 PART: Final = 500  # workloads applied in one go: some ten milliseconds of the event loop
@@ -26,8 +26,8 @@ class News:
     """Rows read again after a change. `whole`: everything there is, at start."""
 
     whole: bool = False
-    workloads: list[Standing] = field(default_factory=list)
-    pulses: list[Pulse] = field(default_factory=list)  # of workloads known to be charged
+    workloads: list[SchedulingRow] = field(default_factory=list)
+    pulses: list[ProgressRow] = field(default_factory=list)  # of workloads known to be charged
     gone: frozenset[str] = frozenset()  # uids of workloads looked for that are not there
     shapes: dict[str, Any] = field(default_factory=dict)
     rules: list[dict[str, Any]] = field(default_factory=list)
@@ -80,80 +80,78 @@ class Known(NamedTuple):
     charged: Mapping[str, int]
 
 
-def read_all(unit: Unit) -> News:
+def read_all(tx: Transaction) -> News:
     """Everything there is."""
-    news = News(whole=True, keys=pool_keys.load(unit), read_at=unit.now)
-    news.rules = schedule.rules(unit, KINDS)
-    news.clusters = _clusters(unit, None)
-    news.consumed = usage.every(unit)
-    news.workloads = list(schedule.considered(unit))
-    news.shapes = schedule.pod_sets(unit, {w.shape for w in news.workloads})
+    news = News(whole=True, keys=pool_keys.load(tx), read_at=tx.now)
+    news.rules = schedule.rules(tx, KINDS)
+    news.clusters = _clusters(tx, None)
+    news.consumed = usage.every(tx)
+    news.workloads = list(schedule.considered(tx))
+    news.shapes = schedule.pod_sets(tx, {w.shape for w in news.workloads})
     return news
 
 
 def read_news(
-    unit: Unit,
+    tx: Transaction,
     keys: Mapping[str, Collection[str]],
     known: Known,
     *,
     heartbeats: bool = True,
 ) -> News:
     """What a change touched, and when each agent was last heard (which enters no feed)."""
-    heard = schedule.heartbeats(unit) if heartbeats else {}
-    news = News(heartbeats=heard, read_at=unit.now)
+    heard = schedule.heartbeats(tx) if heartbeats else {}
+    news = News(heartbeats=heard, read_at=tx.now)
     if pool_keys.SETTING in keys.get("settings", ()):
-        news.keys = pool_keys.load(unit)
+        news.keys = pool_keys.load(tx)
     if keys.get(usage.CHANGED):
-        news.consumed = usage.every(unit)
+        news.consumed = usage.every(tx)
     if uids := keys.get("objects"):
         news.rules_gone = frozenset(uids)
-        news.rules = schedule.rules(unit, KINDS, uids)
+        news.rules = schedule.rules(tx, KINDS, uids)
     if names := keys.get("clusters"):
         news.clusters_gone = frozenset(names)
-        news.clusters = _clusters(unit, names)
+        news.clusters = _clusters(tx, names)
     if uids := keys.get("workloads"):
         anew = keys.get(TERMS, ())
         on_clusters = [uid for uid in uids if uid in known.charged and uid not in anew]
-        news.pulses = schedule.pulses(unit, on_clusters)
+        news.pulses = schedule.pulses(tx, on_clusters)
         same = {p.uid for p in news.pulses if _goes_on(p, known)}
         news.pulses = [p for p in news.pulses if p.uid in same]
-        _read_workloads(unit, news, set(uids) - same, known)
+        _read_workloads(tx, news, set(uids) - same, known)
     return news
 
 
-def _goes_on(pulse: Pulse, known: Known) -> bool:
+def _goes_on(pulse: ProgressRow, known: Known) -> bool:
     """Is it still the same placement, or has it ended? Anything else is read whole."""
     if pulse.state in (State.PENDING, State.RESERVED):
         return False
     return pulse.epoch == known.charged[pulse.uid]
 
 
-def read_affected(unit: Unit, affected: Affected, known: Known) -> News:
+def read_affected(tx: Transaction, affected: Affected, known: Known) -> News:
     """The workloads whose way into a queue a rule has changed."""
-    uids: set[str] = set(schedule.pending_of_placements(unit, affected.placements))
+    uids: set[str] = set(schedule.pending_of_placements(tx, affected.placements))
     for namespace, queue in affected.queues:
-        uids.update(schedule.pending_uids(unit, namespace, queue))
+        uids.update(schedule.pending_uids(tx, namespace, queue))
         if queue == DEFAULT_QUEUE:
-            uids.update(schedule.pending_uids(unit, namespace, ""))
+            uids.update(schedule.pending_uids(tx, namespace, ""))
     news = News()
-    _read_workloads(unit, news, uids, known)
+    _read_workloads(tx, news, uids, known)
     return news
 
 
-def _read_workloads(unit: Unit, news: News, uids: Collection[str], known: Known) -> None:
-    news.workloads = schedule.standing(unit, uids)
+def _read_workloads(tx: Transaction, news: News, uids: Collection[str], known: Known) -> None:
+    news.workloads = schedule.standing(tx, uids)
     news.gone = frozenset(uids).difference(row.uid for row in news.workloads)
-    news.shapes = schedule.pod_sets(
-        unit, {w.shape for w in news.workloads}.difference(known.shapes)
-    )
+    news.shapes = schedule.pod_sets(tx, {w.shape for w in news.workloads}.difference(known.shapes))
 
 
 def _clusters(
-    unit: Unit, names: Collection[str] | None
+    tx: Transaction, names: Collection[str] | None
 ) -> list[tuple[dict[str, Any], bytes | None]]:
-    capacities = clusters.get_capacities(unit, names)
+    capacities = clusters.get_capacities(tx, names)
     return [
         (row, capacities.get(row["name"], (None, None))[0])
-        for row in clusters.list_all(unit)
+        for row in clusters.list_all(tx)
         if names is None or row["name"] in names
     ]

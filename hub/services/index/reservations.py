@@ -7,7 +7,7 @@ cluster do; so a turn costs nothing while checks merely stay open.
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -22,13 +22,13 @@ from hub.domain.placement.rehoming import Rehoming
 from hub.domain.plan import Assignment, PodSetAssignment, Reason
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Answer, States
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.demand import Constraints, Demand
 from hub.domain.workloads.states import State
 from hub.services.index.catalog import Route, Routes
-from hub.store.schedule import Standing
+from hub.store.schedule import SchedulingRow
 
-Line = Callable[[Standing], tuple[Route, Demand | None]]
-Options = dict[str, Any]
+Line = Callable[[SchedulingRow], tuple[Route, Demand | None]]
 _STOPPED: Final = ("ClusterQueueStopped", "LocalQueueStopped")
 
 
@@ -39,7 +39,7 @@ class Settlement:
     `back`: (uid, epoch, reason, message).
     """
 
-    ready: list[tuple[Standing, Options]] = field(default_factory=list)
+    ready: list[tuple[SchedulingRow, ApplyOptions]] = field(default_factory=list)
     back: list[tuple[str, int, str, str]] = field(default_factory=list)
     stopped: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # by reason, message
     asked: dict[str, tuple[str, ...]] = field(default_factory=dict)  # other checks than before
@@ -77,7 +77,7 @@ class Reservations:
         self._rehoming: Rehoming | None = None  # of one settlement
         self._since: Mapping[str, int] = {}
         self._homeless: set[str] = set()  # all checks Ready, and no member takes the pods now
-        self._rows: dict[str, Standing] = {}
+        self._rows: dict[str, SchedulingRow] = {}
         self._homes: dict[str, set[str]] = {}  # by tentative cluster
         self._seen: dict[str, tuple[Cluster | None, bool]] = {}  # as last looked at; fit for use
         self._dirty: set[str] = set()
@@ -94,7 +94,7 @@ class Reservations:
         """Node label keys that the checks of those who are reserved look at."""
         return frozenset().union(*self._added.values())
 
-    def follow(self, row: Standing) -> None:
+    def follow(self, row: SchedulingRow) -> None:
         """A row was read: it is kept while it is Reserved."""
         added = self._added.get(row.uid)
         self.forget(row.uid)
@@ -170,7 +170,7 @@ class Reservations:
 
     def _judge(
         self,
-        row: Standing,
+        row: SchedulingRow,
         squeezed: set[str],
         filters: Sequence[Filter],
         now: dt.datetime,
@@ -203,7 +203,7 @@ class Reservations:
 
     def _home(
         self,
-        row: Standing,
+        row: SchedulingRow,
         demand: Demand | None,
         states: States,
         filters: Sequence[Filter],
@@ -237,7 +237,7 @@ class Reservations:
             self._rehoming = Rehoming(fleet.clusters, fleet.room.copy(), filters, now)
         return self._rehoming.home(promise, demand, tuple(asks))
 
-    def _required(self, row: Standing) -> tuple[str, ...]:
+    def _required(self, row: SchedulingRow) -> tuple[str, ...]:
         policy = self._routes.queue_policies.get(row.cluster_queue)
         if policy is None or not policy.checks:
             return ()
@@ -245,7 +245,7 @@ class Reservations:
         used = (f for p in admitted.get("podSets") or () for f in p["flavors"].values())
         return policy.required_checks(frozenset(used))
 
-    def _options(self, row: Standing) -> Options:
+    def _options(self, row: SchedulingRow) -> ApplyOptions:
         """What the flavors of its admission add to the work."""
         admitted = orjson.loads(row.admission) if row.admission else {}
         flavors = self._routes.flavors
@@ -265,7 +265,7 @@ class Reservations:
 
     def _unfit(
         self,
-        row: Standing,
+        row: SchedulingRow,
         demand: Demand | None,
         squeezed: set[str],
         filters: Sequence[Filter],

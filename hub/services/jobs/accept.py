@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
@@ -20,12 +21,13 @@ from hub.services.reading.draft import Draft, read_by_the_hub
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works import restored
 from hub.store import manifests, objects, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.batch_v1 import max_runtime_s
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 Identity = tuple[str, str, str]  # kind, namespace, name
@@ -44,7 +46,7 @@ class NameTaken(Rejected):
 
     def __init__(self, given: Draft, uid: str) -> None:
         super().__init__(
-            "AlreadyExists",
+            RejectCode.ALREADY_EXISTS,
             f"{noun(given)} {given.parsed.namespace}/{given.name} exists with uid {uid}; "
             "delete it or choose another name",
             "metadata.name",
@@ -62,7 +64,7 @@ class Queue:
 
 
 def submit_jobs(
-    unit: Unit, drafts: Sequence[Draft], intake: Intake, *, strict: bool
+    tx: Transaction, drafts: Sequence[Draft], intake: Intake, *, strict: bool
 ) -> list[Row | Rejected]:
     """Take Jobs; per draft its workload row, or why it was refused.
 
@@ -70,26 +72,26 @@ def submit_jobs(
     without queue waits, one without class has priority 0, and both say so. Codes: AlreadyExists,
     BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, and those of `pod_security`.
     """
-    taken = _taken(unit, drafts)
-    queues = resolve_queues(unit, drafts, intake)
-    priorities = resolve_priorities(unit, drafts)
+    taken = _taken(tx, drafts)
+    queues = resolve_queues(tx, drafts, intake)
+    priorities = resolve_priorities(tx, drafts)
     answers: list[Row | Rejected] = []
     accepted: list[tuple[Draft, Row]] = []
-    gatekeeper = Gatekeeper(unit, intake.pods)
+    gatekeeper = Gatekeeper(tx, intake.pods)
     for given in drafts:
         answer = gatekeeper.refuse(given) or _judge(
-            unit, given, taken, queues, priorities, strict=strict
+            tx, given, taken, queues, priorities, strict=strict
         )
         answers.append(answer)
         if not isinstance(answer, Rejected):
             taken[_identity(given)] = answer
             accepted.append((given, answer))
     if accepted:
-        _store(unit, accepted)
+        _store(tx, accepted)
     return answers
 
 
-def _taken(unit: Unit, drafts: Sequence[Draft]) -> dict[Identity, Row]:
+def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[Identity, Row]:
     """Who has the names that drafts want."""
     names: dict[str, list[tuple[str, str]]] = {}
     for given in drafts:
@@ -97,7 +99,7 @@ def _taken(unit: Unit, drafts: Sequence[Draft]) -> dict[Identity, Row]:
     return {
         (kind, *name): row
         for kind, wanted in names.items()
-        for name, row in workloads.live_by_name(unit, wanted, kind).items()
+        for name, row in workloads.live_by_name(tx, wanted, kind).items()
     }
 
 
@@ -105,7 +107,7 @@ def _identity(given: Draft) -> Identity:
     return bare.kind_of(given), given.parsed.namespace, given.name
 
 
-def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[str, Queue]:
+def resolve_queues(tx: Transaction, drafts: Sequence[Draft], intake: Intake) -> dict[str, Queue]:
     """By uid of the draft: the queue label, else the annotation, else LocalQueue `default`.
 
     Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says.
@@ -113,7 +115,7 @@ def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[
     unnamed = [given for given in drafts if not given.queue]
     if unnamed and intake.unqueued_jobs == "Default":
         ensure_default_queue(
-            unit,
+            tx,
             {given.parsed.namespace for given in unnamed},
             {
                 name
@@ -123,12 +125,12 @@ def resolve_queues(unit: Unit, drafts: Sequence[Draft], intake: Intake) -> dict[
             },
         )
     present = {
-        namespace: local_queues(unit, namespace)
+        namespace: local_queues(tx, namespace)
         for namespace in {given.parsed.namespace for given in drafts}
     }
     found = {given.uid: _queue(given, present[given.parsed.namespace]) for given in drafts}
     for given in drafts:
-        if wrong := misplaced(unit, given, intake):
+        if wrong := misplaced(tx, given, intake):
             found[given.uid] = Queue(given.queue, NOT_SUSPENDABLE, wrong)
     return found
 
@@ -138,15 +140,15 @@ def refuse_queue(given: Draft, queue: Queue, *, strict: bool) -> Rejected | None
     if not queue.reason or not (strict or queue.reason == NOT_SUSPENDABLE):
         return None
     field = "spec.queueName" if given.is_bare else f"metadata.labels[{keys.QUEUE_NAME}]"
-    return Rejected(queue.reason, queue.message, field)
+    return Rejected(RejectCode(queue.reason), queue.message, field)
 
 
-def resolve_priorities(unit: Unit, drafts: Sequence[Draft]) -> dict[str, int]:
+def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, int]:
     """The value of each WorkloadPriorityClass that drafts name and that exists."""
     named = {name for given in drafts if (name := priority_class(given))}
     if not named:
         return {}
-    rows = objects.list_kind(unit, KUEUE, "WorkloadPriorityClass", names=sorted(named))
+    rows = objects.list_kind(tx, KUEUE, "WorkloadPriorityClass", names=sorted(named))
     return {row["name"]: int((row["spec"] or {}).get("value") or 0) for row in rows}
 
 
@@ -157,9 +159,9 @@ def priority_class(given: Draft) -> str:
     return str(given.parsed.labels.get(keys.PRIORITY_CLASS) or "")
 
 
-def missing_classes(unit: Unit, drafts: Sequence[Draft]) -> dict[str, str]:
+def missing_classes(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, str]:
     """By uid, a sentence for each draft whose WorkloadPriorityClass does not exist."""
-    present = resolve_priorities(unit, drafts)
+    present = resolve_priorities(tx, drafts)
     return {
         given.uid: f"metadata.labels[{keys.PRIORITY_CLASS}]: WorkloadPriorityClass {named} does not "
         "exist: the priority is 0; make the class, then the Job anew"
@@ -168,9 +170,9 @@ def missing_classes(unit: Unit, drafts: Sequence[Draft]) -> dict[str, str]:
     }
 
 
-def say_missing_class(unit: Unit, row: Row, said: str) -> None:
+def say_missing_class(tx: Transaction, row: Row, said: str) -> None:
     """An Event for a job whose priority class does not exist."""
-    unit.event(
+    tx.event(
         uid=row["uid"],
         kind=row["kind"],
         namespace=row["namespace"],
@@ -213,7 +215,7 @@ def _queue(given: Draft, present: Collection[str]) -> Queue:
 
 
 def _judge(
-    unit: Unit,
+    tx: Transaction,
     given: Draft,
     taken: dict[Identity, Row],
     queues: dict[str, Queue],
@@ -231,31 +233,31 @@ def _judge(
     named = priority_class(given)
     if strict and named and named not in priorities:
         return Rejected(
-            PRIORITY_CLASS_NOT_FOUND,
+            RejectCode.PRIORITY_CLASS_NOT_FOUND,
             f"WorkloadPriorityClass {named} does not exist",
             f"metadata.labels[{keys.PRIORITY_CLASS}]",
         )
-    return _row(unit, given, queue, named, priorities.get(named, 0))
+    return _row(tx, given, queue, named, priorities.get(named, 0))
 
 
 def occupied(given: Draft, holder: Row) -> Rejected:
     """Why a draft can not have the name that `holder` has."""
     if holder["origin"] != given.origin:
         return Rejected(
-            "OwnedElsewhere",
+            RejectCode.OWNED_ELSEWHERE,
             f"{noun(given)} {holder['namespace']}/{holder['name']} came from {holder['origin']} "
             f"and can not be changed from {given.origin}",
             "metadata.name",
         )
-    if holder["withdraw_to"] == "Deleted":
+    if holder["withdraw_to"] == WithdrawTo.DELETED:
         what = f"{noun(given)} {holder['namespace']}/{holder['name']}"
         words = f"{what} is being deleted: submit it again once it is gone"
-        return Rejected("BeingDeleted", words, "metadata.name")
+        return Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
     return NameTaken(given, holder["uid"])
 
 
-def _row(unit: Unit, given: Draft, queue: Queue, named: str, priority: int) -> Row:
-    created = given.created_at or unit.now
+def _row(tx: Transaction, given: Draft, queue: Queue, named: str, priority: int) -> Row:
+    created = given.created_at or tx.now
     return {
         "uid": given.uid,
         "kind": "Job",
@@ -302,11 +304,11 @@ def _row(unit: Unit, given: Draft, queue: Queue, named: str, priority: int) -> R
     }
 
 
-def _say_unheeded(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
+def _say_unheeded(tx: Transaction, accepted: Sequence[tuple[Draft, Row]]) -> None:
     """An Event for each job of which something changes nothing."""
     for given, row in accepted:
         if said := unheeded.notices(given.parsed):
-            unit.event(
+            tx.event(
                 uid=row["uid"],
                 kind=row["kind"],
                 namespace=row["namespace"],
@@ -317,24 +319,24 @@ def _say_unheeded(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
             )
 
 
-def _store(unit: Unit, accepted: Sequence[tuple[Draft, Row]]) -> None:
-    ensure_namespaces(unit, {row["namespace"] for _, row in accepted})
+def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Row]]) -> None:
+    ensure_namespaces(tx, {row["namespace"] for _, row in accepted})
     shapes: dict[str, Any] = {}
     for given, row in accepted:
         if row["shape"] not in shapes:
             shapes[row["shape"]] = given.pod_sets()
-    manifests.add_shapes(unit, shapes)
+    manifests.add_shapes(tx, shapes)
     manifests.add(
-        unit,
+        tx,
         [
             {"uid": given.uid, "generation": 1, "manifest": given.body, "hash": given.hash}
             for given, _ in accepted
         ],
     )
-    workloads.add(unit, [row for _, row in accepted])
-    restored.hold_late(unit, [row for _, row in accepted])
-    _say_unheeded(unit, accepted)
-    missing = missing_classes(unit, [given for given, _ in accepted])
+    workloads.add(tx, [row for _, row in accepted])
+    restored.hold_late(tx, [row for _, row in accepted])
+    _say_unheeded(tx, accepted)
+    missing = missing_classes(tx, [given for given, _ in accepted])
     for _, row in accepted:
         if row["uid"] in missing:
-            say_missing_class(unit, row, missing[row["uid"]])
+            say_missing_class(tx, row, missing[row["uid"]])

@@ -7,7 +7,7 @@ that holds nothing and says so; once the queue appears, or it was mended, it bec
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.jobs.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
@@ -16,11 +16,12 @@ from hub.services.queues.defaults import local_queues
 from hub.services.reading.draft import Draft, draft
 from hub.services.works.evict import evict
 from hub.store import objects, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 # What may change while quota is held; Kueue keeps pod sets and queue of a reserved workload too.
@@ -29,16 +30,16 @@ _MUTABLE: Final = frozenset(
 )
 
 
-def is_unit(unit: Unit, given: Draft) -> bool:
+def is_unit(tx: Transaction, given: Draft) -> bool:
     """Is it a unit of admission: a bare Workload that exists as one, or whose queue is there?"""
     if not given.is_bare:
         return False
     namespace, name = given.parsed.namespace, given.name
-    if workloads.live_by_name(unit, [(namespace, name)], KIND):
+    if workloads.live_by_name(tx, [(namespace, name)], KIND):
         return True
-    if given.queue not in local_queues(unit, namespace) or given.parsed.hindrance:
+    if given.queue not in local_queues(tx, namespace) or given.parsed.hindrance:
         return False
-    held = objects.find(unit, KUEUE, KIND, namespace, name)
+    held = objects.find(tx, KUEUE, KIND, namespace, name)
     return held is None or held["origin"] == given.origin
 
 
@@ -50,31 +51,31 @@ def queue_missing(given: Draft) -> str:
     )
 
 
-def admit_held(unit: Unit, intake: Intake) -> None:
+def admit_held(tx: Transaction, intake: Intake) -> None:
     """Workloads kept as objects become units of admission where their queues are there by now."""
     found = []
-    for row in objects.list_kind(unit, KUEUE, KIND):
+    for row in objects.list_kind(tx, KUEUE, KIND):
         if row["deleted_at"] is None:
-            given = _draft_of(unit, row)
-            if given is not None and given.is_bare and is_unit(unit, given):
+            given = _draft_of(tx, row)
+            if given is not None and given.is_bare and is_unit(tx, given):
                 found.append(given)
     if not found:
         return
-    answers = submit_jobs(unit, found, intake, strict=False)
+    answers = submit_jobs(tx, found, intake, strict=False)
     for given, answer in zip(found, answers, strict=True):
         if not isinstance(answer, Rejected):
-            objects.remove(unit, given.uid)
+            objects.remove(tx, given.uid)
 
 
-def forget_held(unit: Unit, taken: Sequence[Draft]) -> None:
+def forget_held(tx: Transaction, taken: Sequence[Draft]) -> None:
     """Objects that were kept of these so far go: they are units of admission now."""
     for given in taken:
-        row = objects.find(unit, KUEUE, KIND, given.parsed.namespace, given.name)
+        row = objects.find(tx, KUEUE, KIND, given.parsed.namespace, given.name)
         if row is not None:
-            objects.remove(unit, row["uid"])
+            objects.remove(tx, row["uid"])
 
 
-def revise_bare(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
+def revise_bare(tx: Transaction, given: Draft, row: Row, intake: Intake) -> bool:
     """Bring the Workload of `row` to the manifest of `given`; False if they are equal already.
 
     `active: false` takes its quota back and holds it; true lets it wait again. Raises Rejected:
@@ -82,12 +83,12 @@ def revise_bare(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     admitted for.
     """
     refuse_hindered(given.parsed)
-    before = standing_before(unit, given, row)
+    before = standing_before(tx, given, row)
     if before is None:
         return False
     _refuse_immutable(before.manifest, given, row)
-    keep_next(unit, given, row, before, intake, spec_columns(given))
-    _follow_active(unit, given, row)
+    keep_next(tx, given, row, before, intake, spec_columns(given))
+    _follow_active(tx, given, row)
     return True
 
 
@@ -98,13 +99,13 @@ def refuse_hindered(parsed: Parsed) -> None:
         raise Rejected(why.code, f"{why.field}: {why.message}", why.field, (why,))
 
 
-def _follow_active(unit: Unit, given: Draft, row: Row) -> None:
+def _follow_active(tx: Transaction, given: Draft, row: Row) -> None:
     state = State(row["state"])
     if not is_active(given):
-        evict(unit, [row["uid"]], INACTIVE, INACTIVE_MESSAGE, to="Held")
+        evict(tx, [row["uid"]], INACTIVE, INACTIVE_MESSAGE, to=WithdrawTo.HELD)
     elif state in {State.HELD, State.DEACTIVATED}:
         again = {"uid": row["uid"], "epoch": row["epoch"], "requeues": 0, "requeue_at": None}
-        workloads.transition(unit, "release", [again])
+        workloads.transition(tx, Transition.RELEASE, [again])
 
 
 def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
@@ -114,16 +115,16 @@ def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
     before, now = old.get("spec") or {}, given.parsed.raw.get("spec") or {}
     rule = "can not change while quota is held" if state not in TERMINAL else "it has ended"
     wrong = [
-        FieldError(f"spec.{name}", "Immutable", rule)
+        FieldError(f"spec.{name}", RejectCode.IMMUTABLE, rule)
         for name in sorted({*before, *now} - _MUTABLE)
         if before.get(name) != now.get(name)
     ]
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
-        raise Rejected("Immutable", detail, wrong[0].field, tuple(wrong))
+        raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
 
 
-def _draft_of(unit: Unit, row: Row) -> Draft | None:
+def _draft_of(tx: Transaction, row: Row) -> Draft | None:
     """An object as it was applied; None where it can not be read any more."""
     try:
         parsed = parse(
@@ -134,7 +135,7 @@ def _draft_of(unit: Unit, row: Row) -> Draft | None:
             default_namespace=row["namespace"],
         )
         return draft(
-            parsed, unit.now, origin=row["origin"], uid=row["uid"], created_at=row["created_at"]
+            parsed, tx.now, origin=row["origin"], uid=row["uid"], created_at=row["created_at"]
         )
     except Rejected:
         return None

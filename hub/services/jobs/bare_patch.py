@@ -12,11 +12,12 @@ from hub.services.jobs.bare_intake import refuse_hindered, revise_bare
 from hub.services.kueue_view import pages
 from hub.services.reading.draft import draft
 from hub.store import audit, manifests
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse, parse_job
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
@@ -33,51 +34,60 @@ def parse_bare(manifest: Any) -> Parsed:
     """Read a Workload that names its queue. Raises Rejected."""
     parsed = parse(manifest)
     if parsed.kind != KIND or parsed.group != KUEUE:
-        raise Rejected("UnsupportedKind", f"this is no {KUEUE} {KIND}", "kind")
+        raise Rejected(RejectCode.UNSUPPORTED_KIND, f"this is no {KUEUE} {KIND}", "kind")
     if not parsed.spec.get("queueName"):
-        raise Rejected("Required", "a Workload without owner names its queue", "spec.queueName")
+        raise Rejected(
+            RejectCode.REQUIRED, "a Workload without owner names its queue", "spec.queueName"
+        )
     refuse_hindered(parsed)
     return parsed
 
 
 def patch_workload(
-    unit: Unit, namespace: str, name: str, patch: Mapping[str, Any], intake: Intake, principal: str
+    tx: Transaction,
+    namespace: str,
+    name: str,
+    patch: Mapping[str, Any],
+    intake: Intake,
+    principal: str,
 ) -> Row:
     """Merge `patch` into a bare Workload's manifest and bring it to that; the Workload as it is now.
 
     Raises Rejected: NotFound, ForbiddenField (a Job's Workload follows its Job), Immutable, and
     whatever an apply of the result would be refused for.
     """
-    row = _bare_row(unit, namespace, name)
-    latest = manifests.latest(unit, row["uid"])
+    row = _bare_row(tx, namespace, name)
+    latest = manifests.latest(tx, row["uid"])
     if latest is None:
-        raise Rejected("BeingDeleted", f"Workload {namespace}/{name} is being deleted")
+        raise Rejected(RejectCode.BEING_DELETED, f"Workload {namespace}/{name} is being deleted")
     parsed = parse(_merged(orjson.loads(latest[1]), patch), default_namespace=namespace)
     if (parsed.kind, parsed.namespace, parsed.name) != (KIND, namespace, name):
-        raise Rejected("Immutable", "kind, namespace and name stay", "metadata")
-    given = draft(parsed, unit.now, origin=row["origin"], uid=row["uid"])
-    if revise_bare(unit, given, row, intake):
+        raise Rejected(RejectCode.IMMUTABLE, "kind, namespace and name stay", "metadata")
+    given = draft(parsed, tx.now, origin=row["origin"], uid=row["uid"])
+    if revise_bare(tx, given, row, intake):
         audit.add(
-            unit,
+            tx,
             principal=principal,
             verb="patch",
             object=f"{KIND} {namespace}/{name} {row['uid']}",
             outcome="configured",
         )
-    return pages.get_workload(unit, namespace, name)
+    return pages.get_workload(tx, namespace, name)
 
 
-def delete_workload(unit: Unit, namespace: str, name: str, principal: str, expected: str) -> Row:
+def delete_workload(
+    tx: Transaction, namespace: str, name: str, principal: str, expected: str
+) -> Row:
     """Delete a bare Workload: its quota is free at once. Raises Rejected: NotFound, ForbiddenField."""
-    row = _bare_row(unit, namespace, name)
-    return cancel.delete_job(unit, row["uid"], principal, expected)
+    row = _bare_row(tx, namespace, name)
+    return cancel.delete_job(tx, row["uid"], principal, expected)
 
 
-def _bare_row(unit: Unit, namespace: str, name: str) -> Row:
-    row = pages.find_row(unit, namespace, name)
+def _bare_row(tx: Transaction, namespace: str, name: str) -> Row:
+    row = pages.find_row(tx, namespace, name)
     if row["kind"] != KIND:
         text = f"it is the Workload of Job {namespace}/{row['name']}: change or delete the Job"
-        raise Rejected("ForbiddenField", text, "metadata.name")
+        raise Rejected(RejectCode.FORBIDDEN_FIELD, text, "metadata.name")
     return row
 
 

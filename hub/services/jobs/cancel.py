@@ -3,52 +3,60 @@
 from typing import Any
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
 from hub.services.questions import jobs
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 
-def cancel_job(unit: Unit, uid: str, principal: str) -> dict[str, Any]:
+def cancel_job(tx: Transaction, uid: str, principal: str) -> dict[str, Any]:
     """Cancel one job; cancelling it again, or one that has ended, changes nothing.
 
     Raises Rejected: NotFound.
     """
-    row = jobs.find_job(unit, uid)
-    if State(row["state"]) not in TERMINAL and row["withdraw_to"] not in {"Cancelled", "Deleted"}:
-        withdraw_jobs(unit, [uid], "Cancelled", "CancelledByUser", f"cancelled by {principal}")
-        _note(unit, principal, "cancel", row)
-    return jobs.get_job(unit, uid)
+    row = jobs.find_job(tx, uid)
+    if State(row["state"]) not in TERMINAL and row["withdraw_to"] not in {
+        WithdrawTo.CANCELLED,
+        WithdrawTo.DELETED,
+    }:
+        withdraw_jobs(
+            tx, [uid], WithdrawTo.CANCELLED, "CancelledByUser", f"cancelled by {principal}"
+        )
+        _note(tx, principal, "cancel", row)
+    return jobs.get_job(tx, uid)
 
 
-def delete_job(unit: Unit, uid: str, principal: str, expected: str = "") -> dict[str, Any]:
+def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") -> dict[str, Any]:
     """Delete one job: it is cancelled first if it has not ended, and its copy in the member goes.
 
     Raises Rejected: NotFound, PreconditionFailed where `expected` is another uid, or OwnedElsewhere
     for what the hub cluster has: it would stay there, and keep the name.
     """
-    row = jobs.find_job(unit, uid)
+    row = jobs.find_job(tx, uid)
     if expected and expected != uid:
-        raise Rejected("PreconditionFailed", f"the job has uid {uid}", "preconditions.uid")
+        raise Rejected(
+            RejectCode.PRECONDITION_FAILED, f"the job has uid {uid}", "preconditions.uid"
+        )
     if row["live"] is None and row["deleted_at"] is not None:
-        raise Rejected("NotFound", f"there is no job {uid}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
     if row["live"] and row["origin"] == Origin.HUB_CLUSTER:
         kind, namespace, name = row["kind"].lower(), row["namespace"], row["name"]
         text = (
             f"{kind} {namespace}/{name} came from the hub cluster and is deleted there: kubectl "
         )
-        raise Rejected("OwnedElsewhere", f"{text}delete {kind} {name} -n {namespace}")
-    if row["withdraw_to"] != "Deleted" or State(row["state"]) in TERMINAL:
-        withdraw_jobs(unit, [uid], "Deleted", "DeletedByUser", f"deleted by {principal}")
-        _note(unit, principal, "delete", row)
-    return jobs.get_job(unit, uid)
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, f"{text}delete {kind} {name} -n {namespace}")
+    if row["withdraw_to"] != WithdrawTo.DELETED or State(row["state"]) in TERMINAL:
+        withdraw_jobs(tx, [uid], WithdrawTo.DELETED, "DeletedByUser", f"deleted by {principal}")
+        _note(tx, principal, "delete", row)
+    return jobs.get_job(tx, uid)
 
 
-def _note(unit: Unit, principal: str, verb: str, row: dict[str, Any]) -> None:
+def _note(tx: Transaction, principal: str, verb: str, row: dict[str, Any]) -> None:
     audit.add(
-        unit,
+        tx,
         principal=principal,
         verb=verb,
         object=f"{row['kind']} {row['namespace']}/{row['name']} {row['uid']}",

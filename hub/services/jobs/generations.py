@@ -10,34 +10,35 @@ from hub.services.context.settings import Intake
 from hub.services.jobs.accept import refuse_queue, resolve_queues, shape_columns
 from hub.services.reading.draft import Draft
 from hub.store import manifests, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
 
-class Standing(NamedTuple):
+class StandingManifest(NamedTuple):
     """The manifest that stands, and its generation."""
 
     generation: int
     manifest: Row
 
 
-def standing_before(unit: Unit, given: Draft, row: Row) -> Standing | None:
+def standing_before(tx: Transaction, given: Draft, row: Row) -> StandingManifest | None:
     """What `given` would replace; None if it is equal. Raises Rejected: BeingDeleted."""
-    latest = manifests.latest(unit, row["uid"])
+    latest = manifests.latest(tx, row["uid"])
     if latest is None:
         what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
-        raise Rejected("BeingDeleted", f"{what} is being deleted")
+        raise Rejected(RejectCode.BEING_DELETED, f"{what} is being deleted")
     generation, body, digest = latest
-    return None if digest == given.hash else Standing(generation, orjson.loads(body))
+    return None if digest == given.hash else StandingManifest(generation, orjson.loads(body))
 
 
 def keep_next(
-    unit: Unit,
+    tx: Transaction,
     given: Draft,
     row: Row,
-    before: Standing,
+    before: StandingManifest,
     intake: Intake,
     columns: Mapping[str, Any],
 ) -> int:
@@ -45,7 +46,7 @@ def keep_next(
 
     One that waits follows its queue's name. Raises Rejected: QueueNotFound.
     """
-    queue = resolve_queues(unit, [given], intake)[given.uid]
+    queue = resolve_queues(tx, [given], intake)[given.uid]
     if refusal := refuse_queue(given, queue, strict=False):
         raise refusal
     generation = before.generation + 1
@@ -57,13 +58,13 @@ def keep_next(
     }
     if State(row["state"]) in QUEUED and queue.name != row["queue"]:
         changed |= {"queue": queue.name, "reason": queue.reason, "message": queue.message}
-    manifests.add_shapes(unit, {given.shape: given.pod_sets()})
+    manifests.add_shapes(tx, {given.shape: given.pod_sets()})
     kept = {
         "uid": row["uid"],
         "generation": generation,
         "manifest": given.body,
         "hash": given.hash,
     }
-    manifests.add(unit, [kept])
-    workloads.change(unit, [changed])
+    manifests.add(tx, [kept])
+    workloads.change(tx, [changed])
     return generation

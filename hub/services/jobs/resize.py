@@ -6,15 +6,16 @@ difference. Wishes are served after a cycle, from what it left over, and never b
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain.quota import resize
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.index.pending_growth import Wish
 from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.resources import PodSet
 
 RESIZED: Final = "Resized"
@@ -24,7 +25,7 @@ _ON_MEMBER: Final = frozenset({str(State.OFFERED), str(State.APPLIED), str(State
 Row = dict[str, Any]
 
 
-def follow_size(unit: Unit, row: Row, pod_set: PodSet) -> None:
+def follow_size(tx: Transaction, row: Row, pod_set: PodSet) -> None:
     """A charged job shall have the size of `pod_set`; `row` is as it was before the new manifest.
 
     What no agent was told of yet goes back to its queue in order to grow: it is admitted whole.
@@ -35,21 +36,21 @@ def follow_size(unit: Unit, row: Row, pod_set: PodSet) -> None:
     more = pod_set.count > resize.size(admission)
     if more and State(row["state"]) in _NOT_STARTED:
         said = f"its parallelism changed to {pod_set.count} before it started"
-        withdraw_jobs(unit, [row["uid"]], "Pending", RESIZED, said)
+        withdraw_jobs(tx, [row["uid"]], WithdrawTo.PENDING, RESIZED, said)
         return
     sized = resize.resized(admission, pod_set, told=State(row["state"]) not in _NOT_STARTED)
     columns: Row = {"uid": row["uid"], "admission": sized}
     if more:
         said = resize.smaller(resize.size(admission), pod_set.count)
         columns |= {"reason": resize.SMALLER, "message": said}
-    workloads.change(unit, [columns])
-    _tell_members(unit, row, sized)
+    workloads.change(tx, [columns])
+    _tell_members(tx, row, sized)
 
 
-def grow(unit: Unit, wishes: Sequence[Wish], term: int) -> list[str]:
+def grow(tx: Transaction, wishes: Sequence[Wish], term: int) -> list[str]:
     """Charge the difference and tell the members; those that still run and wish it. Raises StaleTerm."""
-    unit.require_term(term)
-    found = workloads.get_many(unit, [wish.uid for wish in wishes])
+    tx.require_term(term)
+    found = workloads.get_many(tx, [wish.uid for wish in wishes])
     grown = []
     for wish in wishes:
         row = found.get(wish.uid)
@@ -62,11 +63,9 @@ def grow(unit: Unit, wishes: Sequence[Wish], term: int) -> list[str]:
             continue
         sized = resize.grown(row["admission"])
         before, after = resize.size(row["admission"]), resize.size(sized)
-        workloads.change(
-            unit, [{"uid": wish.uid, "admission": sized, "reason": "", "message": ""}]
-        )
-        _tell_members(unit, row, sized)
-        unit.event(
+        workloads.change(tx, [{"uid": wish.uid, "admission": sized, "reason": "", "message": ""}])
+        _tell_members(tx, row, sized)
+        tx.event(
             uid=row["uid"], kind=row["kind"], namespace=row["namespace"], name=row["name"],
             reason=RESIZED, message=f"grows from {before} to {after} pods: quota is charged",
         )  # fmt: skip
@@ -74,25 +73,25 @@ def grow(unit: Unit, wishes: Sequence[Wish], term: int) -> list[str]:
     return grown
 
 
-def confirmed(unit: Unit, uids: Iterable[str]) -> list[str]:
+def confirmed(tx: Transaction, uids: Iterable[str]) -> list[str]:
     """Those of `uids` whose member has reported that it runs no more pods than it shall."""
-    return [row["uid"] for row in _smaller(unit, uids)]
+    return [row["uid"] for row in _smaller(tx, uids)]
 
 
-def shrink(unit: Unit, uids: Iterable[str], term: int) -> list[str]:
+def shrink(tx: Transaction, uids: Iterable[str], term: int) -> list[str]:
     """Give back what jobs that have become smaller no longer need. Raises StaleTerm."""
-    unit.require_term(term)
-    rows = _smaller(unit, uids)
+    tx.require_term(term)
+    rows = _smaller(tx, uids)
     workloads.change(
-        unit,
+        tx,
         [{"uid": row["uid"], "admission": resize.shrunk(row["admission"])} for row in rows],
     )
     return [row["uid"] for row in rows]
 
 
-def _smaller(unit: Unit, uids: Iterable[str]) -> list[Row]:
-    found = workloads.get_many(unit, uids)
-    held = {(work["cluster"], work["uid"]): work for work in works.of_uids(unit, list(found))}
+def _smaller(tx: Transaction, uids: Iterable[str]) -> list[Row]:
+    found = workloads.get_many(tx, uids)
+    held = {(work["cluster"], work["uid"]): work for work in works.of_uids(tx, list(found))}
     return [
         row
         for row in found.values()
@@ -111,17 +110,19 @@ def _runs_no_more(row: Row, work: Row | None) -> bool:
     return bool(job["active"] + job["terminating"] <= row["admission"]["shrinks"]["count"])
 
 
-def _tell_members(unit: Unit, row: Row, admission: Row) -> None:
+def _tell_members(tx: Transaction, row: Row, admission: Row) -> None:
     """What its cluster is given follows the size that is admitted."""
     changed = []
-    for work in works.composable(unit, row["cluster"], [row["uid"]]):
-        options = {k: v for k, v in work.options.items() if k not in {"parallelism", "wanted"}}
-        if admission.get("reduced"):
-            options["parallelism"] = resize.size(admission)
-            options["wanted"] = admission["wanted"]["count"]
+    for work in works.composable(tx, row["cluster"], [row["uid"]]):
+        reduced = bool(admission.get("reduced"))
+        options = replace(
+            work.options,
+            parallelism=resize.size(admission) if reduced else None,
+            wanted=admission["wanted"]["count"] if reduced else None,
+        )
         if work.epoch == row["epoch"] and options != work.options:
             told = compose.digest(work.job_hash or "", options, work.epoch) if work.offered else ""
             changed.append(
                 {"cluster": work.cluster, "uid": work.uid, "options": options, "hash": told}
             )
-    works.reoption(unit, changed)
+    works.reoption(tx, changed)

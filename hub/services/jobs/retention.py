@@ -7,78 +7,79 @@ the controller repeats a step that had more to do.
 from collections.abc import Callable
 from typing import Final
 
-from hub.services.context.settings import Limits
+from hub.domain.workloads.states import WithdrawTo
+from hub.services.context.settings import Settings
 from hub.services.queues import defaults
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, changes, events, idempotency, manifests, retention, tokens
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
-Step = Callable[[Unit, Limits], int]
+Step = Callable[[Transaction, Settings], int]
 
 
-def give_names_back(unit: Unit, limits: Limits) -> int:
+def give_names_back(tx: Transaction, settings: Settings) -> int:
     """Finished jobs whose ttlSecondsAfterFinished is over lose their names; their records stay."""
-    uids = retention.names_outlived(unit, limits.retention.rows_per_turn)
+    uids = retention.names_outlived(tx, settings.retention.rows_per_turn)
     if uids:
-        retention.give_names_back(unit, uids)
+        retention.give_names_back(tx, uids)
     return len(uids)
 
 
-def clear_members(unit: Unit, limits: Limits) -> int:
+def clear_members(tx: Transaction, settings: Settings) -> int:
     """Finished jobs kept long enough leave the members that still hold them."""
-    before = unit.now - limits.retention.finished_jobs
-    uids = retention.jobs_held_too_long(unit, before, limits.retention.rows_per_turn)
+    before = tx.now - settings.retention.finished_jobs
+    uids = retention.jobs_held_too_long(tx, before, settings.retention.rows_per_turn)
     if uids:
-        withdraw_jobs(unit, uids, "Deleted", "RetentionOver", "kept long enough")
+        withdraw_jobs(tx, uids, WithdrawTo.DELETED, "RetentionOver", "kept long enough")
     return len(uids)
 
 
-def remove_jobs(unit: Unit, limits: Limits) -> int:
+def remove_jobs(tx: Transaction, settings: Settings) -> int:
     """Finished jobs kept long enough, of which no member holds anything, are forgotten."""
-    before = unit.now - limits.retention.finished_jobs
-    uids = retention.jobs_ended_before(unit, before, limits.retention.rows_per_turn)
+    before = tx.now - settings.retention.finished_jobs
+    uids = retention.jobs_ended_before(tx, before, settings.retention.rows_per_turn)
     if uids:
-        retention.remove_jobs(unit, uids)
+        retention.remove_jobs(tx, uids)
     return len(uids)
 
 
-def trim_events(unit: Unit, limits: Limits) -> int:
+def trim_events(tx: Transaction, settings: Settings) -> int:
     """Events."""
-    return events.trim(unit, unit.now - limits.retention.events, limits.retention.rows_per_turn)
+    return events.trim(tx, tx.now - settings.retention.events, settings.retention.rows_per_turn)
 
 
-def trim_changes(unit: Unit, limits: Limits) -> int:
+def trim_changes(tx: Transaction, settings: Settings) -> int:
     """The change feed; followers further behind get 410."""
-    return changes.trim(unit, unit.now - limits.retention.changes, limits.retention.rows_per_turn)
+    return changes.trim(tx, tx.now - settings.retention.changes, settings.retention.rows_per_turn)
 
 
-def trim_replies(unit: Unit, limits: Limits) -> int:
+def trim_replies(tx: Transaction, settings: Settings) -> int:
     """Replies kept for replay."""
-    before = unit.now - limits.intake.idempotency_kept
-    return idempotency.trim(unit, before, limits.retention.rows_per_turn)
+    before = tx.now - settings.intake.idempotency_kept
+    return idempotency.trim(tx, before, settings.retention.rows_per_turn)
 
 
-def trim_audit(unit: Unit, limits: Limits) -> int:
+def trim_audit(tx: Transaction, settings: Settings) -> int:
     """Who did what."""
-    return audit.trim(unit, unit.now - limits.retention.audit, limits.retention.rows_per_turn)
+    return audit.trim(tx, tx.now - settings.retention.audit, settings.retention.rows_per_turn)
 
 
-def trim_explanations(unit: Unit, limits: Limits) -> int:
+def trim_explanations(tx: Transaction, settings: Settings) -> int:
     """Explanations that no cycle has renewed."""
-    retention.trim_explanations(unit, unit.now - limits.retention.explanations)
+    retention.trim_explanations(tx, tx.now - settings.retention.explanations)
     return 0
 
 
-def trim_shapes(unit: Unit, limits: Limits) -> int:
+def trim_shapes(tx: Transaction, settings: Settings) -> int:
     """Shapes that no job has any more, and what only they asked of the default queue."""
-    if manifests.trim_shapes(unit, unit.now - limits.retention.shapes):
-        defaults.forget_resources(unit)
+    if manifests.trim_shapes(tx, tx.now - settings.retention.shapes):
+        defaults.forget_resources(tx)
     return 0
 
 
-def trim_tokens(unit: Unit, limits: Limits) -> int:
+def trim_tokens(tx: Transaction, settings: Settings) -> int:
     """Credentials that ended long ago."""
-    tokens.trim(unit, unit.now - limits.retention.tokens)
+    tokens.trim(tx, tx.now - settings.retention.tokens)
     return 0
 
 
@@ -96,7 +97,7 @@ STEPS: Final[tuple[Step, ...]] = (
 )
 
 
-def take_step(unit: Unit, step: Step, limits: Limits, term: int) -> bool:
+def take_step(tx: Transaction, step: Step, settings: Settings, term: int) -> bool:
     """One step under leadership `term`; True if there was as much to do as one turn may."""
-    unit.require_term(term)
-    return step(unit, limits) >= limits.retention.rows_per_turn
+    tx.require_term(term)
+    return step(tx, settings) >= settings.retention.rows_per_turn

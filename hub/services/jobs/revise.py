@@ -13,9 +13,10 @@ from hub.services.jobs.generations import keep_next, standing_before
 from hub.services.jobs.resize import follow_size
 from hub.services.reading.draft import Draft
 from hub.store import works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.errors import FieldError, Rejected
+from shared.reject_codes import RejectCode
 from shared.resources import job_pod_count
 
 Row = dict[str, Any]
@@ -32,12 +33,12 @@ _MUTABLE: Final = frozenset(
 )
 
 
-def revise_job(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
+def revise_job(tx: Transaction, given: Draft, row: Row, intake: Intake) -> bool:
     """Bring the job of `row` to the manifest of `given`; False if they are equal already.
 
     Raises Rejected: Immutable, naming every field that may not change.
     """
-    before = standing_before(unit, given, row)
+    before = standing_before(tx, given, row)
     if before is None:
         return False
     old = before.manifest
@@ -45,31 +46,31 @@ def revise_job(unit: Unit, given: Draft, row: Row, intake: Intake) -> bool:
     columns: Row = {}
     named = priority_class(given)
     if named != row["priority_class"]:  # a class whose value was edited changes nothing
-        priority = resolve_priorities(unit, [given]).get(named, 0)
+        priority = resolve_priorities(tx, [given]).get(named, 0)
         columns = {"priority_class": named, "priority": priority}
-    generation = keep_next(unit, given, row, before, intake, columns)
-    works.follow_generation(unit, row["uid"], generation)
+    generation = keep_next(tx, given, row, before, intake, columns)
+    works.follow_generation(tx, row["uid"], generation)
     if State(row["state"]) in CHARGED and job_pod_count(given.parsed.spec) != job_pod_count(
         old.get("spec") or {}
     ):
-        follow_size(unit, row, given.parsed.pod_sets[0])
+        follow_size(tx, row, given.parsed.pod_sets[0])
     return True
 
 
 def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
     spec, new = old.get("spec") or {}, given.parsed.spec
     wrong = [
-        FieldError(f"spec.{name}", "Immutable", "can not change once the Job exists")
+        FieldError(f"spec.{name}", RejectCode.IMMUTABLE, "can not change once the Job exists")
         for name in sorted({*spec, *new} - _MUTABLE)
         if spec.get(name) != new.get(name)
     ]
     state = State(row["state"])
     if state not in QUEUED and state not in TERMINAL and _queue_of(old) != given.queue:
         rule = "can not change while the Job is on a cluster"
-        wrong.append(FieldError(f"metadata.labels[{keys.QUEUE_NAME}]", "Immutable", rule))
+        wrong.append(FieldError(f"metadata.labels[{keys.QUEUE_NAME}]", RejectCode.IMMUTABLE, rule))
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
-        raise Rejected("Immutable", detail, wrong[0].field, tuple(wrong))
+        raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
 
 
 def _queue_of(manifest: Row) -> str:

@@ -14,9 +14,10 @@ from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.reading.draft import Draft
 from hub.store import idempotency
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds import unheeded
+from shared.reject_codes import RejectCode
 
 CREATED, OK = 201, 200
 Key = tuple[str, str]
@@ -43,12 +44,12 @@ class Reply:
     replayed: bool = False
 
 
-def submit(unit: Unit, submissions: Sequence[Submission]) -> list[Reply | Exception]:
+def submit(tx: Transaction, submissions: Sequence[Submission]) -> list[Reply | Exception]:
     """Take the Jobs of several requests; per request its reply or its refusal.
 
     Refused with IdempotencyMismatch: a key that was used for another body.
     """
-    known = idempotency.find(unit, [each.key for each in submissions if each.key])
+    known = idempotency.find(tx, [each.key for each in submissions if each.key])
     first_with: dict[Key, int] = {}
     fresh: list[int] = []
     for place, each in enumerate(submissions):
@@ -56,9 +57,9 @@ def submit(unit: Unit, submissions: Sequence[Submission]) -> list[Reply | Except
             fresh.append(place)
             if each.key is not None:
                 first_with[each.key] = place
-    replies = _submit_fresh(unit, submissions, fresh)
+    replies = _submit_fresh(tx, submissions, fresh)
     idempotency.add(
-        unit,
+        tx,
         {
             key: (submissions[place].request_hash, reply.status, reply.body)
             for key, place in first_with.items()
@@ -74,13 +75,13 @@ def submit(unit: Unit, submissions: Sequence[Submission]) -> list[Reply | Except
 
 
 def _submit_fresh(
-    unit: Unit, submissions: Sequence[Submission], fresh: Sequence[int]
+    tx: Transaction, submissions: Sequence[Submission], fresh: Sequence[int]
 ) -> dict[int, Reply | Exception]:
     drafts = [
         given for place in fresh for given in submissions[place].drafts if isinstance(given, Draft)
     ]
     intake = submissions[0].intake
-    taken = iter(submit_jobs(unit, drafts, intake, strict=True) if drafts else ())
+    taken = iter(submit_jobs(tx, drafts, intake, strict=True) if drafts else ())
     replies: dict[int, Reply | Exception] = {}
     for place in fresh:
         asked = submissions[place]
@@ -137,7 +138,7 @@ def _again(
         request_hash, status, body = submissions[twin].request_hash, reply.status, reply.body
     if request_hash != asked.request_hash:
         return Rejected(
-            "IdempotencyMismatch",
+            RejectCode.IDEMPOTENCY_MISMATCH,
             "this Idempotency-Key was used for another body; use a new key",
             "Idempotency-Key",
         )

@@ -13,21 +13,21 @@ from hub.services.context.settings import Intake
 from hub.services.queues.defaults import DEFAULT
 from hub.services.reading.draft import Draft
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 NOT_SUSPENDABLE: Final = "NotSuspendable"
 
 
-def misplaced(unit: Unit, given: Draft, intake: Intake) -> str:
+def misplaced(tx: Transaction, given: Draft, intake: Intake) -> str:
     """Why a workload that can not be suspended may not wait where it asks to; "" if all is well."""
     mark = _mark(given, intake)
     if not mark:
         return ""
     queue = given.queue or DEFAULT
-    found = objects.find(unit, KUEUE, "LocalQueue", given.parsed.namespace, queue)
+    found = objects.find(tx, KUEUE, "LocalQueue", given.parsed.namespace, queue)
     name = str(((found or {}).get("spec") or {}).get("clusterQueue") or "")
-    if name and _never_preempts(unit, name, intake):
+    if name and _never_preempts(tx, name, intake):
         return ""
     declared = ", ".join(sorted(_listed(intake.protected_queues))) or "none"
     where = f"ClusterQueue {name}" if name else f"LocalQueue {queue}, which leads nowhere,"
@@ -37,11 +37,11 @@ def misplaced(unit: Unit, given: Draft, intake: Intake) -> str:
     )
 
 
-def _never_preempts(unit: Unit, name: str, intake: Intake) -> bool:
+def _never_preempts(tx: Transaction, name: str, intake: Intake) -> bool:
     """Is it declared so, or alone and without preemption of its own?"""
     if name in _listed(intake.protected_queues):
         return True
-    found = objects.find(unit, KUEUE, "ClusterQueue", "", name)
+    found = objects.find(tx, KUEUE, "ClusterQueue", "", name)
     spec = (found or {}).get("spec")
     if not spec:
         return False

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from hub.services.context.rendering import whole_object
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.store.workloads import BARE as KIND
 from shared.kinds.kueue_v1beta2 import GROUP
 
@@ -15,21 +15,21 @@ START: Final = (MARK, "", "")
 _TELL_NOTHING: Final = frozenset({"clusterQueue", "state"})  # of these they have none
 
 
-def find(unit: Unit, namespace: str, name: str) -> Json | None:
+def find(tx: Transaction, namespace: str, name: str) -> Json | None:
     """One of them."""
-    row = objects.find(unit, GROUP, KIND, namespace, name)
+    row = objects.find(tx, GROUP, KIND, namespace, name)
     return None if row is None or not _is_held(row) else _shown(row)
 
 
 def page(
-    unit: Unit, filters: Mapping[str, str], position: Sequence[str], limit: int
+    tx: Transaction, filters: Mapping[str, str], position: Sequence[str], limit: int
 ) -> tuple[list[Json], list[str] | None]:
     """By namespace and name, those after a position, at most `limit`; and the position to go on from."""
     if any(filters.get(name) for name in _TELL_NOTHING):
         return [], None
     _, *after = position
     rows = objects.list_kind(
-        unit, GROUP, KIND, namespace=filters.get("namespace", ""), after=(after[0], after[1])
+        tx, GROUP, KIND, namespace=filters.get("namespace", ""), after=(after[0], after[1])
     )
     queue = filters.get("queue")
     found = [

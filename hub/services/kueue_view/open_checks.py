@@ -8,21 +8,22 @@ from hub.domain.workloads import admission_checks
 from hub.services.context.paging import Pager
 from hub.services.index.check_catalog import read_check
 from hub.store import checks as stored, objects, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
 
-def checks_of(unit: Unit, uid: str) -> Row:
+def checks_of(tx: Transaction, uid: str) -> Row:
     """A workload's checks: {"items": [...]}. Raises Rejected: NotFound."""
-    row = find_job(unit, uid)
-    return shown(unit, row, row["checks"] or {})
+    row = find_job(tx, uid)
+    return shown(tx, row, row["checks"] or {})
 
 
-def shown(unit: Unit, row: Row, states: Mapping[str, Row]) -> Row:
-    controllers = controllers_by_check(unit)
+def shown(tx: Transaction, row: Row, states: Mapping[str, Row]) -> Row:
+    controllers = controllers_by_check(tx)
     return {
         "uid": row["uid"],
         "state": row["state"],
@@ -32,16 +33,16 @@ def shown(unit: Unit, row: Row, states: Mapping[str, Row]) -> Row:
 
 
 def list_open(
-    unit: Unit, check: str, controller: str, pager: Pager, token: str | None, limit: int
+    tx: Transaction, check: str, controller: str, pager: Pager, token: str | None, limit: int
 ) -> Row:
     """Who waits for an answer: a page of (workload, check), by uid; of one check or controller."""
     position = pager.position(token)
     after = "" if position is None else str(position[0])
     items: list[Row] = []
-    controllers = controllers_by_check(unit)
+    controllers = controllers_by_check(tx)
     more = True
     while more and len(items) < limit:
-        rows = stored.reserved(unit, after, limit)
+        rows = stored.reserved(tx, after, limit)
         more = len(rows) == limit
         for row in rows:
             after = row["uid"]
@@ -56,21 +57,21 @@ def list_open(
     return {"items": items, "continue": pager.token([after]) if more else ""}
 
 
-def find_job(unit: Unit, uid: str) -> Row:
-    row = workloads.get(unit, uid)
+def find_job(tx: Transaction, uid: str) -> Row:
+    row = workloads.get(tx, uid)
     if row is None or (row["deleted_at"] is not None and row["live"] is None):
-        raise Rejected("NotFound", f"there is no job {uid[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     return row
 
 
-def controllers_by_check(unit: Unit) -> dict[str, str]:
+def controllers_by_check(tx: Transaction) -> dict[str, str]:
     """Controllers by check; read once where many answers share a transaction."""
 
     def read() -> dict[str, str]:
-        rows = objects.list_kind(unit, KUEUE, "AdmissionCheck")
+        rows = objects.list_kind(tx, KUEUE, "AdmissionCheck")
         return {row["name"]: read_check(row).controller for row in rows}
 
-    return unit.remembered("objects", "controllers of admission checks", read)
+    return tx.remembered("objects", "controllers of admission checks", read)
 
 
 def _view(name: str, state: Row, controllers: Mapping[str, str]) -> Row:

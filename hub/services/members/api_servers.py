@@ -14,7 +14,7 @@ from hub.domain.workloads.states import State
 from hub.services.members.judge import SET_ASIDE, plain, set_aside
 from hub.services.works.evict import evict
 from hub.store import clusters, on_members, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.wire.agent_v1 import ApiServer
 
 Row = dict[str, Any]
@@ -30,51 +30,53 @@ def down_view(told: ApiServer | None, now: dt.datetime) -> Row | None:
     return {"reason": plain(told.reason, _TOLD), "since": since.isoformat(timespec="seconds")}
 
 
-def tend(unit: Unit, after: dt.timedelta, before: Collection[str], term: int) -> frozenset[str]:
+def tend(
+    tx: Transaction, after: dt.timedelta, before: Collection[str], term: int
+) -> frozenset[str]:
     """Bring jobs in line with the servers that are down; which are.
 
     `after`: for so long a server is down before what it was offered is asked back. `before`: members
     whose jobs may say so from an earlier turn.
     """
-    down = clusters.down(unit)
+    down = clusters.down(tx)
     recovered = set(before) - down.keys()
     if not down and not recovered:
         return frozenset()
-    unit.require_term(term)
-    _recover(unit, recovered)
-    rows = on_members.jobs_on(unit, down, [State.PLACED])
-    evict(unit, [r["uid"] for r in rows], UNHEALTHY, "its cluster can not start it")
-    _say(unit, down)
-    due = [name for name, told in down.items() if unit.now - _since(told) >= after]
-    _ask_back(unit, {name: down[name] for name in due})
+    tx.require_term(term)
+    _recover(tx, recovered)
+    rows = on_members.jobs_on(tx, down, [State.PLACED])
+    evict(tx, [r["uid"] for r in rows], UNHEALTHY, "its cluster can not start it")
+    _say(tx, down)
+    due = [name for name, told in down.items() if tx.now - _since(told) >= after]
+    _ask_back(tx, {name: down[name] for name in due})
     return frozenset(down)
 
 
-def _say(unit: Unit, down: Mapping[str, Row]) -> None:
+def _say(tx: Transaction, down: Mapping[str, Row]) -> None:
     """Jobs there say why they do not move."""
-    rows = on_members.jobs_on(unit, down, _ON_MEMBER)
+    rows = on_members.jobs_on(tx, down, _ON_MEMBER)
     said = [
         {"uid": row["uid"], "reason": UNHEALTHY, "message": _words(row["cluster"], down)}
         for row in rows
         if row["reason"] != UNHEALTHY
     ]
-    workloads.change(unit, said)
+    workloads.change(tx, said)
 
 
-def _recover(unit: Unit, names: Collection[str]) -> None:
-    rows = on_members.jobs_on(unit, names, _ON_MEMBER)
+def _recover(tx: Transaction, names: Collection[str]) -> None:
+    rows = on_members.jobs_on(tx, names, _ON_MEMBER)
     told = [row for row in rows if row["reason"] == UNHEALTHY]
-    workloads.change(unit, [{"uid": r["uid"], "reason": "", "message": ""} for r in told])
+    workloads.change(tx, [{"uid": r["uid"], "reason": "", "message": ""} for r in told])
 
 
-def _ask_back(unit: Unit, down: Mapping[str, Row]) -> None:
+def _ask_back(tx: Transaction, down: Mapping[str, Row]) -> None:
     """Only what nobody has seen there: the member must prove that it never came to be."""
     alike: dict[str, dict[str, Row]] = {}
-    for row in on_members.offered_unseen(unit, down):
-        aside = set_aside(row["set_aside"], row["cluster"], unit.now, SET_ASIDE)
+    for row in on_members.offered_unseen(tx, down):
+        aside = set_aside(row["set_aside"], row["cluster"], tx.now, SET_ASIDE)
         alike.setdefault(row["cluster"], {})[row["uid"]] = {"set_aside": aside}
     for name, rows in alike.items():
-        evict(unit, rows, UNHEALTHY, _words(name, down), also=rows)
+        evict(tx, rows, UNHEALTHY, _words(name, down), also=rows)
 
 
 def _words(name: str, down: Mapping[str, Row]) -> str:

@@ -8,11 +8,12 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, Final
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Queueing
 from hub.services.members.judge import RETRYING
 from hub.services.works.evict import BackOff, evict, run_time_s
 from hub.store import lifetimes, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 TIME_EXCEEDED: Final = "MaximumExecutionTimeExceeded"
@@ -36,12 +37,12 @@ def recovery_timeout_s(given: Queueing) -> float:
     return given.pods_ready_timeout_s if own < 0 else own
 
 
-def overrun(unit: Unit) -> tuple[list[str], float | None]:
+def overrun(tx: Transaction) -> tuple[list[str], float | None]:
     """Workloads that have run for as long as they may; and in how many seconds the next one will."""
     ended: list[str] = []
     soonest: float | None = None
-    for row in lifetimes.limited(unit):
-        left = row["max_runtime_s"] - row["ran_s"] - (unit.now - row["placed_at"]).total_seconds()
+    for row in lifetimes.limited(tx):
+        left = row["max_runtime_s"] - row["ran_s"] - (tx.now - row["placed_at"]).total_seconds()
         if left <= 0:
             ended.append(row["uid"])
         elif soonest is None or left < soonest:
@@ -49,31 +50,31 @@ def overrun(unit: Unit) -> tuple[list[str], float | None]:
     return ended, soonest
 
 
-def end_overrun(unit: Unit, uids: Sequence[str], term: int) -> int:
+def end_overrun(tx: Transaction, uids: Sequence[str], term: int) -> int:
     """Take back and deactivate what has run too long; how many. Raises StaleTerm."""
-    unit.require_term(term)
-    still = set(uids) & set(overrun(unit)[0])
-    limits = {row["uid"]: row["max_runtime_s"] for row in lifetimes.limited(unit)}
+    tx.require_term(term)
+    still = set(uids) & set(overrun(tx)[0])
+    limits = {row["uid"]: row["max_runtime_s"] for row in lifetimes.limited(tx)}
     ended = 0
     for seconds in sorted({limits[uid] for uid in still}):
         those = [uid for uid in sorted(still) if limits[uid] == seconds]
         message = f"ran for {seconds} s, its maximum execution time"
-        ended += len(evict(unit, those, TIME_EXCEEDED, message, to="Deactivated"))
+        ended += len(evict(tx, those, TIME_EXCEEDED, message, to=WithdrawTo.DEACTIVATED))
     return ended
 
 
-def unready(unit: Unit, given: Queueing) -> dict[str, list[str]]:
+def unready(tx: Transaction, given: Queueing) -> dict[str, list[str]]:
     """Workloads whose pods were not all ready in time, or are lost for too long, by what to say."""
     found: dict[str, str] = {}
     if given.pods_ready_timeout_s > 0:
         span = dt.timedelta(seconds=given.pods_ready_timeout_s)
         said = f"not all pods were ready within {given.pods_ready_timeout_s:g} s"
-        late = lifetimes.never_ready(unit, unit.now - span)
+        late = lifetimes.never_ready(tx, tx.now - span)
         found |= {uid: _and(said, words) for uid, words in late.items()}
     recovery_s = recovery_timeout_s(given)
     if recovery_s > 0:
         said = f"pods were lost and not back within {recovery_s:g} s"
-        lost = lifetimes.no_longer_ready(unit, unit.now - dt.timedelta(seconds=recovery_s))
+        lost = lifetimes.no_longer_ready(tx, tx.now - dt.timedelta(seconds=recovery_s))
         found |= {uid: _and(said, words) for uid, words in lost.items()}
     alike: dict[str, list[str]] = {}
     for uid, message in found.items():
@@ -85,29 +86,29 @@ def _and(said: str, words: str) -> str:
     return f"{said}: {words}" if words else said
 
 
-def take_back_unready(unit: Unit, given: Queueing, term: int) -> int:
+def take_back_unready(tx: Transaction, given: Queueing, term: int) -> int:
     """Evict what is not ready in time: it backs off and queues again; how many. Raises StaleTerm."""
-    unit.require_term(term)
+    tx.require_term(term)
     return sum(
         len(
             evict(
-                unit, uids, PODS_READY_TIMEOUT, message,
+                tx, uids, PODS_READY_TIMEOUT, message,
                 counted=True,
                 later=given.requeuing_timestamp == "Eviction",
                 back_off=back_off_of(given),
             )
         )
-        for message, uids in unready(unit, given).items()
+        for message, uids in unready(tx, given).items()
     )  # fmt: skip
 
 
-def note_runs(unit: Unit, moves: Sequence[Row]) -> None:
+def note_runs(tx: Transaction, moves: Sequence[Row]) -> None:
     """Of jobs that failed and are tried again: add the time they ran to what `moves` will set."""
     again = [move for move in moves if move.get("reason") == RETRYING]
     if not again:
         return
-    found = workloads.get_many(unit, [move["uid"] for move in again])
+    found = workloads.get_many(tx, [move["uid"] for move in again])
     for move in again:
         row = found.get(move["uid"])
         if row is not None and row["max_runtime_s"]:
-            move["ran_s"] = row["ran_s"] + run_time_s(row, unit.now)
+            move["ran_s"] = row["ran_s"] + run_time_s(row, tx.now)

@@ -21,7 +21,7 @@ MAX_SENT = 64
 
 
 @dataclass(slots=True)
-class Entry:
+class DesiredEntry:
     """One desired work: its row, the number of its last change, its line in the digest."""
 
     row: Desired
@@ -34,7 +34,7 @@ class Delta:
     """What an agent must be told: entries in order of their numbers, and uids that are gone."""
 
     full: bool
-    entries: list[Entry]
+    entries: list[DesiredEntry]
     removed: list[tuple[int, str]]
 
 
@@ -43,7 +43,7 @@ class ClusterSet:
 
     def __init__(self) -> None:
         self.number = 1  # 0 is what an agent holds that was never answered
-        self._entries: OrderedDict[str, Entry] = OrderedDict()  # in order of their numbers
+        self._entries: OrderedDict[str, DesiredEntry] = OrderedDict()  # in order of their numbers
         self._removed: deque[tuple[int, str]] = deque()
         self._forgotten = 0  # removals up to this number are no longer remembered
         self._digest = SetDigest()
@@ -70,7 +70,7 @@ class ClusterSet:
             self._digest.remove(old.line)
             del self._entries[row.uid]
         self.number += 1
-        self._entries[row.uid] = Entry(row, self.number, line)
+        self._entries[row.uid] = DesiredEntry(row, self.number, line)
         self._digest.add(line)
         self._wake()
 
@@ -96,7 +96,7 @@ class ClusterSet:
             self._forgotten = self._removed.popleft()[0]
         self._wake()
 
-    def get(self, uid: str) -> Entry | None:
+    def get(self, uid: str) -> DesiredEntry | None:
         """The entry of one uid."""
         return self._entries.get(uid)
 
@@ -109,7 +109,7 @@ class ClusterSet:
             known = True  # between pages the agent's digest means nothing
         if not known or base.revision < self._forgotten:
             return Delta(full=True, entries=list(self._entries.values()), removed=[])
-        entries: list[Entry] = []
+        entries: list[DesiredEntry] = []
         for entry in reversed(self._entries.values()):
             if entry.number <= base.revision:
                 break

@@ -9,25 +9,25 @@ from typing import Final
 
 from hub.services.members.judge import plain
 from hub.store import audit, clusters, events
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 AGAIN: Final = dt.timedelta(minutes=10)
 _LOOKED_AT: Final = 50  # events of the member
 
 
-def note_fault(unit: Unit, cluster: str, code: str, detail: str) -> None:
+def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
     """Write a fault of `cluster`'s agent down, unless one of this code was lately."""
-    row = clusters.get(unit, cluster)
-    if row is None or is_noted(unit, cluster, code):
+    row = clusters.get(tx, cluster)
+    if row is None or is_noted(tx, cluster, code):
         return
     audit.add(
-        unit,
+        tx,
         principal=f"agent of {cluster}",
         verb="sync",
         object=f"MemberCluster {cluster}",
         outcome=code,
     )
-    unit.event(
+    tx.event(
         uid=row["object"],
         kind="MemberCluster",
         namespace="",
@@ -38,11 +38,11 @@ def note_fault(unit: Unit, cluster: str, code: str, detail: str) -> None:
     )
 
 
-def is_noted(unit: Unit, cluster: str, code: str) -> bool:
+def is_noted(tx: Transaction, cluster: str, code: str) -> bool:
     """Whether a fault of this code is written down lately: in the store, or by this transaction."""
     told = events.list_events(
-        unit, kind="MemberCluster", name=cluster, newest_first=True, limit=_LOOKED_AT
+        tx, kind="MemberCluster", name=cluster, newest_first=True, limit=_LOOKED_AT
     )
-    lately = [each for each in told if unit.now - each["at"] < AGAIN]
-    mine = [each for each in unit.events if each["name"] == cluster]
+    lately = [each for each in told if tx.now - each["at"] < AGAIN]
+    mine = [each for each in tx.events if each["name"] == cluster]
     return any(each["reason"] == code for each in (*lately, *mine))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hub.domain.instants import stamp
 from hub.store import clusters, settings, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.wire.agent_v1 import FULL_EVERY_S, Observed
 
 Row = dict[str, Any]
@@ -23,13 +23,13 @@ _SHOWN: Final = dt.timedelta(seconds=2.5 * FULL_EVERY_S)
 _AGAIN: Final = dt.timedelta(seconds=FULL_EVERY_S / 2)
 
 
-def note(unit: Unit, cluster: str, entries: Sequence[Observed]) -> None:
+def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
     """Keep what a member says of such Jobs; an Event where one is new."""
-    kept = _kept(unit)
+    kept = _kept(tx)
     changed = fresh = 0
     for entry in entries:
         known = kept.get(entry.object_uid)
-        told = _told(cluster, entry, unit.now)
+        told = _told(cluster, entry, tx.now)
         if known is not None and _is_level(known, told):
             continue
         if known is None and len(kept) >= MOST:
@@ -38,15 +38,15 @@ def note(unit: Unit, cluster: str, entries: Sequence[Observed]) -> None:
         changed += 1
         kept[entry.object_uid] = told
     if changed:
-        settings.put(unit, _KEY, kept)
+        settings.put(tx, _KEY, kept)
     if fresh:
-        _say(unit, cluster, sum(1 for each in kept.values() if each["cluster"] == cluster))
+        _say(tx, cluster, sum(1 for each in kept.values() if each["cluster"] == cluster))
 
 
-def list_forgotten(unit: Unit) -> list[Row]:
+def list_forgotten(tx: Transaction) -> list[Row]:
     """By cluster and uid; `job` and `state` are what the hub has of the same uid, "" for nothing."""
-    kept = _kept(unit)
-    known = workloads.get_many(unit, {row["uid"] for row in kept.values()})
+    kept = _kept(tx)
+    known = workloads.get_many(tx, {row["uid"] for row in kept.values()})
     found = []
     for object_uid, row in kept.items():
         job = known.get(row["uid"])
@@ -61,9 +61,9 @@ def list_forgotten(unit: Unit) -> list[Row]:
     return sorted(found, key=lambda row: (row["cluster"], row["uid"], row["objectUid"]))
 
 
-def condition(unit: Unit) -> Row | None:
+def condition(tx: Transaction) -> Row | None:
     """What an administrator is told in the overview; None where there are none."""
-    by_cluster = counts(unit)
+    by_cluster = counts(tx)
     if not by_cluster:
         return None
     where = ", ".join(f"{name} {count}" for name, count in sorted(by_cluster.items()))
@@ -74,23 +74,23 @@ def condition(unit: Unit) -> Row | None:
     return {"type": CONDITION, "status": "True", "reason": CONDITION, "message": text}
 
 
-def of(unit: Unit, cluster: str) -> list[Row]:
+def of(tx: Transaction, cluster: str) -> list[Row]:
     """Those of one member; `message` names the object, as its agent put it."""
-    return [row for row in list_forgotten(unit) if row["cluster"] == cluster]
+    return [row for row in list_forgotten(tx) if row["cluster"] == cluster]
 
 
-def counts(unit: Unit) -> dict[str, int]:
+def counts(tx: Transaction) -> dict[str, int]:
     """How many each member holds, where it holds any."""
     by_cluster: dict[str, int] = {}
-    for row in _kept(unit).values():
+    for row in _kept(tx).values():
         by_cluster[row["cluster"]] = by_cluster.get(row["cluster"], 0) + 1
     return by_cluster
 
 
-def _kept(unit: Unit) -> dict[str, Row]:
+def _kept(tx: Transaction) -> dict[str, Row]:
     """By uid of the object in the member, those that were seen lately."""
-    stored: dict[str, Row] = settings.get(unit, _KEY) or {}
-    oldest = stamp(unit.now - _SHOWN) or ""
+    stored: dict[str, Row] = settings.get(tx, _KEY) or {}
+    oldest = stamp(tx.now - _SHOWN) or ""
     return {uid: row for uid, row in stored.items() if row["seenAt"] >= oldest}
 
 
@@ -116,15 +116,15 @@ def _is_level(known: Row, told: Row) -> bool:
     return same and now - before < _AGAIN
 
 
-def _say(unit: Unit, cluster: str, count: int) -> None:
-    row = clusters.get(unit, cluster)
+def _say(tx: Transaction, cluster: str, count: int) -> None:
+    row = clusters.get(tx, cluster)
     if row is None:
         return
     text = (
         f"it holds {count} Jobs that were given before the hub's store was restored: they are left "
         "alone (roadstead restored lists them)"
     )
-    unit.event(
+    tx.event(
         uid=row["object"],
         kind="MemberCluster",
         namespace="",

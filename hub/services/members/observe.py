@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hub.domain.workloads.states import Transition
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
-from hub.services.members.judge import REASON_CHARS, Verdict, judge, plain
+from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
 from hub.store import clusters, on_members, workloads, works
-from hub.store.unit import Unit
-from hub.store.works import Standing
+from hub.store.transaction import Transaction
+from hub.store.works import WorkRow
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import ApiServer, Observed, Order, Refused
 
@@ -24,7 +25,7 @@ _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "fail
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ObservedReport:
     """What one request said."""
 
     cluster: str
@@ -48,12 +49,14 @@ class _Writes:
 
     observed: list[dict[str, Any]] = field(default_factory=list)
     counts: list[dict[str, Any]] = field(default_factory=list)
-    moves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    moves: dict[Transition, list[dict[str, Any]]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     drifts: list[dict[str, str]] = field(default_factory=list)  # events
 
 
-def take_reports(unit: Unit, reports: Sequence[Report], *, heard: bool = True) -> list[Taken]:
+def take_reports(
+    tx: Transaction, reports: Sequence[ObservedReport], *, heard: bool = True
+) -> list[Taken]:
     """Store the reports; per report what was not taken, and what the agent is to do about strays.
 
     `heard`: they come from the agents just now, and are not an earlier word judged again.
@@ -63,39 +66,39 @@ def take_reports(unit: Unit, reports: Sequence[Report], *, heard: bool = True) -
     beats: set[str] = set()
     for report in reports:
         beats.add(report.cluster)
-        taken.append(_take(unit, report, writes))
+        taken.append(_take(tx, report, writes))
         if report.capacity is not None:
-            down = api_servers.down_view(report.api_server, unit.now)
-            clusters.set_capacity(unit, report.cluster, report.capacity, down)
-    works.observe(unit, writes.observed)
-    failpoint("H15" if "requeue" in writes.moves else "H11")
-    deadlines.note_runs(unit, writes.moves.get("requeue", ()))
+            down = api_servers.down_view(report.api_server, tx.now)
+            clusters.set_capacity(tx, report.cluster, report.capacity, down)
+    works.observe(tx, writes.observed)
+    failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
+    deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
     for name, rows in writes.moves.items():
-        workloads.transition(unit, name, rows)
-    on_members.count(unit, writes.counts)
+        workloads.transition(tx, name, rows)
+    on_members.count(tx, writes.counts)
     for action, keys in writes.actions.items():
         if action == "Remove":
-            works.remove(unit, keys)
+            works.remove(tx, keys)
         else:
-            works.act(unit, action, keys)
+            works.act(tx, action, keys)
     for event in writes.drifts:
-        unit.event(**event)
-    clusters.beat(unit, dict.fromkeys(beats if heard else (), unit.now))
+        tx.event(**event)
+    clusters.beat(tx, dict.fromkeys(beats if heard else (), tx.now))
     return taken
 
 
-def _take(unit: Unit, report: Report, writes: _Writes) -> Taken:
+def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> Taken:
     newest, refused = _last_words(report.entries)
-    standing = works.standing(unit, report.cluster, list(newest))
+    standing = works.standing(tx, report.cluster, list(newest))
     strays = [entry for entry in newest.values() if _is_stray(entry, standing)]
     orders = [_order(entry, report) for entry in strays]
     left = [stray for stray in strays if stray.incarnation not in ("", report.incarnation)]
     if left and report.incarnation:
-        forgotten.note(unit, report.cluster, left)
-    refused += _strangers(unit, report, newest, standing)
+        forgotten.note(tx, report.cluster, left)
+    refused += _strangers(tx, report, newest, standing)
     for uid, work in standing.items():
         entry = newest[uid]
-        verdict = judge(entry, work, report.cluster, unit.now)
+        verdict = judge(entry, work, report.cluster, tx.now)
         if verdict.code:
             refused.append(Refused(uid=uid, code=verdict.code, detail=verdict.detail))
         else:
@@ -130,12 +133,12 @@ def _result(entry: Observed) -> str | None:
     return entry.job.result if entry.job is not None else None
 
 
-def _is_stray(entry: Observed, standing: dict[str, Standing]) -> bool:
+def _is_stray(entry: Observed, standing: dict[str, WorkRow]) -> bool:
     """Whether this is a Job in the member that its cluster should not hold."""
     return entry.uid not in standing and entry.job is not None and bool(entry.object_uid)
 
 
-def _order(entry: Observed, report: Report) -> Order | None:
+def _order(entry: Observed, report: ObservedReport) -> Order | None:
     """What becomes of a stray Job: removed, so that its name comes free, or left to an operator.
 
     It is of no use to anybody: its epoch was closed, or it was never started. One that another
@@ -149,13 +152,16 @@ def _order(entry: Observed, report: Report) -> Order | None:
 
 
 def _strangers(
-    unit: Unit, report: Report, newest: dict[str, Observed], standing: dict[str, Standing]
+    tx: Transaction,
+    report: ObservedReport,
+    newest: dict[str, Observed],
+    standing: dict[str, WorkRow],
 ) -> list[Refused]:
     """Entries about what this cluster was not given, or no longer holds."""
     unknown = [uid for uid in newest if uid not in standing]
     if not unknown:
         return []
-    known = workloads.get_many(unit, unknown)
+    known = workloads.get_many(tx, unknown)
     refused: list[Refused] = []
     for uid in unknown:
         if newest[uid].phase == "Gone":
@@ -170,12 +176,12 @@ def _strangers(
     foreign = [each.uid for each in refused if each.code == NOT_YOURS]
     if foreign:
         text = f"its agent spoke of {len(foreign)} jobs of other clusters: {foreign[0]} is one"
-        note_fault(unit, report.cluster, NOT_YOURS, text)
+        note_fault(tx, report.cluster, NOT_YOURS, text)
     return refused
 
 
 def _gather(
-    cluster: str, entry: Observed, work: Standing, verdict: Verdict, writes: _Writes
+    cluster: str, entry: Observed, work: WorkRow, verdict: Judgement, writes: _Writes
 ) -> None:
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work))
@@ -190,7 +196,7 @@ def _gather(
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
 
 
-def _new_drifts(cluster: str, entry: Observed, work: Standing) -> list[dict[str, str]]:
+def _new_drifts(cluster: str, entry: Observed, work: WorkRow) -> list[dict[str, str]]:
     """An event for each path that has drifted since the last report: overwritten drift is history."""
     known = {(each["path"], each["first_seen"]) for each in work.drift()}
     return [
@@ -229,7 +235,7 @@ def as_observed(row: Mapping[str, Any]) -> Observed:
     )
 
 
-def _row(cluster: str, entry: Observed, work: Standing) -> dict[str, Any]:
+def _row(cluster: str, entry: Observed, work: WorkRow) -> dict[str, Any]:
     """The observed columns of a row."""
     job = entry.job
     return {

@@ -15,11 +15,11 @@ import orjson
 import structlog
 
 from hub.services.context import timeline
-from hub.services.context.timeline import Timeline
+from hub.services.context.timeline import StoreTimeline
 from hub.services.members import sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.liveness import joined_clusters
-from hub.services.members.observe import Report, Taken, take_reports
+from hub.services.members.observe import ObservedReport, Taken, take_reports
 from hub.services.members.roll_call import RollCall
 from hub.services.members.sessions import Heartbeats, Session
 from hub.services.works import offer, reply_pages
@@ -28,11 +28,12 @@ from hub.services.works.reply_pages import Composed, Page
 from hub.store import clusters, settings, works
 from hub.store.engine import Database
 from hub.store.feed import Change
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import retry
 from shared.clock import Clock
 from shared.errors import Rejected
 from shared.failpoints import failpoint
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import (
     MAX_WORKS_PER_REPLY,
     PROTO,
@@ -73,7 +74,7 @@ class AgentSync:
         term: Callable[[], int],
         closing: asyncio.Event | None = None,
         suspect_after_s: float = SUSPECT_AFTER_S,
-        timeline: Timeline | None = None,
+        timeline: StoreTimeline | None = None,
     ) -> None:
         self._timeline = timeline
         self._roll_call = RollCall(suspect_after_s)
@@ -149,7 +150,9 @@ class AgentSync:
         `retry_after_s`).
         """
         if request.proto != PROTO:
-            raise Rejected("UpgradeRequired", f"the hub speaks protocol {PROTO}", "proto")
+            raise Rejected(
+                RejectCode.UPGRADE_REQUIRED, f"the hub speaks protocol {PROTO}", "proto"
+            )
         await self._ready.wait()
         session = await self._sessions.of(cluster, request.cluster_uid)
         await self._check_marks(cluster, request)
@@ -186,7 +189,7 @@ class AgentSync:
         if mark is None:
             return
         of = known.incarnation
-        why = await self._db.write(lambda unit: timeline.stop(unit, cluster, mark, of))
+        why = await self._db.write(lambda tx: timeline.stop(tx, cluster, mark, of))
         if why:
             known.stopped = why
             raise Rejected(timeline.CODE, why, "marks")
@@ -201,7 +204,7 @@ class AgentSync:
             return Taken()
         incarnation = "" if self._is_stopped() else self.incarnation
         down = request.capacity.api_server if request.capacity is not None else None
-        report = Report(cluster, said.entries, capacity, down, incarnation)
+        report = ObservedReport(cluster, said.entries, capacity, down, incarnation)
         taken = await self._db.write_shared(take_reports, report)
         failpoint("H12")
         return taken
@@ -215,7 +218,7 @@ class AgentSync:
         """A report as it is stored: kinds that it leaves out stay as they were."""
         told = capacity.model_dump()
         if capacity.kinds is None:
-            before = await self._db.read(lambda unit: clusters.get_capacities(unit, [cluster]))
+            before = await self._db.read(lambda tx: clusters.get_capacities(tx, [cluster]))
             if cluster in before:
                 told["kinds"] = orjson.loads(before[cluster][0]).get("kinds")
         session.queue_managers = frozenset(capacity.queue_managers)
@@ -273,9 +276,7 @@ class AgentSync:
     ) -> None:
         """Settle and offer works, bring the index to what was committed, and compose what goes out."""
         if session.queue_managers is None:
-            session.queue_managers = await self._db.read(
-                lambda unit: _queue_managers(unit, cluster)
-            )
+            session.queue_managers = await self._db.read(lambda tx: _queue_managers(tx, cluster))
         ask = Ask(cluster, tuple(wanted), session.id, session.queue_managers)
         offered = await self._db.write_shared(offer.offer, ask)
         failpoint("H09")
@@ -284,7 +285,7 @@ class AgentSync:
             desired.settle(one.desired)
         left = [works.key(cluster, uid) for uid in wanted if uid not in found]
         if left:  # not to be sent as the index has them: look at the rows again
-            rows = await self._db.read(lambda unit: works.desired(unit, left))
+            rows = await self._db.read(lambda tx: works.desired(tx, left))
             self._sets.refresh(left, rows)
         composed = reply_pages.compose(
             offered, self.hub_id, self.incarnation, session.id, lambda: self._clock.sleep(0)
@@ -358,18 +359,18 @@ def _tell(times: int, fault: BaseException, _wait_s: float) -> None:
     _log.warning("turn failed", loop="agent-sync", times=times, fault=f"{fault!r}"[:500])
 
 
-def _load(unit: Unit) -> tuple[list[works.Desired], dict[str, Any]]:
-    return works.all_desired(unit), _pool_keys(unit)
+def _load(tx: Transaction) -> tuple[list[works.Desired], dict[str, Any]]:
+    return works.all_desired(tx), _pool_keys(tx)
 
 
-def _pool_keys(unit: Unit) -> dict[str, Any]:
+def _pool_keys(tx: Transaction) -> dict[str, Any]:
     """The node label keys that agents group by, as the scheduler last set them."""
-    stored: dict[str, Any] = settings.get(unit, "pool_keys") or {}
+    stored: dict[str, Any] = settings.get(tx, "pool_keys") or {}
     return {"revision": stored.get("revision", 0), "keys": stored.get("keys", [])}
 
 
-def _queue_managers(unit: Unit, cluster: str) -> frozenset[str]:
-    found = clusters.get_capacities(unit, [cluster])
+def _queue_managers(tx: Transaction, cluster: str) -> frozenset[str]:
+    found = clusters.get_capacities(tx, [cluster])
     if cluster not in found:
         return frozenset()
     return frozenset(orjson.loads(found[cluster][0]).get("queue_managers") or ())

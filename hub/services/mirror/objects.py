@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.index.fleet import read_member
 from hub.services.jobs.bare import KIND
@@ -21,7 +21,7 @@ from hub.services.queues import usage
 from hub.services.reading.draft import Draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -38,63 +38,64 @@ class JobFacts:
     observed: Row | None  # agent_v1.JobStatus as JSON
 
 
-def led(unit: Unit, term: int, fn: Callable[..., T], *args: Any) -> T:
+def led(tx: Transaction, term: int, fn: Callable[..., T], *args: Any) -> T:
     """Do `fn` as the leader of `term`. Raises StaleTerm."""
-    unit.require_term(term)
-    return fn(unit, *args)
+    tx.require_term(term)
+    return fn(tx, *args)
 
 
-def take(unit: Unit, drafts: Sequence[Draft | Rejected], intake: Intake) -> list[Applied]:
+def take(tx: Transaction, drafts: Sequence[Draft | Rejected], intake: Intake) -> list[Applied]:
     """Create and update what the hub cluster declares, by its uids."""
-    return apply_documents(unit, drafts, intake)
+    return apply_documents(tx, drafts, intake)
 
 
-def known_uids(unit: Unit, uids: Sequence[str]) -> set[str]:
+def known_uids(tx: Transaction, uids: Sequence[str]) -> set[str]:
     """Those of these jobs that are in the store."""
-    return set(workloads.get_many(unit, uids))
+    return set(workloads.get_many(tx, uids))
 
 
-def uids_of_kind(unit: Unit, group: str, kind: str) -> dict[str, tuple[str, str]]:
+def uids_of_kind(tx: Transaction, group: str, kind: str) -> dict[str, tuple[str, str]]:
     """Objects of one kind that came from the hub cluster and are not being deleted: uid → where."""
     if (group, kind) == ("batch", "Job"):
-        return on_members.live_of(unit, Origin.HUB_CLUSTER, kind)
+        return on_members.live_of(tx, Origin.HUB_CLUSTER, kind)
     bare = {}
     if (group, kind) == (KUEUE, KIND):
-        bare = on_members.live_of(unit, Origin.HUB_CLUSTER, kind)
+        bare = on_members.live_of(tx, Origin.HUB_CLUSTER, kind)
     return bare | {
         row["uid"]: (row["namespace"], row["name"])
-        for row in objects.list_kind(unit, group, kind)
+        for row in objects.list_kind(tx, group, kind)
         if row["origin"] == Origin.HUB_CLUSTER and row["deleted_at"] is None
     }
 
 
-def conclude_deletions(unit: Unit, uids: Sequence[str]) -> set[str]:
+def conclude_deletions(tx: Transaction, uids: Sequence[str]) -> set[str]:
     """Of Jobs that the hub cluster no longer has: those whose deletion was known, taken back further."""
-    rows = workloads.get_many(unit, uids)
-    known = [uid for uid, row in rows.items() if row["withdraw_to"] == "Deleted"]
-    delete_jobs(unit, known)
+    rows = workloads.get_many(tx, uids)
+    known = [uid for uid, row in rows.items() if row["withdraw_to"] == WithdrawTo.DELETED]
+    delete_jobs(tx, known)
     return set(known)
 
 
-def delete_jobs(unit: Unit, uids: Sequence[str]) -> set[str]:
+def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     """Hub Jobs are being deleted: take them back; those of which nothing is left anywhere.
 
     A Job that had finished keeps its record, for it has not been undone; only its name is free.
     """
-    rows = workloads.get_many(unit, uids)
+    rows = workloads.get_many(tx, uids)
     asked = [
         uid
         for uid, row in rows.items()
-        if row["live"] and (row["withdraw_to"] != "Deleted" or State(row["state"]) in TERMINAL)
+        if row["live"]
+        and (row["withdraw_to"] != WithdrawTo.DELETED or State(row["state"]) in TERMINAL)
     ]
     withdraw_jobs(
-        unit, asked, "Deleted", "DeletedOnHubCluster", "it was deleted on the hub cluster"
+        tx, asked, WithdrawTo.DELETED, "DeletedOnHubCluster", "it was deleted on the hub cluster"
     )
     ended = [uid for uid in asked if State(rows[uid]["state"]) in _ENDED]
-    workloads.change(unit, [{"uid": uid, "deleted_at": None} for uid in ended])
+    workloads.change(tx, [{"uid": uid, "deleted_at": None} for uid in ended])
     if asked:
-        rows = workloads.get_many(unit, uids)
-    held = {work["uid"] for work in works.of_uids(unit, list(uids))}
+        rows = workloads.get_many(tx, uids)
+    held = {work["uid"] for work in works.of_uids(tx, list(uids))}
     return {
         uid
         for uid in uids
@@ -102,19 +103,19 @@ def delete_jobs(unit: Unit, uids: Sequence[str]) -> set[str]:
     }
 
 
-def delete_object(unit: Unit, uid: str) -> bool:
+def delete_object(tx: Transaction, uid: str) -> bool:
     """An object of the hub cluster is being deleted; True once nothing of it is left.
 
     Raises Rejected where something still depends on it: its finalizer stays until that has ended.
     """
-    row = objects.get(unit, uid)
-    if row is None and workloads.get_many(unit, [uid]):
-        delete_jobs(unit, [uid])  # a bare Workload
+    row = objects.get(tx, uid)
+    if row is None and workloads.get_many(tx, [uid]):
+        delete_jobs(tx, [uid])  # a bare Workload
     if row is None:
-        return not _held(unit, uid)
+        return not _held(tx, uid)
     if row["deleted_at"] is None:
         result = delete.delete_object(
-            unit,
+            tx,
             row["api_group"],
             row["kind"],
             row["namespace"],
@@ -122,17 +123,17 @@ def delete_object(unit: Unit, uid: str) -> bool:
             origin=Origin.HUB_CLUSTER,
             principal="hub-cluster",
         )
-        return result["result"] == "deleted" and not _held(unit, uid)
+        return result["result"] == "deleted" and not _held(tx, uid)
     return False
 
 
-def job_facts(unit: Unit, uids: Iterable[str]) -> dict[str, JobFacts]:
+def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:
     """What Jobs' statuses are made of."""
     wanted = list(uids)
-    rows = workloads.get_many(unit, wanted)
+    rows = workloads.get_many(tx, wanted)
     said = {
         (work["uid"], work["cluster"], work["epoch"]): (work["observed"] or {}).get("job")
-        for work in works.of_uids(unit, wanted)
+        for work in works.of_uids(tx, wanted)
     }
     return {
         uid: JobFacts(row, said.get((uid, row["cluster"], row["epoch"])))
@@ -140,38 +141,38 @@ def job_facts(unit: Unit, uids: Iterable[str]) -> dict[str, JobFacts]:
     }
 
 
-def object_facts(unit: Unit, uids: Iterable[str]) -> dict[str, Row]:
+def object_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
     """Rows of objects, with their statuses."""
-    return objects.get_many(unit, uids)
+    return objects.get_many(tx, uids)
 
 
-def queue_statuses(unit: Unit, uids: Iterable[str]) -> dict[str, Row]:
+def queue_statuses(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
     """Rows of queues and cohorts, with their statuses as of now."""
-    rows = objects.get_many(unit, uids)
-    return {row["uid"]: row for row in usage.with_statuses(unit, list(rows.values()))}
+    rows = objects.get_many(tx, uids)
+    return {row["uid"]: row for row in usage.with_statuses(tx, list(rows.values()))}
 
 
-def cluster_facts(unit: Unit) -> dict[str, tuple[Row, Cluster, dt.datetime | None]]:
+def cluster_facts(tx: Transaction) -> dict[str, tuple[Row, Cluster, dt.datetime | None]]:
     """Members: name → (row, what it has, when it said so)."""
-    capacities = clusters.get_capacities(unit)
+    capacities = clusters.get_capacities(tx)
     found: dict[str, tuple[Row, Cluster, dt.datetime | None]] = {}
-    for row in clusters.list_all(unit):
+    for row in clusters.list_all(tx):
         capacity, at = capacities.get(row["name"], (None, None))
         found[row["name"]] = (row, read_member(row, capacity)[1], at)
     return found
 
 
-def events_after(unit: Unit, last: int, limit: int = 500) -> list[Row]:
+def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Row]:
     """Events in order after number `last`."""
-    return events.list_events(unit, after=last, limit=limit)
+    return events.list_events(tx, after=last, limit=limit)
 
 
-def last_event(unit: Unit) -> int:
+def last_event(tx: Transaction) -> int:
     """The number of the newest event; 0 if there is none."""
-    newest = events.list_events(unit, limit=1, newest_first=True)
+    newest = events.list_events(tx, limit=1, newest_first=True)
     return int(newest[0]["id"]) if newest else 0
 
 
-def _held(unit: Unit, uid: str) -> bool:
+def _held(tx: Transaction, uid: str) -> bool:
     """Does any member still hold something of it?"""
-    return bool(works.of_uids(unit, [uid]))
+    return bool(works.of_uids(tx, [uid]))

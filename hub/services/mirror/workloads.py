@@ -11,7 +11,7 @@ from typing import Any
 from hub.services.jobs import hold
 from hub.services.outside import check_active, check_states, executors
 from hub.store import manifests, objects, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 OUTSIDE = "hub-cluster"  # under whose name it is written down
@@ -35,31 +35,33 @@ class Heard:
     status: Mapping[str, Any] | None = None  # of a bare one: Finished, reclaimable pods
 
 
-def workload_facts(unit: Unit, uids: Iterable[str]) -> dict[str, WorkloadFacts]:
+def workload_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, WorkloadFacts]:
     """What Workload objects are made of, by uid of the Job or bare Workload."""
-    rows = workloads.get_many(unit, uids)
-    shapes = manifests.get_shapes(unit, {row["shape"] for row in rows.values()})
+    rows = workloads.get_many(tx, uids)
+    shapes = manifests.get_shapes(tx, {row["shape"] for row in rows.values()})
     return {uid: WorkloadFacts(row, shapes.get(row["shape"])) for uid, row in rows.items()}
 
 
-def hear(unit: Unit, term: int, heard: Heard) -> None:
+def hear(tx: Transaction, term: int, heard: Heard) -> None:
     """Take in what was written. Raises Rejected where it can not be done, and StaleTerm."""
-    unit.require_term(term)
+    tx.require_term(term)
     if heard.active is not None:
         follow = hold.release_job if heard.active else hold.hold_job
-        follow(unit, heard.uid, OUTSIDE)
+        follow(tx, heard.uid, OUTSIDE)
     if heard.checks:
-        check_states.set_states(unit, heard.uid, heard.checks, OUTSIDE)
+        check_states.set_states(tx, heard.uid, heard.checks, OUTSIDE)
     if heard.status is not None:
-        executors.report_status(unit, heard.uid, heard.status, OUTSIDE)
+        executors.report_status(tx, heard.uid, heard.status, OUTSIDE)
 
 
-def hear_check(unit: Unit, term: int, uid: str, conditions: Sequence[Mapping[str, Any]]) -> bool:
+def hear_check(
+    tx: Transaction, term: int, uid: str, conditions: Sequence[Mapping[str, Any]]
+) -> bool:
     """Take in the conditions that an AdmissionCheck's controller wrote; False if the hub has not taken
     that object. Raises Rejected, StaleTerm.
     """
-    unit.require_term(term)
-    row = objects.get(unit, uid)
+    tx.require_term(term)
+    row = objects.get(tx, uid)
     if row is not None:
-        check_active.put_conditions(unit, row, check_active.read_conditions(list(conditions)))
+        check_active.put_conditions(tx, row, check_active.read_conditions(list(conditions)))
     return row is not None

@@ -6,7 +6,7 @@ from hub.services.access import credentials
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.store import clusters, objects, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -15,25 +15,25 @@ from shared.kinds.registry import parse
 Row = dict[str, Any]
 
 
-def applied(unit: Unit, row: Row) -> None:
+def applied(tx: Transaction, row: Row) -> None:
     """After an object was created or changed."""
     if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
-        _declare_cluster(unit, row)
+        _declare_cluster(tx, row)
     elif row["api_group"] == KUEUE and row["kind"] == "Workload":
-        _describe_workload(unit, row)
+        _describe_workload(tx, row)
 
 
-def deleted(unit: Unit, row: Row) -> None:
+def deleted(tx: Transaction, row: Row) -> None:
     """After an object was removed."""
     if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
-        credentials.forget_agent(unit, row["name"])
-        clusters.remove(unit, row["name"])
-        works.remove(unit, [(row["name"], uid) for uid in works.uids_of(unit, row["name"])])
+        credentials.forget_agent(tx, row["name"])
+        clusters.remove(tx, row["name"])
+        works.remove(tx, [(row["name"], uid) for uid in works.uids_of(tx, row["name"])])
     elif row["api_group"] == KUEUE and concerns_queues(row["kind"]):
-        refresh_queues(unit)
+        refresh_queues(tx)
 
 
-def _declare_cluster(unit: Unit, row: Row) -> None:
+def _declare_cluster(tx: Transaction, row: Row) -> None:
     """A MemberCluster and its row go together: labels and taints are the object's."""
     declared = {
         "object": row["uid"],
@@ -41,11 +41,11 @@ def _declare_cluster(unit: Unit, row: Row) -> None:
         "taints": (row["spec"] or {}).get("taints") or [],
         "pools": (row["spec"] or {}).get("pools"),
     }
-    if clusters.get(unit, row["name"]) is not None:
-        clusters.change(unit, row["name"], **declared)
+    if clusters.get(tx, row["name"]) is not None:
+        clusters.change(tx, row["name"], **declared)
         return
     clusters.add(
-        unit,
+        tx,
         {
             "name": row["name"],
             **declared,
@@ -55,24 +55,22 @@ def _declare_cluster(unit: Unit, row: Row) -> None:
             "session_at": None,
             "joined_at": None,
             "heartbeat_at": None,
-            "created_at": unit.now,
+            "created_at": tx.now,
         },
     )
 
 
-def _describe_workload(unit: Unit, row: Row) -> None:
+def _describe_workload(tx: Transaction, row: Row) -> None:
     spec = row["spec"] or {}
     name = spec.get("queueName") or ""
-    found = bool(name) and objects.find(unit, KUEUE, "LocalQueue", row["namespace"], name)
+    found = bool(name) and objects.find(tx, KUEUE, "LocalQueue", row["namespace"], name)
     owned = bool((row["manifest"].get("metadata") or {}).get("ownerReferences"))
     conditions = queue_conditions.held_workload_conditions(
         spec, queue_found=bool(found), owned=owned, hindrance=_hindrance(row)
     )
-    status = queue_conditions.with_conditions(
-        row["status"], conditions, unit.now, row["generation"]
-    )
+    status = queue_conditions.with_conditions(row["status"], conditions, tx.now, row["generation"])
     if status is not None:
-        objects.set_statuses(unit, {row["uid"]: status})
+        objects.set_statuses(tx, {row["uid"]: status})
 
 
 def _hindrance(row: Row) -> str:

@@ -10,14 +10,15 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hub.domain.workloads.states import State, beyond
+from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
 from hub.services.index.fleet import state_of
 from hub.services.works import restored
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 FENCED: Final = "ClusterFenced"
 _HELD: Final = (
@@ -29,17 +30,17 @@ _HELD: Final = (
     State.WITHDRAWING,
 )
 # What follows for a job that was on its way to one of these; any other waits again.
-_AFTER: Final[Mapping[str, str]] = {
-    "Cancelled": "cancel",
-    "Deleted": "cancel",
-    "Failed": "fail",
-    "Deactivated": "deactivate",
-    "Held": "hold",
+_AFTER: Final[Mapping[WithdrawTo, Transition]] = {
+    WithdrawTo.CANCELLED: Transition.CANCEL,
+    WithdrawTo.DELETED: Transition.CANCEL,
+    WithdrawTo.FAILED: Transition.FAIL,
+    WithdrawTo.DEACTIVATED: Transition.DEACTIVATE,
+    WithdrawTo.HELD: Transition.HOLD,
 }
 
 
 def fence_cluster(
-    unit: Unit,
+    tx: Transaction,
     name: str,
     confirm: str,
     principal: str,
@@ -52,25 +53,23 @@ def fence_cluster(
     Raises Rejected: NotFound; ClusterAlive where it answers, unless the caller knows that
     (`though_it_answers`); ConfirmationMismatch where `confirm` is not its name.
     """
-    row = clusters.get(unit, name)
+    row = clusters.get(tx, name)
     if row is None:
-        raise Rejected("NotFound", f"there is no cluster {name[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no cluster {name[:64]}")
     if not though_it_answers:
-        _refuse_alive(row, unit.now, suspect_after_s)
+        _refuse_alive(row, tx.now, suspect_after_s)
     if confirm != name:
         text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
-        raise Rejected("ConfirmationMismatch", text, "confirm")
-    credentials.forget_agent(unit, name)
+        raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
+    credentials.forget_agent(tx, name)
     clusters.change(
-        unit, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
+        tx, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
     )
-    clusters.forget_capacity(unit, name)
-    released = _release(unit, name, principal)
-    works.remove(unit, [(name, uid) for uid in works.uids_of(unit, name)])
-    audit.add(
-        unit, principal=principal, verb="fence", object=f"MemberCluster {name}", outcome="ok"
-    )
-    unit.event(
+    clusters.forget_capacity(tx, name)
+    released = _release(tx, name, principal)
+    works.remove(tx, [(name, uid) for uid in works.uids_of(tx, name)])
+    audit.add(tx, principal=principal, verb="fence", object=f"MemberCluster {name}", outcome="ok")
+    tx.event(
         uid=row["object"],
         kind="MemberCluster",
         namespace="",
@@ -91,27 +90,27 @@ def _refuse_alive(row: Mapping[str, Any], now: dt.datetime, suspect_after_s: flo
         f"{row['name']} answers: its agent was heard {silent_s} s ago, and its jobs run. Cordon it and "
         "let them end; written off all the same, every one of them runs twice"
     )
-    raise Rejected("ClusterAlive", text, "thoughItAnswers")
+    raise Rejected(RejectCode.CLUSTER_ALIVE, text, "thoughItAnswers")
 
 
-def _release(unit: Unit, name: str, principal: str) -> list[str]:
+def _release(tx: Transaction, name: str, principal: str) -> list[str]:
     """Every job that the cluster may have held, where it would be had its agent said Gone."""
-    uids = [each["uid"] for each in on_members.jobs_on(unit, [name], _HELD)]
+    uids = [each["uid"] for each in on_members.jobs_on(tx, [name], _HELD)]
     why = f"{principal} says that {name} is destroyed"
-    withdraw_jobs(unit, uids, "Pending", FENCED, why)
+    withdraw_jobs(tx, uids, WithdrawTo.PENDING, FENCED, why)
     left = [
-        row for row in workloads.get_many(unit, uids).values() if row["state"] == State.WITHDRAWING
+        row for row in workloads.get_many(tx, uids).values() if row["state"] == State.WITHDRAWING
     ]
-    doubtful = restored.doubtful(unit, name, uids)
-    by_transition: dict[str, list[dict[str, Any]]] = {}
+    doubtful = restored.doubtful(tx, name, uids)
+    by_transition: dict[Transition, list[dict[str, Any]]] = {}
     for row in left:
         move = {"uid": row["uid"], "epoch": row["epoch"], "reason": FENCED, "message": why}
-        after = _AFTER.get(row["withdraw_to"], "requeue")
+        after = _AFTER.get(WithdrawTo(row["withdraw_to"]), Transition.REQUEUE)
         if row["uid"] in doubtful:
-            move["new_epoch"] = beyond(row["epoch"], unit.now)
-            if after in {"requeue", "hold"}:
-                after, move = "hold", move | restored.HELD
+            move["new_epoch"] = beyond(row["epoch"], tx.now)
+            if after in {Transition.REQUEUE, Transition.HOLD}:
+                after, move = Transition.HOLD, move | restored.HELD
         by_transition.setdefault(after, []).append(move)
     for transition, moves in by_transition.items():
-        workloads.transition(unit, transition, moves)
+        workloads.transition(tx, transition, moves)
     return uids

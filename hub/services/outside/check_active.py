@@ -14,9 +14,10 @@ from hub.services.questions.objects import find
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import refresh_queues
 from hub.store import audit, objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 _FIELDS: Final = frozenset(
@@ -25,25 +26,35 @@ _FIELDS: Final = frozenset(
 
 
 def set_status(
-    unit: Unit, group: str, kind: str, namespace: str, name: str, conditions: Any, principal: str
+    tx: Transaction,
+    group: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    conditions: Any,
+    principal: str,
 ) -> Row:
     """Set the conditions of an AdmissionCheck; the object. Conditions of other types stay.
 
     Raises Rejected: NotFound, NotSettable (the hub writes the status of every other kind, and of its
     own checks), and faults of fields.
     """
-    row = find(unit, group, kind, namespace, name)
+    row = find(tx, group, kind, namespace, name)
     if (group, kind) != (KUEUE, CHECK):
-        raise Rejected("NotSettable", f"the status of a {kind[:64]} is written by the hub")
+        raise Rejected(
+            RejectCode.NOT_SETTABLE, f"the status of a {kind[:64]} is written by the hub"
+        )
     given = read_conditions(conditions)
     if read_check(row).controller == MULTIKUEUE:
-        raise Rejected("NotSettable", f"the hub itself is the controller of check {name[:64]}")
-    if put_conditions(unit, row, given):
-        audit.add(unit, principal=principal, verb="status", object=f"{CHECK} {name}", outcome="ok")
-    return rendering.whole_object(find(unit, group, kind, namespace, name))
+        raise Rejected(
+            RejectCode.NOT_SETTABLE, f"the hub itself is the controller of check {name[:64]}"
+        )
+    if put_conditions(tx, row, given):
+        audit.add(tx, principal=principal, verb="status", object=f"{CHECK} {name}", outcome="ok")
+    return rendering.whole_object(find(tx, group, kind, namespace, name))
 
 
-def put_conditions(unit: Unit, row: Row, given: Sequence[Row]) -> bool:
+def put_conditions(tx: Transaction, row: Row, given: Sequence[Row]) -> bool:
     """Merge conditions into the status of a check; False if they stand there already."""
     told = {each["type"] for each in given}
     kept = [
@@ -52,25 +63,23 @@ def put_conditions(unit: Unit, row: Row, given: Sequence[Row]) -> bool:
         if each["type"] not in told
     ]
     conditions = [*kept, *given]
-    status = queue_conditions.with_conditions(
-        row["status"], conditions, unit.now, row["generation"]
-    )
+    status = queue_conditions.with_conditions(row["status"], conditions, tx.now, row["generation"])
     if status is None:
         return False
-    objects.set_statuses(unit, {row["uid"]: status})
-    refresh_queues(unit)
+    objects.set_statuses(tx, {row["uid"]: status})
+    refresh_queues(tx)
     return True
 
 
 def read_conditions(given: Any) -> list[Row]:
     """Conditions as a controller sends them. Raises Rejected with every fault."""
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise Rejected("InvalidType", "must be a list of conditions", "conditions")
+        raise Rejected(RejectCode.INVALID_TYPE, "must be a list of conditions", "conditions")
     faults: list[FieldError] = []
     read = [_condition(f"conditions[{index}]", each, faults) for index, each in enumerate(given)]
     types = [each["type"] for each in read]
     if len(set(types)) < len(types):
-        faults.append(FieldError("conditions", "Duplicate", "a type is given twice"))
+        faults.append(FieldError("conditions", RejectCode.DUPLICATE, "a type is given twice"))
     if faults:
         first = faults[0]
         raise Rejected(first.code, f"{first.field}: {first.message}", errors=tuple(faults))
@@ -79,20 +88,20 @@ def read_conditions(given: Any) -> list[Row]:
 
 def _condition(path: str, each: Mapping[str, Any], faults: list[FieldError]) -> Row:
     faults += [
-        FieldError(f"{path}.{name[:64]}", "UnknownField", "is unknown")
+        FieldError(f"{path}.{name[:64]}", RejectCode.UNKNOWN_FIELD, "is unknown")
         for name in sorted(set(each) - _FIELDS)
     ]
     faults += [
-        FieldError(f"{path}.{name}", "Required", "is required, as a text")
+        FieldError(f"{path}.{name}", RejectCode.REQUIRED, "is required, as a text")
         for name in ("type", "status", "reason")
         if not isinstance(each.get(name), str) or not each[name]
     ]
     if each.get("status") not in ("True", "False", "Unknown"):
         text = "must be True, False or Unknown"
-        faults.append(FieldError(f"{path}.status", "InvalidValue", text))
+        faults.append(FieldError(f"{path}.status", RejectCode.INVALID_VALUE, text))
     message = each.get("message") or ""
     if not isinstance(message, str):
-        faults.append(FieldError(f"{path}.message", "InvalidType", "must be a text"))
+        faults.append(FieldError(f"{path}.message", RejectCode.INVALID_TYPE, "must be a text"))
     return {
         "type": str(each.get("type")),
         "status": str(each.get("status")),

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hub.services.placements.selecting import JOB, Rules, read_rules
+from hub.services.placements.selecting import JOB, SelectionRules, read_rules
 from hub.store import objects, placements, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A placement's rules, and the mark by which a change of its own status is no news."""
 
-    rules: Rules
+    rules: SelectionRules
     mark: tuple[int, str, bool]
 
 
@@ -76,28 +76,28 @@ class PlacementIndex:
         return found
 
 
-def load_placements(unit: Unit) -> list[dict[str, Any]]:
+def load_placements(tx: Transaction) -> list[dict[str, Any]]:
     """All placements."""
-    return placements.list_all(unit)
+    return placements.list_all(tx)
 
 
-def job_traits(unit: Unit, uids: Iterable[str]) -> list[tuple[str, str, dict[str, str], str]]:
+def job_traits(tx: Transaction, uids: Iterable[str]) -> list[tuple[str, str, dict[str, str], str]]:
     """What decides which placements a Job concerns."""
-    return placements.job_traits(unit, list(uids))
+    return placements.job_traits(tx, list(uids))
 
 
 def object_rows(
-    unit: Unit, uids: Iterable[str]
+    tx: Transaction, uids: Iterable[str]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, set[str]]]:
     """Objects by uid, and the placements that have placed them, whatever they select now."""
     wanted = list(uids)
     placed: dict[str, set[str]] = {}
-    for work in works.of_uids(unit, wanted):
+    for work in works.of_uids(tx, wanted):
         if work["placed_by"]:
             placed.setdefault(work["uid"], set()).add(work["placed_by"])
-    return objects.get_many(unit, wanted), placed
+    return objects.get_many(tx, wanted), placed
 
 
-def placements_of_works(unit: Unit, keys: Iterable[str]) -> set[str]:
+def placements_of_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
     """Placements whose works were observed anew."""
-    return placements.behind_works(unit, keys)
+    return placements.behind_works(tx, keys)

@@ -17,14 +17,15 @@ from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.scoring.balance import LABEL_POINT
 from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.placement_policy import Policy, read_policy
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
 from hub.services.index.fleet import is_fenced, read_member
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, objects, placements, schedule, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 NEEDS_ONE: Final = "JobNeedsOneCluster"
@@ -34,7 +35,7 @@ _NEVER_ASKED = Decisions((), None, fulfilled=True, message="")
 
 
 @dataclass(slots=True)
-class Outcome:
+class ReconcileOutcome:
     """How a placement stands after `reconcile`: what its status is made of."""
 
     row: Row
@@ -51,42 +52,46 @@ class Outcome:
         return bool(self.selection.objects) and not self.decisions.fulfilled
 
 
-def read_fleet(unit: Unit, names: Collection[str] | None = None) -> dict[str, Cluster]:
+def read_fleet(tx: Transaction, names: Collection[str] | None = None) -> dict[str, Cluster]:
     """Members as decisions see them; all of them, or those named. One that is fenced is none."""
-    capacities = clusters.get_capacities(unit, names)
+    capacities = clusters.get_capacities(tx, names)
     return {
         row["name"]: read_member(row, capacities.get(row["name"], (None,))[0])[1]
-        for row in clusters.list_all(unit)
+        for row in clusters.list_all(tx)
         if (names is None or row["name"] in names) and not is_fenced(row)
     }
 
 
-def read_heartbeats(unit: Unit) -> dict[str, dt.datetime | None]:
+def read_heartbeats(tx: Transaction) -> dict[str, dt.datetime | None]:
     """When each member's agent was last heard: it changes without entering the feed."""
-    return schedule.heartbeats(unit)
+    return schedule.heartbeats(tx)
 
 
-def reconcile(unit: Unit, uid: str, fleet: Mapping[str, Cluster], term: int) -> Outcome | None:
+def reconcile(
+    tx: Transaction, uid: str, fleet: Mapping[str, Cluster], term: int
+) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left."""
-    unit.require_term(term)
-    row = objects.get(unit, uid)
+    tx.require_term(term)
+    row = objects.get(tx, uid)
     if row is None or row["deleted_at"] is not None:
-        _take_back(unit, uid, row)
+        _take_back(tx, uid, row)
         return None
     spec = row["spec"] or {}
     policy = read_policy(spec.get("policy"))
-    selection = select(unit, read_rules(row["kind"], row["namespace"], spec))
-    index = _snapshot_resources(unit, uid, selection, spec)
+    selection = select(tx, read_rules(row["kind"], row["namespace"], spec))
+    index = _snapshot_resources(tx, uid, selection, spec)
     fault = _unsupported(policy, selection)
     if fault is not None:
-        return Outcome(row, selection, fault, jobs=_own_jobs(unit, uid), resource_index=index)
-    version = _snapshot_policy(unit, uid, spec)
-    outcome = Outcome(row, selection, fault or scheduled(0, 0), resource_index=index)
+        return ReconcileOutcome(
+            row, selection, fault, jobs=_own_jobs(tx, uid), resource_index=index
+        )
+    version = _snapshot_policy(tx, uid, spec)
+    outcome = ReconcileOutcome(row, selection, fault or scheduled(0, 0), resource_index=index)
     if selection.objects:
-        outcome.decisions = _decide(unit, uid, policy, fleet, version)
-    _place_objects(unit, outcome, spec)
-    outcome.jobs = _place_jobs(unit, outcome, policy)
-    _bind(unit, outcome, version, index)
+        outcome.decisions = _decide(tx, uid, policy, fleet, version)
+    _place_objects(tx, outcome, spec)
+    outcome.jobs = _place_jobs(tx, outcome, policy)
+    _bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
 
@@ -110,20 +115,20 @@ def _one_cluster(policy: Policy) -> bool:
 
 
 def _decide(
-    unit: Unit, uid: str, policy: Policy, fleet: Mapping[str, Cluster], version: str
+    tx: Transaction, uid: str, policy: Policy, fleet: Mapping[str, Cluster], version: str
 ) -> Decisions:
     """Clusters for the objects; those chosen under this policy stay, with the scores of their pick."""
-    bound = [b for b in placements.bindings_of(unit, uid) if b["policy_snapshot"] != FOR_A_JOB]
+    bound = [b for b in placements.bindings_of(tx, uid) if b["policy_snapshot"] != FOR_A_JOB]
     chosen = {
         b["cluster"]: Scores(b["affinity_score"], b["topology_score"])
         for b in bound
         if b["policy_snapshot"] == version
     }
     obsolete = [b["cluster"] for b in bound if b["policy_snapshot"] != version]
-    return pick(policy, list(fleet.values()), unit.now, chosen=chosen, obsolete=obsolete)
+    return pick(policy, list(fleet.values()), tx.now, chosen=chosen, obsolete=obsolete)
 
 
-def _place_objects(unit: Unit, outcome: Outcome, spec: Mapping[str, Any]) -> None:
+def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: Mapping[str, Any]) -> None:
     """Works for every selected object in every chosen cluster; what is no longer desired goes."""
     placement = outcome.row
     uid = placement["uid"]
@@ -131,7 +136,7 @@ def _place_objects(unit: Unit, outcome: Outcome, spec: Mapping[str, Any]) -> Non
     options = _options(placement, spec)
     present = {
         (row["cluster"], row["uid"]): row
-        for row in works.of_uids(unit, list(outcome.selection.objects))
+        for row in works.of_uids(tx, list(outcome.selection.objects))
     }
     fresh: list[Row] = []
     changed: list[Row] = []
@@ -146,15 +151,15 @@ def _place_objects(unit: Unit, outcome: Outcome, spec: Mapping[str, Any]) -> Non
                 fresh.append(wanted)
             elif _differs(old, wanted):
                 changed.append(wanted)
-    works.upsert(unit, fresh)
-    works.renew(unit, changed)
+    works.upsert(tx, fresh)
+    works.renew(tx, changed)
     wanted_keys = {(c, o) for c in chosen for o in outcome.selection.objects}
     works.act(
-        unit,
+        tx,
         "Withdraw",
         [
             (row["cluster"], row["uid"])
-            for row in works.of_placement(unit, uid)
+            for row in works.of_placement(tx, uid)
             if row["epoch"] == 0
             and row["action"] != "Withdraw"
             and (row["cluster"], row["uid"]) not in wanted_keys
@@ -162,18 +167,16 @@ def _place_objects(unit: Unit, outcome: Outcome, spec: Mapping[str, Any]) -> Non
     )
 
 
-def _options(placement: Row, spec: Mapping[str, Any]) -> dict[str, Any]:
+def _options(placement: Row, spec: Mapping[str, Any]) -> ApplyOptions:
     apply = (spec.get("strategy") or {}).get("applyStrategy") or {}
-    options = {
-        "when_to_apply": apply.get("whenToApply") or "Always",
-        "placed_by": f"{placement['kind']}/{placement['name']}",
-    }
-    if apply.get("whenToTakeOver"):
-        options["when_to_take_over"] = apply["whenToTakeOver"]
-    return options
+    return ApplyOptions(
+        when_to_apply=apply.get("whenToApply") or "Always",
+        when_to_take_over=apply.get("whenToTakeOver") or "",
+        placed_by=f"{placement['kind']}/{placement['name']}",
+    )
 
 
-def _work(cluster: str, row: Row, options: dict[str, Any], placement: str) -> Row:
+def _work(cluster: str, row: Row, options: ApplyOptions, placement: str) -> Row:
     return {
         "cluster": cluster,
         "uid": row["uid"],
@@ -197,17 +200,17 @@ def _differs(old: Row, wanted: Row) -> bool:
     )
 
 
-def _place_jobs(unit: Unit, outcome: Outcome, policy: Policy) -> list[Row]:
+def _place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> list[Row]:
     """Give selected Jobs this placement; those that it no longer selects wait again or come back."""
     uid = outcome.row["uid"]
     selected = outcome.selection.jobs
-    own = {row["uid"]: row for row in _own_jobs(unit, uid)}
+    own = {row["uid"]: row for row in _own_jobs(tx, uid)}
     if not _one_cluster(policy):
-        _leave_out(unit, [job for job in selected.values() if job["uid"] not in own])
+        _leave_out(tx, [job for job in selected.values() if job["uid"] not in own])
         outcome.selection.jobs = {}
         selected = {}
     new = [job for job in selected.values() if not job["placement"]]
-    workloads.change(unit, [{"uid": job["uid"], "placement": uid} for job in new])
+    workloads.change(tx, [{"uid": job["uid"], "placement": uid} for job in new])
     for job in selected.values():
         if job["placement"] not in ("", uid):
             outcome.conflicts[("", job["uid"])] = job["placement"]
@@ -216,7 +219,7 @@ def _place_jobs(unit: Unit, outcome: Outcome, policy: Policy) -> list[Row]:
         for job in own.values()
         if job["uid"] not in selected and job["live"] and State(job["state"]) not in TERMINAL
     ]
-    _release_jobs(unit, lost, "PlacementChanged", "its placement no longer selects it")
+    _release_jobs(tx, lost, "PlacementChanged", "its placement no longer selects it")
     kept = [job for job in own.values() if job["uid"] in selected]
     if kept or new:
         return [*kept, *({**job, "placement": uid} for job in new)]
@@ -225,11 +228,11 @@ def _place_jobs(unit: Unit, outcome: Outcome, policy: Policy) -> list[Row]:
     return ended[:MOST_ENDED]  # the record of Jobs that finished and were deleted since
 
 
-def _leave_out(unit: Unit, jobs: Sequence[Row]) -> None:
+def _leave_out(tx: Transaction, jobs: Sequence[Row]) -> None:
     """Jobs that a placement for several clusters can not place wait, and say so."""
     text = "its placement is for several clusters, and a Job runs in one: use PickN with 1"
     workloads.refuse(
-        unit,
+        tx,
         [
             {"uid": job["uid"], "reason": NEEDS_ONE, "message": text}
             for job in jobs
@@ -238,19 +241,19 @@ def _leave_out(unit: Unit, jobs: Sequence[Row]) -> None:
     )
 
 
-def _release_jobs(unit: Unit, jobs: Sequence[Row], reason: str, message: str) -> None:
-    workloads.change(unit, [{"uid": job["uid"], "placement": ""} for job in jobs])
-    withdraw_jobs(unit, [job["uid"] for job in jobs], "Pending", reason, message)
+def _release_jobs(tx: Transaction, jobs: Sequence[Row], reason: str, message: str) -> None:
+    workloads.change(tx, [{"uid": job["uid"], "placement": ""} for job in jobs])
+    withdraw_jobs(tx, [job["uid"] for job in jobs], WithdrawTo.PENDING, reason, message)
 
 
-def _own_jobs(unit: Unit, uid: str) -> list[Row]:
-    return placements.jobs_of(unit, uid)
+def _own_jobs(tx: Transaction, uid: str) -> list[Row]:
+    return placements.jobs_of(tx, uid)
 
 
-def _bind(unit: Unit, outcome: Outcome, version: str, index: int) -> None:
+def _bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -> None:
     """Write the decisions down; a Job's own placing is one too."""
     uid = outcome.row["uid"]
-    present = {row["cluster"]: row for row in placements.bindings_of(unit, uid)}
+    present = {row["cluster"]: row for row in placements.bindings_of(tx, uid)}
     wanted: dict[str, Row] = {
         job["cluster"]: _job_binding(uid, job, index) for job in outcome.jobs if job["cluster"]
     }
@@ -272,8 +275,8 @@ def _bind(unit: Unit, outcome: Outcome, version: str, index: int) -> None:
         for cluster, row in wanted.items()
         if any(present.get(cluster, {}).get(name) != value for name, value in row.items())
     ]
-    placements.bind(unit, changed)
-    placements.unbind(unit, uid, [cluster for cluster in present if cluster not in wanted])
+    placements.bind(tx, changed)
+    placements.unbind(tx, uid, [cluster for cluster in present if cluster not in wanted])
 
 
 def _job_binding(uid: str, job: Row, index: int) -> Row:
@@ -295,7 +298,7 @@ def _job_binding(uid: str, job: Row, index: int) -> Row:
     }
 
 
-def _first_rung(outcome: Outcome) -> Rung:
+def _first_rung(outcome: ReconcileOutcome) -> Rung:
     """Scheduled, from the decisions and from the Jobs that still wait."""
     waiting = [
         job for job in outcome.jobs if not job["cluster"] and State(job["state"]) not in TERMINAL
@@ -336,23 +339,23 @@ def _by_its_queue(job: Row) -> bool:
     return (job["scores"] or {}).get("profile") == "queue"
 
 
-def _take_back(unit: Unit, uid: str, row: Row | None) -> None:
+def _take_back(tx: Transaction, uid: str, row: Row | None) -> None:
     """A placement goes: what it placed is withdrawn, save Jobs that finished; then its record."""
-    jobs = [j for j in _own_jobs(unit, uid) if State(j["state"]) not in TERMINAL]
-    _release_jobs(unit, jobs, "PlacementDeleted", "its placement was deleted")
-    left = [w for w in works.of_placement(unit, uid) if w["action"] != "Keep"]
+    jobs = [j for j in _own_jobs(tx, uid) if State(j["state"]) not in TERMINAL]
+    _release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
+    left = [w for w in works.of_placement(tx, uid) if w["action"] != "Keep"]
     works.act(
-        unit,
+        tx,
         "Withdraw",
         [(w["cluster"], w["uid"]) for w in left if w["action"] != "Withdraw" and w["epoch"] == 0],
     )
     if left:
         return
-    placements.forget(unit, uid)
+    placements.forget(tx, uid)
     if row is None:
         return
-    objects.remove(unit, uid)
-    unit.event(
+    objects.remove(tx, uid)
+    tx.event(
         uid=uid,
         kind=row["kind"],
         namespace=row["namespace"],
@@ -363,27 +366,27 @@ def _take_back(unit: Unit, uid: str, row: Row | None) -> None:
 
 
 def _snapshot_resources(
-    unit: Unit, uid: str, selection: Selection, spec: Mapping[str, Any]
+    tx: Transaction, uid: str, selection: Selection, spec: Mapping[str, Any]
 ) -> int:
     """The index of what is selected now; a new one when it has changed."""
     told = [[r.group, r.version, r.kind, r.namespace, r.name] for r in selection.resources()]
     hashes = sorted(row["hash"] for row in selection.objects.values())
-    return _snapshot(unit, uid, "resources", {"selected": told, "hashes": hashes}, spec)[0]
+    return _snapshot(tx, uid, "resources", {"selected": told, "hashes": hashes}, spec)[0]
 
 
-def _snapshot_policy(unit: Unit, uid: str, spec: Mapping[str, Any]) -> str:
+def _snapshot_policy(tx: Transaction, uid: str, spec: Mapping[str, Any]) -> str:
     """The hash of the policy, by which bindings know whether they are of this one."""
-    return _snapshot(unit, uid, "policy", spec.get("policy") or {}, spec)[1]
+    return _snapshot(tx, uid, "policy", spec.get("policy") or {}, spec)[1]
 
 
 def _snapshot(
-    unit: Unit, uid: str, part: str, content: Any, spec: Mapping[str, Any]
+    tx: Transaction, uid: str, part: str, content: Any, spec: Mapping[str, Any]
 ) -> tuple[int, str]:
     hashed = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    latest = placements.latest_snapshot(unit, uid, part)
+    latest = placements.latest_snapshot(tx, uid, part)
     if latest is not None and latest[1] == hashed:
         return latest
     index = 0 if latest is None else latest[0] + 1
     keep = int(spec.get("revisionHistoryLimit") or 10)
-    placements.add_snapshot(unit, uid, part, index, hashed, content, keep)
+    placements.add_snapshot(tx, uid, part, index, hashed, content, keep)
     return index, hashed

@@ -11,7 +11,7 @@ from typing import Any, Final
 from hub.domain.placement.status import Resource
 from hub.domain.selectors import LabelSelector, read_selector
 from hub.store import objects, placements, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.kinds.placement_rules import is_reserved_namespace
 
 Row = dict[str, Any]
@@ -60,7 +60,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SelectionRules:
     """All selectors of one placement. `namespace` is a ResourcePlacement's own, else ""."""
 
     namespace: str
@@ -110,7 +110,7 @@ class Selection:
         return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
 
 
-def read_rules(kind: str, namespace: str, spec: Mapping[str, Any]) -> Rules:
+def read_rules(kind: str, namespace: str, spec: Mapping[str, Any]) -> SelectionRules:
     """The selectors of a placement of `kind`."""
     rules = tuple(
         Rule(
@@ -123,7 +123,7 @@ def read_rules(kind: str, namespace: str, spec: Mapping[str, Any]) -> Rules:
         )
         for each in spec.get("resourceSelectors") or ()
     )
-    return Rules("" if kind == CLUSTER_SCOPED else namespace, rules)
+    return SelectionRules("" if kind == CLUSTER_SCOPED else namespace, rules)
 
 
 def needed_kinds(spec: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], bool]:
@@ -140,7 +140,7 @@ def needed_kinds(spec: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], bo
     return named, whole
 
 
-def select(unit: Unit, rules: Rules) -> Selection:
+def select(tx: Transaction, rules: SelectionRules) -> Selection:
     """What the placement selects now."""
     found = Selection()
     chosen = [
@@ -150,7 +150,7 @@ def select(unit: Unit, rules: Rules) -> Selection:
     ]
     inside = ""
     for rule in chosen:
-        for row in _objects(unit, rule, ""):
+        for row in _objects(tx, rule, ""):
             if is_reserved_namespace(row["name"]):
                 found.refused.append(row["name"])
                 continue
@@ -158,14 +158,14 @@ def select(unit: Unit, rules: Rules) -> Selection:
             if rule.scope == _NS_CHOSEN:
                 inside = row["name"]
             elif rule.scope != _NS_ONLY:
-                _whole_namespace(unit, row["name"], found)
+                _whole_namespace(tx, row["name"], found)
     for rule in rules.rules:
         if rule in chosen:
             continue
         if (rule.group, rule.kind) == JOB:
-            _jobs(unit, rule, rules.namespace or inside, found)
+            _jobs(tx, rule, rules.namespace or inside, found)
         else:
-            for row in _objects(unit, rule, rules.namespace or inside):
+            for row in _objects(tx, rule, rules.namespace or inside):
                 found.objects[row["uid"]] = row
     return found
 
@@ -178,11 +178,11 @@ def resource_of(row: Mapping[str, Any]) -> Resource:
     return Resource(row["api_group"], version, row["kind"], row["namespace"], row["name"])
 
 
-def _objects(unit: Unit, rule: Rule, namespace: str) -> Iterable[Row]:
+def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[Row]:
     if (rule.group, rule.kind) in SKIPPED:
         return []
     names = [rule.name] if rule.name else None
-    rows = objects.list_kind(unit, rule.group, rule.kind, names=names)
+    rows = objects.list_kind(tx, rule.group, rule.kind, names=names)
     return [
         row
         for row in rows
@@ -193,22 +193,22 @@ def _objects(unit: Unit, rule: Rule, namespace: str) -> Iterable[Row]:
     ]
 
 
-def _whole_namespace(unit: Unit, namespace: str, found: Selection) -> None:
-    for row in objects.list_namespace(unit, namespace, limit=100_000):
+def _whole_namespace(tx: Transaction, namespace: str, found: Selection) -> None:
+    for row in objects.list_namespace(tx, namespace, limit=100_000):
         if (row["api_group"], row["kind"]) not in SKIPPED and _may_be_placed(row):
             found.objects[row["uid"]] = row
-    for row in placements.live_jobs(unit, namespace):
+    for row in placements.live_jobs(tx, namespace):
         found.jobs[row["uid"]] = row
 
 
-def _jobs(unit: Unit, rule: Rule, namespace: str, found: Selection) -> None:
+def _jobs(tx: Transaction, rule: Rule, namespace: str, found: Selection) -> None:
     if rule.name:
-        row = workloads.live_by_name(unit, [(namespace, rule.name)]).get((namespace, rule.name))
+        row = workloads.live_by_name(tx, [(namespace, rule.name)]).get((namespace, rule.name))
         if row is not None:
             found.jobs[row["uid"]] = row
             found.jobs_by_name.add(row["uid"])
         return
-    for row in placements.live_jobs(unit, namespace):
+    for row in placements.live_jobs(tx, namespace):
         if rule.labels is None or rule.labels.matches(row["labels"] or {}):
             found.jobs[row["uid"]] = row
 

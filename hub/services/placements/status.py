@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.status import (
     Item,
     Picture,
@@ -13,10 +14,10 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.placements.reconcile import Outcome
+from hub.services.placements.reconcile import ReconcileOutcome, reconcile
 from hub.services.placements.selecting import resource_of
 from hub.store import objects, placements, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.kinds import unheeded
 
 Row = Mapping[str, Any]
@@ -46,21 +47,21 @@ _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
 
-def write_status(unit: Unit, outcome: Outcome) -> bool:
+def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     """Bring the status up to date; False if it was."""
     row = outcome.row
     before = row["status"]
-    status = status_of(_picture(unit, outcome), before, unit.now)
+    status = status_of(_picture(tx, outcome), before, tx.now)
     said = list(unheeded.of_placement(row["spec"] or {}))
     status["conditions"] = unheeded.condition(
-        status["conditions"], said, unit.now, row["generation"]
+        status["conditions"], said, tx.now, row["generation"]
     )
     if status == before:
         return False
-    objects.set_statuses(unit, {row["uid"]: status})
+    objects.set_statuses(tx, {row["uid"]: status})
     for rung in became_true(row["kind"], before, status):
         for reason, message in _EVENTS.get(rung, ()):
-            unit.event(
+            tx.event(
                 uid=row["uid"],
                 kind=row["kind"],
                 namespace=row["namespace"],
@@ -71,17 +72,17 @@ def write_status(unit: Unit, outcome: Outcome) -> bool:
     return True
 
 
-def _picture(unit: Unit, outcome: Outcome) -> Picture:
+def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
     row = outcome.row
     uid = row["uid"]
     held = {
         (work["cluster"], work["uid"]): work
         for work in works.of_uids(
-            unit, [*outcome.selection.objects, *(job["uid"] for job in outcome.jobs)]
+            tx, [*outcome.selection.objects, *(job["uid"] for job in outcome.jobs)]
         )
     }
     items: dict[str, list[Item]] = {}
-    owners = objects.get_many(unit, set(outcome.conflicts.values())) if outcome.conflicts else {}
+    owners = objects.get_many(tx, set(outcome.conflicts.values())) if outcome.conflicts else {}
     for cluster in outcome.decisions.selected:
         items[cluster] = [
             _object_item(
@@ -98,7 +99,7 @@ def _picture(unit: Unit, outcome: Outcome) -> Picture:
             if State(job["state"]) not in TERMINAL:
                 item = _unless_left_drifted(item, outcome)
             items.setdefault(job["cluster"], []).append(item)
-    words = {each["cluster"]: each["message"] for each in placements.bindings_of(unit, uid)}
+    words = {each["cluster"]: each["message"] for each in placements.bindings_of(tx, uid)}
     return Picture(
         prefix=row["kind"],
         generation=row["generation"],
@@ -112,13 +113,13 @@ def _picture(unit: Unit, outcome: Outcome) -> Picture:
     )
 
 
-def _selected(outcome: Outcome) -> list[Resource]:
+def _selected(outcome: ReconcileOutcome) -> list[Resource]:
     """What is selected, and finished Jobs that were and are gone from the hub."""
     found = set(outcome.selection.resources()) | {resource_of(job) for job in outcome.jobs}
     return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
 
 
-def _refused(outcome: Outcome) -> dict[str, str]:
+def _refused(outcome: ReconcileOutcome) -> dict[str, str]:
     """Clusters that were not picked, with reasons: of the objects' decision, else of waiting Jobs."""
     found = {
         each.cluster: each.message for each in outcome.decisions.decisions if not each.selected
@@ -140,7 +141,7 @@ def _owner(uid: str | None, rows: Mapping[str, Row]) -> str:
     return f"{row['kind']} {'/'.join(part for part in (row['namespace'], row['name']) if part)}"
 
 
-def _object_item(row: Row, work: Row | None, outcome: Outcome, owner: str) -> Item:
+def _object_item(row: Row, work: Row | None, outcome: ReconcileOutcome, owner: str) -> Item:
     resource = resource_of(row)
     if owner:
         text = f"{owner} placed it here first"
@@ -161,7 +162,7 @@ def _object_item(row: Row, work: Row | None, outcome: Outcome, owner: str) -> It
     return _unless_left_drifted(item, outcome)
 
 
-def _unless_left_drifted(item: Item, outcome: Outcome) -> Item:
+def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
     """Not applied, in KubeFleet's words, where it differs and the placement leaves drift alone."""
     strategy = (outcome.row["spec"] or {}).get("strategy") or {}
     left = (strategy.get("applyStrategy") or {}).get("whenToApply") == "IfNotDrifted"
@@ -224,3 +225,12 @@ def _job_item(job: Row, work: Row | None) -> Item | None:
 def _member_generation(work: Row | None) -> int:
     observed = work["observed"] if work is not None else None
     return int((observed or {}).get("member_generation") or 0)
+
+
+def reconcile_with_status(tx: Transaction, uid: str, fleet: dict[str, Cluster], term: int) -> bool:
+    """Bring one placement and its status up to date; True if it would gain from other clusters."""
+    outcome = reconcile(tx, uid, fleet, term)
+    if outcome is None:
+        return False
+    write_status(tx, outcome)
+    return outcome.unfulfilled or bool(outcome.conflicts)

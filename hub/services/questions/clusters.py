@@ -6,37 +6,38 @@ from typing import Any
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.instants import stamp
-from hub.services.context.settings import Limits
+from hub.services.context.settings import Settings
 from hub.services.index import pool_keys
 from hub.services.index.fleet import read_member, state_of
 from hub.services.members import forgotten
 from hub.store import clusters, jobs
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import quantity
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
 
-def get_cluster(unit: Unit, name: str, limits: Limits) -> Row:
+def get_cluster(tx: Transaction, name: str, settings: Settings) -> Row:
     """One member with pools and room. Raises Rejected: NotFound."""
-    row = find_cluster(unit, name)
-    capacity = clusters.get_capacities(unit, [name]).get(name)
-    held = jobs.count_by_cluster(unit).get(name, 0)
-    reserved = jobs.reserved_by_cluster(unit).get(name, {})
-    since = pool_keys.load(unit).since
-    left = forgotten.of(unit, name)
-    view = _view(row, capacity, held, reserved, unit.now, limits, since)
+    row = find_cluster(tx, name)
+    capacity = clusters.get_capacities(tx, [name]).get(name)
+    held = jobs.count_by_cluster(tx).get(name, 0)
+    reserved = jobs.reserved_by_cluster(tx).get(name, {})
+    since = pool_keys.load(tx).since
+    left = forgotten.of(tx, name)
+    view = _view(row, capacity, held, reserved, tx.now, settings, since)
     return view | {"leftovers": len(left), "leftoverJobs": left}
 
 
-def list_clusters(unit: Unit, limits: Limits) -> Row:
+def list_clusters(tx: Transaction, settings: Settings) -> Row:
     """All members: {"items"}."""
-    capacities = clusters.get_capacities(unit)
-    held = jobs.count_by_cluster(unit)
-    reserved = jobs.reserved_by_cluster(unit)
-    since = pool_keys.load(unit).since
-    left = forgotten.counts(unit)
+    capacities = clusters.get_capacities(tx)
+    held = jobs.count_by_cluster(tx)
+    reserved = jobs.reserved_by_cluster(tx)
+    since = pool_keys.load(tx).since
+    left = forgotten.counts(tx)
     return {
         "items": [
             _view(
@@ -44,12 +45,12 @@ def list_clusters(unit: Unit, limits: Limits) -> Row:
                 capacities.get(row["name"]),
                 held.get(row["name"], 0),
                 reserved.get(row["name"], {}),
-                unit.now,
-                limits,
+                tx.now,
+                settings,
                 since,
             )
             | {"leftovers": left.get(row["name"], 0)}
-            for row in clusters.list_all(unit)
+            for row in clusters.list_all(tx)
         ]
     }
 
@@ -60,11 +61,11 @@ def _view(
     held: int,
     reserved: Mapping[str, int],
     now: dt.datetime,
-    limits: Limits,
+    settings: Settings,
     key_revisions: Mapping[str, int],
 ) -> Row:
     told, cluster = read_member(row, None if capacity is None else capacity[0], key_revisions)
-    state = state_of(row, now, limits.scheduling.suspect_after_s, cluster.down)
+    state = state_of(row, now, settings.scheduling.suspect_after_s, cluster.down)
     return {
         "name": row["name"],
         "state": state,
@@ -128,9 +129,9 @@ def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Row:
     }
 
 
-def find_cluster(unit: Unit, name: str) -> Row:
+def find_cluster(tx: Transaction, name: str) -> Row:
     """The row of a member. Raises Rejected: NotFound."""
-    row = clusters.get(unit, name)
+    row = clusters.get(tx, name)
     if row is None:
-        raise Rejected("NotFound", f"there is no cluster {name[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no cluster {name[:64]}")
     return row

@@ -22,7 +22,7 @@ from hub.services.queues import usage
 from hub.services.queues.usage import Counted
 from hub.services.works import counters
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.conditions import is_true
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -45,18 +45,18 @@ def waiting(index: ScheduleIndex | None) -> Mapping[str, InLine]:
     if index is None:
         return {}
     found = dict(index.waiting.in_line())
-    for door, number in index.held_back.by_door().items():
-        local = index.routes.local.get(door)
+    for local_queue, number in index.held_back.by_local_queue().items():
+        local = index.routes.local.get(local_queue)
         if local is not None:
             active, parked = found.get(local.cluster_queue, (0, 0))
             found[local.cluster_queue] = InLine(active, parked + number)
     return found
 
 
-def gauges(unit: Unit, lines: Mapping[str, InLine]) -> Sequence[Gauge]:
+def gauges(tx: Transaction, lines: Mapping[str, InLine]) -> Sequence[Gauge]:
     """All gauges of ClusterQueues and cohorts; `lines` is the answer of `waiting`."""
-    rows = objects.list_kind(unit, KUEUE, "ClusterQueue")
-    return made_of(rows, usage.count(unit), lines)
+    rows = objects.list_kind(tx, KUEUE, "ClusterQueue")
+    return made_of(rows, usage.count(tx), lines)
 
 
 def made_of(

@@ -10,8 +10,9 @@ from hub.services.context import rendering
 from hub.services.context.hub_cluster import hub_cluster_uid
 from hub.services.context.paging import Pager
 from hub.store import changes, events, jobs, manifests, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 # Rows looked at for one page of a list with a label selector: a rare label costs several pages.
 MAX_SCANNED = 20_000
@@ -19,7 +20,7 @@ LabelTest = Any  # a predicate over labels
 
 
 def list_jobs(
-    unit: Unit,
+    tx: Transaction,
     filters: Mapping[str, str],
     matches: LabelTest | None,
     pager: Pager,
@@ -33,7 +34,7 @@ def list_jobs(
     scanned = 0
     while True:
         wanted = limit - len(items) + 1 if matches is None else limit
-        rows = jobs.page(unit, filters, after, wanted)
+        rows = jobs.page(tx, filters, after, wanted)
         scanned += len(rows)
         for row in rows:
             if len(items) == limit:
@@ -47,71 +48,71 @@ def list_jobs(
             return {"items": items, "continue": _token(pager, after)}
 
 
-def revision(unit: Unit) -> int:
+def revision(tx: Transaction) -> int:
     """The newest revision of the change feed."""
-    return changes.last_revision(unit)
+    return changes.last_revision(tx)
 
 
-def find_job(unit: Unit, uid: str) -> dict[str, Any]:
+def find_job(tx: Transaction, uid: str) -> dict[str, Any]:
     """The workload row. Raises Rejected: NotFound."""
-    row = workloads.get(unit, uid)
+    row = workloads.get(tx, uid)
     if row is None:
-        raise Rejected("NotFound", f"there is no job {uid[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     return row
 
 
-def find_job_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any]:
+def find_job_by_name(tx: Transaction, namespace: str, name: str) -> dict[str, Any]:
     """The Job that has this name now, else the newest that had it, else a bare Workload's.
 
     Raises Rejected: NotFound.
     """
-    row = workloads.newest_by_name(unit, namespace, name)
-    row = row or workloads.newest_by_name(unit, namespace, name, "Workload")
+    row = workloads.newest_by_name(tx, namespace, name)
+    row = row or workloads.newest_by_name(tx, namespace, name, "Workload")
     if row is None:
         namespace, name = namespace[:64], name[:64]
         text = f"there is no job {namespace}/{name}"
-        if hub_cluster_uid(unit):
+        if hub_cluster_uid(tx):
             seen = f"kubectl describe job {name} -n {namespace}"
             text += f"; if kubectl made one and the hub refused it, this says why: {seen}"
-        raise Rejected("NotFound", text)
+        raise Rejected(RejectCode.NOT_FOUND, text)
     return row
 
 
-def show_job(unit: Unit, row: Mapping[str, Any]) -> dict[str, Any]:
+def show_job(tx: Transaction, row: Mapping[str, Any]) -> dict[str, Any]:
     """Everything about one job, its manifest included."""
-    manifest = manifests.latest(unit, row["uid"])
-    shape = manifests.get_shapes(unit, [row["shape"]])
+    manifest = manifests.latest(tx, row["uid"])
+    shape = manifests.get_shapes(tx, [row["shape"]])
     return rendering.whole_job(
         row, None if manifest is None else orjson.loads(manifest[1]), shape.get(row["shape"])
     )
 
 
-def get_job(unit: Unit, uid: str) -> dict[str, Any]:
+def get_job(tx: Transaction, uid: str) -> dict[str, Any]:
     """One job by uid. Raises Rejected: NotFound."""
-    return show_job(unit, find_job(unit, uid))
+    return show_job(tx, find_job(tx, uid))
 
 
-def get_job_by_name(unit: Unit, namespace: str, name: str) -> dict[str, Any]:
+def get_job_by_name(tx: Transaction, namespace: str, name: str) -> dict[str, Any]:
     """One job by name. Raises Rejected: NotFound."""
-    return show_job(unit, find_job_by_name(unit, namespace, name))
+    return show_job(tx, find_job_by_name(tx, namespace, name))
 
 
-def job_events(unit: Unit, uid: str, limit: int) -> dict[str, Any]:
+def job_events(tx: Transaction, uid: str, limit: int) -> dict[str, Any]:
     """The newest `limit` events of a job, oldest first. Raises Rejected: NotFound."""
-    job = find_job(unit, uid)
-    rows = events.list_events(unit, uid=uid, limit=limit, newest_first=True)
+    job = find_job(tx, uid)
+    rows = events.list_events(tx, uid=uid, limit=limit, newest_first=True)
     if len(rows) < limit:
         rows.append(_submitted(job))
     return {"items": [rendering.event(row) for row in reversed(rows)]}
 
 
 def list_events(
-    unit: Unit, filters: Mapping[str, str], pager: Pager, token: str | None, limit: int
+    tx: Transaction, filters: Mapping[str, str], pager: Pager, token: str | None, limit: int
 ) -> dict[str, Any]:
     """A page of the fleet's history: the newest `limit`, oldest first; "continue" goes back in time."""
     position = pager.position(token)
     rows = events.list_events(
-        unit,
+        tx,
         uid=filters.get("uid", ""),
         namespace=filters.get("namespace", ""),
         kind=filters.get("kind", ""),

@@ -8,22 +8,23 @@ from hub.services.context import rendering, secrecy
 from hub.services.context.paging import Pager
 from hub.services.queues import usage
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 _PAGE_BYTES: Final = 2 << 20  # of manifests, after which a page ends
 _STEP: Final = 20  # objects read at once
 
 
-def get_object(unit: Unit, group: str, kind: str, namespace: str, name: str) -> Row:
+def get_object(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Row:
     """One object, Secrets redacted. Raises Rejected: NotFound."""
-    (row,) = usage.with_statuses(unit, [find(unit, group, kind, namespace, name)])
-    return secrecy.redacted(unit, rendering.whole_object(row))
+    (row,) = usage.with_statuses(tx, [find(tx, group, kind, namespace, name)])
+    return secrecy.redacted(tx, rendering.whole_object(row))
 
 
 def list_objects(
-    unit: Unit,
+    tx: Transaction,
     group: str,
     kind: str,
     namespace: str,
@@ -39,7 +40,7 @@ def list_objects(
     while more and len(rows) < limit and size < _PAGE_BYTES:
         wanted = min(_STEP, limit - len(rows))
         found = objects.list_kind(
-            unit, group, kind, namespace=namespace, after=after, limit=wanted + 1
+            tx, group, kind, namespace=namespace, after=after, limit=wanted + 1
         )
         more = len(found) > wanted
         for row in found[:wanted]:
@@ -51,27 +52,27 @@ def list_objects(
             after = (row["namespace"], row["name"])
     return {
         "items": [
-            secrecy.redacted(unit, rendering.whole_object(row))
-            for row in usage.with_statuses(unit, rows)
+            secrecy.redacted(tx, rendering.whole_object(row))
+            for row in usage.with_statuses(tx, rows)
         ],
         "continue": pager.token(list(after)) if more and after is not None else "",
     }
 
 
-def list_kinds(unit: Unit) -> Row:
+def list_kinds(tx: Transaction) -> Row:
     """Kinds that the hub holds, with how many of each."""
     return {
         "items": [
             {"group": group, "kind": kind, "count": count}
-            for group, kind, count in objects.kinds(unit)
+            for group, kind, count in objects.kinds(tx)
         ]
     }
 
 
-def find(unit: Unit, group: str, kind: str, namespace: str, name: str) -> Row:
+def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Row:
     """The row. Raises Rejected: NotFound."""
-    row = objects.find(unit, group, kind, namespace, name)
+    row = objects.find(tx, group, kind, namespace, name)
     if row is None:
         where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
-        raise Rejected("NotFound", f"there is no {kind[:64]} {where}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no {kind[:64]} {where}")
     return row

@@ -8,23 +8,25 @@ from hub.services.queues import quota_tree, usage
 from hub.services.queues.conditions import not_enforced
 from hub.services.queues.usage import Counted
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import quantity
 from shared.conditions import find
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
 
-def list_queues(unit: Unit) -> Row:
+def list_queues(tx: Transaction) -> Row:
     """All ClusterQueues with their LocalQueues, and cohorts: {"items", "cohorts"}."""
-    counted = usage.count(unit)
-    doors = objects.list_kind(unit, KUEUE, "LocalQueue")
+    counted = usage.count(tx)
+    local_queues = objects.list_kind(tx, KUEUE, "LocalQueue")
     tree = counted.tree
     return {
         "items": [
-            _listed(row, doors, counted) for row in objects.list_kind(unit, KUEUE, "ClusterQueue")
+            _listed(row, local_queues, counted)
+            for row in objects.list_kind(tx, KUEUE, "ClusterQueue")
         ],
         "cohorts": [
             quota_tree.cohort_view(tree, node) | {"weightedShare": counted.cohort_share(name)}
@@ -33,28 +35,30 @@ def list_queues(unit: Unit) -> Row:
     }
 
 
-def get_cluster_queue(unit: Unit, name: str) -> Row:
+def get_cluster_queue(tx: Transaction, name: str) -> Row:
     """One ClusterQueue. Raises Rejected: NotFound."""
-    row = objects.find(unit, KUEUE, "ClusterQueue", "", name)
+    row = objects.find(tx, KUEUE, "ClusterQueue", "", name)
     if row is None:
-        raise Rejected("NotFound", f"there is no ClusterQueue {name[:64]}")
-    doors = objects.list_kind(unit, KUEUE, "LocalQueue")
-    return _cluster_queue(row, doors, usage.count(unit))
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no ClusterQueue {name[:64]}")
+    local_queues = objects.list_kind(tx, KUEUE, "LocalQueue")
+    return _cluster_queue(row, local_queues, usage.count(tx))
 
 
-def get_local_queue(unit: Unit, namespace: str, name: str) -> Row:
+def get_local_queue(tx: Transaction, namespace: str, name: str) -> Row:
     """One LocalQueue. Raises Rejected: NotFound."""
-    row = objects.find(unit, KUEUE, "LocalQueue", namespace, name)
+    row = objects.find(tx, KUEUE, "LocalQueue", namespace, name)
     if row is None:
-        raise Rejected("NotFound", f"there is no LocalQueue {namespace[:64]}/{name[:64]}")
-    told = _local_queue(row, usage.count(unit))
+        raise Rejected(
+            RejectCode.NOT_FOUND, f"there is no LocalQueue {namespace[:64]}/{name[:64]}"
+        )
+    told = _local_queue(row, usage.count(tx))
     return {"kind": "LocalQueue", **told}
 
 
-def _listed(row: Row, doors: list[Row], counted: Counted) -> Row:
+def _listed(row: Row, local_queues: list[Row], counted: Counted) -> Row:
     """A queue among others: one that can not be read says so and hides nobody."""
     try:
-        return _cluster_queue(row, doors, counted)
+        return _cluster_queue(row, local_queues, counted)
     except Exception as fault:  # noqa: BLE001 - whatever is wrong with it, the others are shown
         return {
             "kind": "ClusterQueue",
@@ -76,9 +80,9 @@ def _listed(row: Row, doors: list[Row], counted: Counted) -> Row:
         }
 
 
-def _cluster_queue(row: Row, doors: list[Row], counted: Counted) -> Row:
+def _cluster_queue(row: Row, local_queues: list[Row], counted: Counted) -> Row:
     queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
-    own = [_local_queue(d, counted) for d in doors if _target(d) == row["name"]]
+    own = [_local_queue(d, counted) for d in local_queues if _target(d) == row["name"]]
     node = counted.tree.queues[row["name"]]
     figures = counted.queue(row["name"])
     return {
@@ -117,7 +121,7 @@ def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Row | None
 
 
 def _local_queue(row: Row, counted: Counted) -> Row:
-    figures = counted.door(row["namespace"], row["name"])
+    figures = counted.local_queue(row["namespace"], row["name"])
     weight = ((row["spec"] or {}).get("fairSharing") or {}).get("weight")
     return {
         "namespace": row["namespace"],

@@ -17,65 +17,75 @@ from hub.domain.queueing.pending import WaitingLane
 from hub.services.index.index import ScheduleIndex
 from hub.services.kueue_view.workload import WORKLOAD, owner_of, workload_name
 from hub.store import objects, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 API_VERSION: Final = "visibility.kueue.x-k8s.io/v1beta2"
 DEFAULT_LIMIT: Final = 1000  # Kueue's
 MAX_LIMIT: Final = 4000
 Json = dict[str, Any]
-Door = tuple[str, str]  # namespace and name of a LocalQueue
+LocalQueueKey = tuple[str, str]  # namespace and name of a LocalQueue
 
 
 class Place(NamedTuple):
     """One workload's place, counted from 0, in its ClusterQueue and its LocalQueue."""
 
     uid: str
-    door: Door
+    local_queue: LocalQueueKey
     in_queue: int
-    in_door: int
+    in_local_queue: int
 
 
 def in_cluster_queue(
-    unit: Unit, index: ScheduleIndex | None, name: str, offset: int, limit: int
+    tx: Transaction, index: ScheduleIndex | None, name: str, offset: int, limit: int
 ) -> Json:
     """A PendingWorkloadsSummary of one ClusterQueue. Raises Rejected: NotFound."""
-    if objects.find(unit, KUEUE, "ClusterQueue", "", name) is None:
-        raise Rejected("NotFound", f"there is no ClusterQueue {name[:64]}")
-    line = () if index is None else places(unit, index, name, offset + limit)
-    return _summary(unit, list(islice(line, offset, offset + limit)))
+    if objects.find(tx, KUEUE, "ClusterQueue", "", name) is None:
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no ClusterQueue {name[:64]}")
+    line = () if index is None else places(tx, index, name, offset + limit)
+    return _summary(tx, list(islice(line, offset, offset + limit)))
 
 
 def in_local_queue(
-    unit: Unit, index: ScheduleIndex | None, door: Door, offset: int, limit: int
+    tx: Transaction,
+    index: ScheduleIndex | None,
+    local_queue: LocalQueueKey,
+    offset: int,
+    limit: int,
 ) -> Json:
     """A PendingWorkloadsSummary of one LocalQueue. Raises Rejected: NotFound."""
-    row = objects.find(unit, KUEUE, "LocalQueue", *door)
+    row = objects.find(tx, KUEUE, "LocalQueue", *local_queue)
     if row is None:
-        raise Rejected("NotFound", f"there is no LocalQueue {door[0][:64]}/{door[1][:64]}")
+        raise Rejected(
+            RejectCode.NOT_FOUND,
+            f"there is no LocalQueue {local_queue[0][:64]}/{local_queue[1][:64]}",
+        )
     target = str((row["spec"] or {}).get("clusterQueue") or "")
-    line: Iterable[Place] = () if index is None else places(unit, index, target, None)
+    line: Iterable[Place] = () if index is None else places(tx, index, target, None)
     return _summary(
-        unit, list(islice((p for p in line if p.door == door), offset, offset + limit))
+        tx, list(islice((p for p in line if p.local_queue == local_queue), offset, offset + limit))
     )
 
 
-def places(unit: Unit, index: ScheduleIndex, queue: str, most: int | None) -> Iterator[Place]:
+def places(tx: Transaction, index: ScheduleIndex, queue: str, most: int | None) -> Iterator[Place]:
     """Places in one ClusterQueue, in order; at least the first `most`, if there are so many."""
-    counted: dict[Door, int] = {}
+    counted: dict[LocalQueueKey, int] = {}
     number = 0
-    for uid, door in _in_line(index, queue, most):
-        yield Place(uid, door, number, counted.get(door, 0))
-        counted[door] = counted.get(door, 0) + 1
+    for uid, local_queue in _in_line(index, queue, most):
+        yield Place(uid, local_queue, number, counted.get(local_queue, 0))
+        counted[local_queue] = counted.get(local_queue, 0) + 1
         number += 1
-    for uid, door in _set_aside(unit, index, queue):
-        yield Place(uid, door, number, counted.get(door, 0))
-        counted[door] = counted.get(door, 0) + 1
+    for uid, local_queue in _set_aside(tx, index, queue):
+        yield Place(uid, local_queue, number, counted.get(local_queue, 0))
+        counted[local_queue] = counted.get(local_queue, 0) + 1
         number += 1
 
 
-def _in_line(index: ScheduleIndex, queue: str, most: int | None) -> Iterator[tuple[str, Door]]:
+def _in_line(
+    index: ScheduleIndex, queue: str, most: int | None
+) -> Iterator[tuple[str, LocalQueueKey]]:
     """Those in line. Lanes are copied as far as needed: the loop moves on meanwhile."""
     rank_of = index.waiting.rank_of
 
@@ -89,19 +99,27 @@ def _in_line(index: ScheduleIndex, queue: str, most: int | None) -> Iterator[tup
         yield entry.uid, (entry.namespace, entry.local_queue)
 
 
-def _set_aside(unit: Unit, index: ScheduleIndex, queue: str) -> Iterator[tuple[str, Door]]:
+def _set_aside(
+    tx: Transaction, index: ScheduleIndex, queue: str
+) -> Iterator[tuple[str, LocalQueueKey]]:
     """Those that can not be considered now, by priority and time."""
-    doors = {
-        door for door, local in list(index.routes.local.items()) if local.cluster_queue == queue
+    local_queues = {
+        local_queue
+        for local_queue, local in list(index.routes.local.items())
+        if local.cluster_queue == queue
     }
-    held = {uid: each.door for uid, each in list(index.held_back.items()) if each.door in doors}
-    rows = workloads.get_many(unit, held)
+    held = {
+        uid: each.local_queue
+        for uid, each in list(index.held_back.items())
+        if each.local_queue in local_queues
+    }
+    rows = workloads.get_many(tx, held)
     order = sorted(rows.values(), key=lambda r: (-r["priority"], r["queued_at"], r["uid"]))
     return ((row["uid"], held[row["uid"]]) for row in order)
 
 
-def _summary(unit: Unit, found: list[Place]) -> Json:
-    rows = workloads.get_many(unit, [place.uid for place in found])
+def _summary(tx: Transaction, found: list[Place]) -> Json:
+    rows = workloads.get_many(tx, [place.uid for place in found])
     return {
         "kind": "PendingWorkloadsSummary",
         "apiVersion": API_VERSION,
@@ -128,7 +146,7 @@ def _item(row: Json, place: Place) -> Json:
     return {
         "metadata": metadata,
         "priority": row["priority"],
-        "localQueueName": place.door[1],
+        "localQueueName": place.local_queue[1],
         "positionInClusterQueue": place.in_queue,
-        "positionInLocalQueue": place.in_door,
+        "positionInLocalQueue": place.in_local_queue,
     }

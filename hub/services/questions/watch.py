@@ -10,30 +10,32 @@ from typing import Any, Final
 from hub.services.context import rendering
 from hub.services.questions import overview
 from hub.store import workload_pages
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 FILTERS: Final = ("namespace", "queue", "kind", "state")
 
 
 def news(
-    unit: Unit, revision: int, filters: Mapping[str, str], limit: int
+    tx: Transaction, revision: int, filters: Mapping[str, str], limit: int
 ) -> tuple[int, list[dict[str, Any]], bool]:
     """Workloads touched after `revision`: the revision reached, those that pass, is there more?
 
     Raises Rejected: Expired.
     """
-    page, more = overview.changes_since(unit, revision, limit)
+    page, more = overview.changes_since(tx, revision, limit)
     touched: set[str] = set()
     for change in page:
         revision = change["revision"]
         if change["kind"] == "workloads":
             touched.update(change["keys"])
-    return revision, states(unit, touched, filters), more
+    return revision, states(tx, touched, filters), more
 
 
-def states(unit: Unit, uids: Collection[str], filters: Mapping[str, str]) -> list[dict[str, Any]]:
+def states(
+    tx: Transaction, uids: Collection[str], filters: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """How these workloads stand, those that pass the filters."""
-    rows = workload_pages.states(unit, uids)
+    rows = workload_pages.states(tx, uids)
     return [rendering.state(row) for row in rows if _passes(row, filters)]
 
 

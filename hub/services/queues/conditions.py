@@ -10,7 +10,7 @@ from hub.domain.workloads.admission_checks import Check, queue_fault
 from hub.services.index.check_catalog import read_check
 from hub.services.queues import quota_tree
 from hub.store import objects, settings
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
@@ -30,26 +30,26 @@ QUEUE_KINDS = frozenset(
 UNREACHABLE: Final = "unreachable_flavors"
 
 
-def refresh(unit: Unit) -> None:
+def refresh(tx: Transaction) -> None:
     """Bring the conditions of all ClusterQueues and LocalQueues up to date; unchanged ones rest."""
-    flavors = {row["name"] for row in objects.list_kind(unit, KUEUE, "ResourceFlavor")}
-    queues = objects.list_kind(unit, KUEUE, "ClusterQueue")
-    cycles = quota_tree.cycles(unit)
+    flavors = {row["name"] for row in objects.list_kind(tx, KUEUE, "ResourceFlavor")}
+    queues = objects.list_kind(tx, KUEUE, "ClusterQueue")
+    cycles = quota_tree.cycles(tx)
     changed: dict[str, Any] = {}
     known_checks = {
-        row["name"]: read_check(row) for row in objects.list_kind(unit, KUEUE, "AdmissionCheck")
+        row["name"]: read_check(row) for row in objects.list_kind(tx, KUEUE, "AdmissionCheck")
     }
-    nowhere = settings.get(unit, UNREACHABLE) or {}
+    nowhere = settings.get(tx, UNREACHABLE) or {}
     known: dict[str, Row] = {}
     for row in queues:
         conditions = cluster_queue_conditions(
             row["spec"] or {}, flavors, cycles, known_checks, nowhere
         )
         known[row["name"]] = conditions[0]
-        _put(changed, row, conditions, unit.now)
-    for row in objects.list_kind(unit, KUEUE, "LocalQueue"):
-        _put(changed, row, local_queue_conditions(row["spec"] or {}, known), unit.now)
-    objects.set_statuses(unit, changed)
+        _put(changed, row, conditions, tx.now)
+    for row in objects.list_kind(tx, KUEUE, "LocalQueue"):
+        _put(changed, row, local_queue_conditions(row["spec"] or {}, known), tx.now)
+    objects.set_statuses(tx, changed)
 
 
 def cluster_queue_conditions(

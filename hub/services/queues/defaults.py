@@ -13,7 +13,7 @@ from hub.domain.workloads.shape import decode
 from hub.services.queues import conditions as queue_conditions
 from hub.services.reading.draft import Draft, draft
 from hub.store import clusters, manifests, objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.registry import is_typed, parse
 
@@ -24,94 +24,96 @@ _ALWAYS = ("cpu", "memory")
 _MOST_SHAPES = 5000  # looked at in one transaction
 
 
-def ensure_namespaces(unit: Unit, names: Collection[str]) -> None:
+def ensure_namespaces(tx: Transaction, names: Collection[str]) -> None:
     """Create the Namespaces among `names` that do not exist."""
     for name in sorted(set(names) - {""}):
-        if not _namespace_exists(unit, name):
-            store(unit, _made("v1", "Namespace", name), Origin.ANY)
+        if not _namespace_exists(tx, name):
+            store(tx, _made("v1", "Namespace", name), Origin.ANY)
 
 
-def local_queues(unit: Unit, namespace: str) -> frozenset[str]:
+def local_queues(tx: Transaction, namespace: str) -> frozenset[str]:
     """Names of a namespace's LocalQueues."""
-    return unit.remembered(
+    return tx.remembered(
         "objects",
         ("local queues", namespace),
         lambda: frozenset(
-            name for _, name in objects.names_of(unit, KUEUE, "LocalQueue", [namespace])
+            name for _, name in objects.names_of(tx, KUEUE, "LocalQueue", [namespace])
         ),
     )
 
 
 def ensure_default_queue(
-    unit: Unit, namespaces: Iterable[str], resources: Collection[str]
+    tx: Transaction, namespaces: Iterable[str], resources: Collection[str]
 ) -> None:
     """See that each namespace has a LocalQueue `default`, and that `resources` have quota there.
 
     The first use creates flavor, ClusterQueue (no limit for any resource that a member or job names)
     and LocalQueue; later uses add what is missing. A user's objects of these names are left alone.
     """
-    queue = unit.remembered(
+    queue = tx.remembered(
         "objects",
         "default queue",
-        lambda: objects.find(unit, KUEUE, "ClusterQueue", "", DEFAULT),
+        lambda: objects.find(tx, KUEUE, "ClusterQueue", "", DEFAULT),
     )
     made = queue is None
     if queue is None:
-        if objects.find(unit, KUEUE, "ResourceFlavor", "", DEFAULT) is None:
-            store(unit, _made(_KUEUE_VERSION, "ResourceFlavor", DEFAULT, spec={}), Origin.HUB)
-        covered = {*_ALWAYS, *resources, *_of_members(unit)}
-        store(unit, _cluster_queue(covered), Origin.HUB)
+        if objects.find(tx, KUEUE, "ResourceFlavor", "", DEFAULT) is None:
+            store(tx, _made(_KUEUE_VERSION, "ResourceFlavor", DEFAULT, spec={}), Origin.HUB)
+        covered = {*_ALWAYS, *resources, *_of_members(tx)}
+        store(tx, _cluster_queue(covered), Origin.HUB)
     elif queue["origin"] == Origin.HUB:
         has = covered_resources(queue["spec"] or {})
         if not has.issuperset(resources) or _limits(queue["spec"] or {}):
-            update(unit, queue, _cluster_queue(has | set(resources)))
+            update(tx, queue, _cluster_queue(has | set(resources)))
     for namespace in sorted(set(namespaces)):
-        if DEFAULT not in local_queues(unit, namespace):
+        if DEFAULT not in local_queues(tx, namespace):
             spec = {"clusterQueue": DEFAULT}
-            door = _made(_KUEUE_VERSION, "LocalQueue", DEFAULT, namespace=namespace, spec=spec)
-            store(unit, door, Origin.HUB)
+            local_queue = _made(
+                _KUEUE_VERSION, "LocalQueue", DEFAULT, namespace=namespace, spec=spec
+            )
+            store(tx, local_queue, Origin.HUB)
             made = True
     if made:
-        queue_conditions.refresh(unit)
+        queue_conditions.refresh(tx)
 
 
-def forget_resources(unit: Unit) -> None:
+def forget_resources(tx: Transaction) -> None:
     """Resources that neither a member has nor a job asks for, such as misspelt ones, lose their quota."""
-    queue = objects.find(unit, KUEUE, "ClusterQueue", "", DEFAULT)
+    queue = objects.find(tx, KUEUE, "ClusterQueue", "", DEFAULT)
     if queue is None or queue["origin"] != Origin.HUB or queue["deleted_at"] is not None:
         return
-    stored = manifests.every_shape(unit, _MOST_SHAPES)
+    stored = manifests.every_shape(tx, _MOST_SHAPES)
     if stored is None:
         return
     asked = {name for pod_sets in map(decode, stored) for p in pod_sets for name in p.requests}
     has = covered_resources(queue["spec"] or {})
-    kept = has & ({*_ALWAYS} | asked | _of_members(unit))
+    kept = has & ({*_ALWAYS} | asked | _of_members(tx))
     if kept != has:
-        update(unit, queue, _cluster_queue(kept))
+        update(tx, queue, _cluster_queue(kept))
 
 
-def store(unit: Unit, manifest: dict[str, Any], origin: str) -> dict[str, Any]:
+def store(tx: Transaction, manifest: dict[str, Any], origin: str) -> dict[str, Any]:
     """Insert an object from a manifest that holds; the row."""
-    row = row_of(draft(parse(manifest), unit.now, origin=origin), unit)
-    objects.add(unit, row)
+    row = row_of(draft(parse(manifest), tx.now, origin=origin), tx)
+    objects.add(tx, row)
     return row
 
 
-def update(unit: Unit, row: dict[str, Any], manifest: dict[str, Any]) -> None:
+def update(tx: Transaction, row: dict[str, Any], manifest: dict[str, Any]) -> None:
     """Replace the manifest of an object that the hub itself provides."""
-    new = row_of(draft(parse(manifest), unit.now, origin=row["origin"]), unit)
+    new = row_of(draft(parse(manifest), tx.now, origin=row["origin"]), tx)
     objects.change(
-        unit,
+        tx,
         row["uid"],
         manifest=new["manifest"],
         spec=new["spec"],
         hash=new["hash"],
         generation=row["generation"] + 1,
-        updated_at=unit.now,
+        updated_at=tx.now,
     )
 
 
-def row_of(given: Draft, unit: Unit) -> dict[str, Any]:
+def row_of(given: Draft, tx: Transaction) -> dict[str, Any]:
     """The row of a new object."""
     parsed = given.parsed
     return {
@@ -129,8 +131,8 @@ def row_of(given: Draft, unit: Unit) -> dict[str, Any]:
         "manifest": given.manifest,
         "hash": given.hash,
         "status": None,
-        "created_at": given.created_at or unit.now,
-        "updated_at": unit.now,
+        "created_at": given.created_at or tx.now,
+        "updated_at": tx.now,
         "deleted_at": None,
     }
 
@@ -154,11 +156,11 @@ def _limits(spec: dict[str, Any]) -> bool:
     )
 
 
-def _namespace_exists(unit: Unit, name: str) -> bool:
-    return unit.remembered(
+def _namespace_exists(tx: Transaction, name: str) -> bool:
+    return tx.remembered(
         "objects",
         ("namespace", name),
-        lambda: objects.find(unit, "", "Namespace", "", name) is not None,
+        lambda: objects.find(tx, "", "Namespace", "", name) is not None,
     )
 
 
@@ -189,10 +191,10 @@ def _made(api_version: str, kind: str, name: str, **parts: Any) -> dict[str, Any
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
 
 
-def _of_members(unit: Unit) -> set[str]:
+def _of_members(tx: Transaction) -> set[str]:
     """Resources that any member's nodes have."""
     found: set[str] = set()
-    for capacity, _at in clusters.get_capacities(unit).values():
+    for capacity, _at in clusters.get_capacities(tx).values():
         for pool in orjson.loads(capacity).get("pools") or ():
             found.update(pool.get("resources") or ())
     return found

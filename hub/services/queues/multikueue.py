@@ -13,51 +13,51 @@ from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.services.index.check_catalog import CHECK, CONFIG, WORKER, read_check
 from hub.services.queues import conditions as queue_conditions
 from hub.store import clusters, objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
 Said = tuple[str, str, str]  # status, reason, message of condition Active
 
 
-def refresh(unit: Unit, suspect_after_s: float = SUSPECT_AFTER_S) -> bool:
+def refresh(tx: Transaction, suspect_after_s: float = SUSPECT_AFTER_S) -> bool:
     """Bring the conditions up to date; False if all were."""
-    changed = _changed(unit, suspect_after_s)
-    objects.set_statuses(unit, changed)
+    changed = _changed(tx, suspect_after_s)
+    objects.set_statuses(tx, changed)
     return bool(changed)
 
 
-def is_stale(unit: Unit, suspect_after_s: float) -> bool:
+def is_stale(tx: Transaction, suspect_after_s: float) -> bool:
     """Has a member come or gone since the conditions were written?"""
-    return bool(_changed(unit, suspect_after_s))
+    return bool(_changed(tx, suspect_after_s))
 
 
-def refresh_led(unit: Unit, suspect_after_s: float, term: int) -> None:
+def refresh_led(tx: Transaction, suspect_after_s: float, term: int) -> None:
     """`refresh` as the leader, and what queues say that depend on it. Raises StaleTerm."""
-    unit.require_term(term)
-    if refresh(unit, suspect_after_s):
-        queue_conditions.refresh(unit)
+    tx.require_term(term)
+    if refresh(tx, suspect_after_s):
+        queue_conditions.refresh(tx)
 
 
-def _changed(unit: Unit, suspect_after_s: float) -> dict[str, Any]:
+def _changed(tx: Transaction, suspect_after_s: float) -> dict[str, Any]:
     """Statuses that are to be written, by uid."""
-    checks = [row for row in objects.list_kind(unit, KUEUE, CHECK) if read_check(row).by_hub]
-    workers = objects.list_kind(unit, KUEUE, WORKER)
+    checks = [row for row in objects.list_kind(tx, KUEUE, CHECK) if read_check(row).by_hub]
+    workers = objects.list_kind(tx, KUEUE, WORKER)
     if not checks and not workers:
         return {}
-    members = {row["name"]: row for row in clusters.list_all(unit)}
-    limit = unit.now - dt.timedelta(seconds=suspect_after_s)
+    members = {row["name"]: row for row in clusters.list_all(tx)}
+    limit = tx.now - dt.timedelta(seconds=suspect_after_s)
     said = {w["name"]: worker_says(w["name"], members.get(w["name"]), limit) for w in workers}
     changed: dict[str, Any] = {}
     for row in workers:
-        _put(unit, changed, row, said[row["name"]])
+        _put(tx, changed, row, said[row["name"]])
     active = {name: says[0] == "True" for name, says in said.items()}
-    configs = {row["name"]: row for row in objects.list_kind(unit, KUEUE, CONFIG)}
+    configs = {row["name"]: row for row in objects.list_kind(tx, KUEUE, CONFIG)}
     for row in checks:
         name = read_check(row).config
         config = configs.get(name)
         names = None if config is None else (config["spec"] or {}).get("clusters") or ()
-        _put(unit, changed, row, check_says(name, names, active))
+        _put(tx, changed, row, check_says(name, names, active))
     return changed
 
 
@@ -99,11 +99,11 @@ def check_says(config: str, names: Any, active: Mapping[str, bool]) -> Said:
     return "True", "SomeActiveClusters", "; ".join(parts)
 
 
-def _put(unit: Unit, changed: dict[str, Any], row: Row, said: Said) -> None:
+def _put(tx: Transaction, changed: dict[str, Any], row: Row, said: Said) -> None:
     status, reason, message = said
     condition = {"type": "Active", "status": status, "reason": reason, "message": message}
     merged = queue_conditions.with_conditions(
-        row["status"], [condition], unit.now, row["generation"]
+        row["status"], [condition], tx.now, row["generation"]
     )
     if merged is not None:
         changed[row["uid"]] = merged

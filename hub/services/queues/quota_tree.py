@@ -6,26 +6,26 @@ from typing import Any
 from hub.domain.quota.declared import ClusterQueue, FlavorResource, read_cluster_queue
 from hub.domain.quota.tree import UNLIMITED, Cohort, Node, QuotaTree, read_cohort
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import quantity
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 
-def cohorts_of(unit: Unit) -> list[Cohort]:
+def cohorts_of(tx: Transaction) -> list[Cohort]:
     """Cohorts as declared."""
-    rows = objects.list_kind(unit, KUEUE, "Cohort")
+    rows = objects.list_kind(tx, KUEUE, "Cohort")
     return [read_cohort(row["name"], row["spec"]) for row in rows if row["deleted_at"] is None]
 
 
-def cycles(unit: Unit) -> Mapping[str, tuple[str, ...]]:
+def cycles(tx: Transaction) -> Mapping[str, tuple[str, ...]]:
     """Cohorts that lead into a cycle of parents, each with the cycle as a path."""
-    return QuotaTree((), cohorts_of(unit)).circling
+    return QuotaTree((), cohorts_of(tx)).circling
 
 
-def queues_of(unit: Unit) -> list[ClusterQueue]:
+def queues_of(tx: Transaction) -> list[ClusterQueue]:
     """ClusterQueues as declared; one that can not be read is left out."""
     found = []
-    for row in objects.list_kind(unit, KUEUE, "ClusterQueue"):
+    for row in objects.list_kind(tx, KUEUE, "ClusterQueue"):
         try:
             found.append(read_cluster_queue(row["name"], row["labels"] or {}, row["spec"]))
         except Exception:  # noqa: BLE001, S112 - the others keep their quota; the list says what is wrong

@@ -1,7 +1,7 @@
 """Bringing the conditions of queues, and of what they depend on, up to date."""
 
 from hub.services.queues import conditions as queue_conditions, multikueue
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 
 def concerns_queues(kind: str) -> bool:
@@ -9,7 +9,7 @@ def concerns_queues(kind: str) -> bool:
     return kind in queue_conditions.QUEUE_KINDS
 
 
-def refresh_queues(unit: Unit) -> None:
+def refresh_queues(tx: Transaction) -> None:
     """Bring the conditions of queues, and of what they depend on, up to date."""
-    multikueue.refresh(unit)
-    queue_conditions.refresh(unit)
+    multikueue.refresh(tx)
+    queue_conditions.refresh(tx)

@@ -11,7 +11,7 @@ from hub.domain.fleet.clusters import Cluster
 from hub.domain.quota.declared import Flavor
 from hub.services.queues import conditions as queue_conditions
 from hub.store import settings
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 SETTING: Final = queue_conditions.UNREACHABLE
 
@@ -39,9 +39,9 @@ def unreachable(
     return found
 
 
-def note(unit: Unit, found: Mapping[str, str], term: int) -> None:
+def note(tx: Transaction, found: Mapping[str, str], term: int) -> None:
     """Keep what was found, if it is news, and let queues say it. Raises StaleTerm."""
-    unit.require_term(term)
-    if (settings.get(unit, SETTING) or {}) != dict(found):
-        settings.put(unit, SETTING, dict(found))
-        queue_conditions.refresh(unit)
+    tx.require_term(term)
+    if (settings.get(tx, SETTING) or {}) != dict(found):
+        settings.put(tx, SETTING, dict(found))
+        queue_conditions.refresh(tx)

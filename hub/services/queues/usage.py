@@ -18,12 +18,12 @@ from hub.domain.workloads.states import State
 from hub.services.index import fair_usage
 from hub.services.queues import quota_tree
 from hub.store import jobs, objects, tallies
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import quantity
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = dict[str, Any]
-Door = tuple[str, str]  # namespace and name of a LocalQueue
+LocalQueueKey = tuple[str, str]  # namespace and name of a LocalQueue
 STATUSES = frozenset({"ClusterQueue", "Cohort", "LocalQueue"})
 
 
@@ -53,15 +53,15 @@ class Counted:
     """Everything, at one moment: figures, and the quota tree charged with what is reserved."""
 
     queues: Mapping[str, Figures]
-    doors: Mapping[Door, Figures]
+    local_queues: Mapping[LocalQueueKey, Figures]
     tree: QuotaTree
-    histories: Mapping[Door, Row]  # admission fair sharing, of LocalQueues that take part
+    histories: Mapping[LocalQueueKey, Row]  # admission fair sharing, of LocalQueues that take part
 
     def queue(self, name: str) -> Figures:
         return self.queues.get(name, Figures())
 
-    def door(self, namespace: str, name: str) -> Figures:
-        return self.doors.get((namespace, name), Figures())
+    def local_queue(self, namespace: str, name: str) -> Figures:
+        return self.local_queues.get((namespace, name), Figures())
 
     def share(self, queue: str) -> int:
         """Weighted share of a ClusterQueue, in thousandths."""
@@ -74,35 +74,37 @@ class Counted:
         return 0 if node is None else dominant_share(self.tree, node).reported()
 
 
-def count(unit: Unit) -> Counted:
+def count(tx: Transaction) -> Counted:
     """All queues. Equal workloads are counted by the store, so this costs as much as there are kinds
     of them.
     """
     queues: dict[str, Figures] = defaultdict(Figures)
-    doors: dict[Door, Figures] = defaultdict(Figures)
+    local_queues: dict[LocalQueueKey, Figures] = defaultdict(Figures)
     leads_to = {
         (row["namespace"], row["name"]): str((row["spec"] or {}).get("clusterQueue") or "")
-        for row in objects.list_kind(unit, KUEUE, "LocalQueue")
+        for row in objects.list_kind(tx, KUEUE, "LocalQueue")
     }
-    for namespace, name, number in tallies.in_state(unit, State.PENDING):
-        door = (namespace, name or "default")
-        doors[door].pending += number
-        queues[leads_to.get(door, "")].pending += number
-    for charge in jobs.charges(unit):
+    for namespace, name, number in tallies.in_state(tx, State.PENDING):
+        local_queue = (namespace, name or "default")
+        local_queues[local_queue].pending += number
+        queues[leads_to.get(local_queue, "")].pending += number
+    for charge in jobs.charges(tx):
         admitted = charge.state != State.RESERVED
         charged = read_usage(charge.admission)
         queues[charge.cluster_queue].add(charged, charge.number, admitted=admitted)
-        doors[(charge.namespace, charge.queue)].add(charged, charge.number, admitted=admitted)
+        local_queues[(charge.namespace, charge.queue)].add(
+            charged, charge.number, admitted=admitted
+        )
     used = {name: figures.reservation for name, figures in queues.items() if figures.reservation}
-    tree = Ledger(quota_tree.queues_of(unit), used, quota_tree.cohorts_of(unit)).tree
-    return Counted(queues, doors, tree, fair_usage.fair_sharing_of(unit))
+    tree = Ledger(quota_tree.queues_of(tx), used, quota_tree.cohorts_of(tx)).tree
+    return Counted(queues, local_queues, tree, fair_usage.fair_sharing_of(tx))
 
 
-def with_statuses(unit: Unit, rows: Sequence[Row]) -> list[Row]:
+def with_statuses(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
     """Rows of objects, those of queues and cohorts with what their status says at this moment."""
     if not any(row["api_group"] == KUEUE and row["kind"] in STATUSES for row in rows):
         return list(rows)
-    counted = count(unit)
+    counted = count(tx)
     return [row | {"status": status_of(row, counted)} for row in rows]
 
 
@@ -138,7 +140,7 @@ def cluster_queue_status(row: Row, counted: Counted) -> Row:
 
 def local_queue_status(row: Row, counted: Counted) -> Row:
     """Counts and flavors of a LocalQueue: those of its ClusterQueue, with its own totals."""
-    figures = counted.door(row["namespace"], row["name"])
+    figures = counted.local_queue(row["namespace"], row["name"])
     node = counted.tree.queues.get(str((row["spec"] or {}).get("clusterQueue") or ""))
     status = _counts(figures)
     if node is not None:

@@ -6,19 +6,20 @@ Asked when a manifest is new or has changed; what runs already is left alone, as
 
 from hub.services.reading.draft import Draft
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import podsecurity
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.podsecurity import LEVELS, Level, Rules
 from shared.podsecurity.rules import ENFORCE
+from shared.reject_codes import RejectCode
 
 
 class Gatekeeper:
     """Judges what comes in within one transaction; a namespace is looked up once."""
 
-    def __init__(self, unit: Unit, rules: Rules) -> None:
-        self._unit = unit
+    def __init__(self, tx: Transaction, rules: Rules) -> None:
+        self._tx = tx
         self._rules = rules
         self._levels: dict[str, Level] = {}
 
@@ -51,10 +52,10 @@ class Gatekeeper:
         """The level of a namespace; that of the rules where nobody has labelled it."""
 
         def read() -> str:
-            row = objects.find(self._unit, "", "Namespace", "", namespace)
+            row = objects.find(self._tx, "", "Namespace", "", namespace)
             return str((row["labels"] or {}).get(ENFORCE) or "") if row is not None else ""
 
-        named = self._unit.remembered("objects", ("pod security", namespace), read)
+        named = self._tx.remembered("objects", ("pod security", namespace), read)
         return podsecurity.level_named(named) if named else self._rules.level_of(namespace)
 
 
@@ -63,4 +64,6 @@ def _refuse_label(given: Draft) -> Rejected | None:
     if named is None or named in LEVELS or given.parsed.kind != "Namespace":
         return None
     field = f"metadata.labels[{ENFORCE}]"
-    return Rejected("UnsupportedValue", f"{field}: must be one of {', '.join(LEVELS)}", field)
+    return Rejected(
+        RejectCode.UNSUPPORTED_VALUE, f"{field}: must be one of {', '.join(LEVELS)}", field
+    )

@@ -19,12 +19,14 @@ from hub.domain.plan import (
     Score,
     Verdict,
 )
+from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.states import Transition
 from hub.services.context.decisions import score_view, told_growth, verdict_view
 from hub.services.index.check_catalog import Gate
 from hub.services.scheduling import reserve
 from hub.services.scheduling.preempt import preempt
 from hub.store import clusters, schedule, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 _API_VERSIONS = {"Job": "batch/v1"}
@@ -32,12 +34,12 @@ _OPEN = Gate()
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedPlan:
     """A plan as rows. `options`: by uid, what the work carries beside its manifest."""
 
     moves: list[Row] = field(default_factory=list)
     reserves: list[Row] = field(default_factory=list)  # admission checks come first
-    options: dict[str, Row] = field(default_factory=dict)
+    options: dict[str, ApplyOptions] = field(default_factory=dict)
     placed_by: dict[str, str] = field(default_factory=dict)
     evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
     nominations: list[Nominated] = field(default_factory=list)
@@ -55,13 +57,13 @@ class Prepared:
         )
 
 
-def prepare(plan: Plan, gate: Gate = _OPEN) -> Prepared:
+def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
     """The rows of a plan's placements; a few microseconds each, for what is equal is written once.
 
     `gate`: admission checks. Who must pass one that an outsider answers is reserved, not placed.
     """
     writer = _Writer()
-    prepared = Prepared()
+    prepared = PreparedPlan()
     for placement in plan.placements:
         row = {
             "uid": placement.uid,
@@ -91,32 +93,34 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> Prepared:
     return prepared
 
 
-def commit_plan(unit: Unit, prepared: Prepared, term: int, gate: Gate = _OPEN) -> list[str]:
+def commit_plan(
+    tx: Transaction, prepared: PreparedPlan, term: int, gate: Gate = _OPEN
+) -> list[str]:
     """Write a plan in one transaction; the uids placed. Raises StaleTerm if another leads by now."""
-    unit.require_term(term)
-    reserve.reserve(unit, prepared.reserves, gate)
-    moves = _to_open_clusters(unit, reserve.with_states(unit, prepared.moves, gate))
-    placed = workloads.transition(unit, "place", moves)
+    tx.require_term(term)
+    reserve.reserve(tx, prepared.reserves, gate)
+    moves = _to_open_clusters(tx, reserve.with_states(tx, prepared.moves, gate))
+    placed = workloads.transition(tx, Transition.PLACE, moves)
     if placed:
-        _hand_over(unit, placed, prepared)
+        _hand_over(tx, placed, prepared)
     moved = set(placed)
-    workloads.refuse(unit, [row for row in prepared.tellings if row["uid"] not in moved])
-    preempt(unit, prepared.evictions, prepared.nominations)
-    schedule.put_explanations(unit, prepared.explanations)
+    workloads.refuse(tx, [row for row in prepared.tellings if row["uid"] not in moved])
+    preempt(tx, prepared.evictions, prepared.nominations)
+    schedule.put_explanations(tx, prepared.explanations)
     return placed
 
 
-def _to_open_clusters(unit: Unit, moves: Sequence[Row]) -> list[Row]:
+def _to_open_clusters(tx: Transaction, moves: Sequence[Row]) -> list[Row]:
     """Without those to members that were forgotten, written off or cordoned while this was decided."""
-    closed = {row["cluster"] for row in moves} - clusters.open_names(unit) - {""}
+    closed = {row["cluster"] for row in moves} - clusters.open_names(tx) - {""}
     return [row for row in moves if row["cluster"] not in closed]
 
 
-def _hand_over(unit: Unit, placed: Sequence[str], prepared: Prepared) -> None:
+def _hand_over(tx: Transaction, placed: Sequence[str], prepared: PreparedPlan) -> None:
     """Give the clusters the works of what was placed; bare Workloads go to none."""
     moves = {row["uid"]: row for row in prepared.moves}
     placed = [uid for uid in placed if moves[uid]["cluster"]]
-    known = schedule.identities(unit, placed)
+    known = schedule.identities(tx, placed)
     rows = []
     for uid in placed:
         kind, namespace, name, generation = known[uid]
@@ -134,7 +138,7 @@ def _hand_over(unit: Unit, placed: Sequence[str], prepared: Prepared) -> None:
                 "placed_by": prepared.placed_by[uid],
             }
         )
-    works.upsert(unit, rows)
+    works.upsert(tx, rows)
 
 
 class _Writer:
@@ -142,7 +146,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self._admissions: dict[int, Any] = {}
-        self._options: dict[int, Row] = {}
+        self._options: dict[int, ApplyOptions] = {}
         self._scores: dict[tuple[int, int], bytes] = {}
         self._rejected: dict[int, bytes] = {}
 
@@ -153,7 +157,7 @@ class _Writer:
             self._admissions[id(assignment)] = found
         return found
 
-    def options(self, assignment: Assignment) -> Row:
+    def options(self, assignment: Assignment) -> ApplyOptions:
         found = self._options.get(id(assignment))
         if found is None:
             found = self._options[id(assignment)] = assignment.additions()

@@ -6,7 +6,7 @@ from hub.domain.plan import Eviction, Nominated, Reason
 from hub.domain.workloads.states import State
 from hub.services.works.evict import evict
 from hub.store import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 PREEMPTED = "Preempted"
 _CAUSES: Mapping[str, str] = {
@@ -18,18 +18,18 @@ _CAUSES: Mapping[str, str] = {
 }
 
 
-def drain(unit: Unit, drained: Mapping[tuple[str, str], Sequence[str]], term: int) -> None:
+def drain(tx: Transaction, drained: Mapping[tuple[str, str], Sequence[str]], term: int) -> None:
     """Take back what stopped queues admitted, by (reason, message). Raises StaleTerm."""
-    unit.require_term(term)
+    tx.require_term(term)
     for (reason, message), uids in drained.items():
-        evict(unit, uids, reason, message)
+        evict(tx, uids, reason, message)
 
 
 def preempt(
-    unit: Unit, evictions: Mapping[str, Sequence[Eviction]], nominations: Sequence[Nominated]
+    tx: Transaction, evictions: Mapping[str, Sequence[Eviction]], nominations: Sequence[Nominated]
 ) -> None:
     """Tell victims to go, and keep for whom and where; those that no longer wait get nothing."""
-    preemptors = workloads.get_many(unit, {*evictions, *(n.uid for n in nominations)})
+    preemptors = workloads.get_many(tx, {*evictions, *(n.uid for n in nominations)})
     for uid, those in evictions.items():
         who = preemptors.get(uid)
         if who is None or who["state"] != State.PENDING:
@@ -38,8 +38,8 @@ def preempt(
             victims = [e.uid for e in those if e.cause == cause]
             name = f"{who['namespace']}/{who['name']}"
             message = f"preempted to accommodate {name} due to {_CAUSES[cause]}"
-            evict(unit, victims, PREEMPTED, message)
-            unit.event(
+            evict(tx, victims, PREEMPTED, message)
+            tx.event(
                 uid=uid, kind=who["kind"], namespace=who["namespace"], name=who["name"],
                 reason="Preempting",
                 message=f"{len(victims)} workload(s) preempted for it due to {_CAUSES[cause]}",
@@ -55,7 +55,7 @@ def preempt(
                 "uid": nominated.uid,
                 "nomination": {
                     "cluster": nominated.cluster,
-                    "at": unit.now.isoformat(),
+                    "at": tx.now.isoformat(),
                     "admission": nominated.assignment.admission(),
                     "victims": sorted({*before, *nominated.victims}),
                 },
@@ -63,4 +63,4 @@ def preempt(
                 "message": nominated.message[:1024],
             }
         )
-    workloads.change(unit, rows)
+    workloads.change(tx, rows)

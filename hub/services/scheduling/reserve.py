@@ -9,31 +9,32 @@ from typing import Any
 
 from hub.domain.plan import Reason
 from hub.domain.workloads import admission_checks
+from hub.domain.workloads.states import Transition
 from hub.services.index.check_catalog import Gate
 from hub.store import checks as stored, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 
 
-def reserve(unit: Unit, rows: Sequence[Row], gate: Gate) -> list[str]:
+def reserve(tx: Transaction, rows: Sequence[Row], gate: Gate) -> list[str]:
     """Reserve what a plan admits with open checks; `checks` of each row are the names required."""
     reserved = []
-    for row in with_states(unit, rows, gate):
+    for row in with_states(tx, rows, gate):
         waiting = awaited(row["checks"], gate.known)
         where = f"cluster {row['cluster']} tentative; " if row["cluster"] else ""
         message = f"{where}waits for admission checks: {waiting}"
         reserved.append(row | {"reason": str(Reason.QUOTA_RESERVED), "message": message})
-    return workloads.transition(unit, "reserve", reserved) if reserved else []
+    return workloads.transition(tx, Transition.RESERVE, reserved) if reserved else []
 
 
-def with_states(unit: Unit, rows: Sequence[Row], gate: Gate) -> list[Row]:
+def with_states(tx: Transaction, rows: Sequence[Row], gate: Gate) -> list[Row]:
     """The rows with states for the checks they name; how often one said Retry before is kept."""
     asked = [row["uid"] for row in rows if row.get("checks")]
     if not asked:
         return list(rows)
-    former = stored.states_of(unit, asked)
-    at = unit.now.isoformat()
+    former = stored.states_of(tx, asked)
+    at = tx.now.isoformat()
     return [
         row | {"checks": admission_checks.opened(names, gate.known, former.get(row["uid"]), at)}
         if (names := row.get("checks"))

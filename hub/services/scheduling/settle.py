@@ -5,42 +5,45 @@ where two of them disagree, or contradict the template, the workload is evicted 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from hub.domain.workloads import admission_checks
+from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.states import Transition
 from hub.services.index.check_catalog import Gate
-from hub.services.index.reservations import Options, Settlement
+from hub.services.index.reservations import Settlement
 from hub.services.scheduling import commit
-from hub.services.scheduling.commit import Prepared
+from hub.services.scheduling.commit import PreparedPlan
 from hub.services.scheduling.reserve import awaited
 from hub.services.works.evict import evict
 from hub.store import checks as stored, manifests, workloads
-from hub.store.schedule import Standing
-from hub.store.unit import Unit
+from hub.store.schedule import SchedulingRow
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 
 
-def carry_out(unit: Unit, settled: Settlement, gate: Gate, term: int) -> list[str]:
+def carry_out(tx: Transaction, settled: Settlement, gate: Gate, term: int) -> list[str]:
     """Place, give back, evict and ask anew; the uids placed. Raises StaleTerm."""
-    unit.require_term(term)
+    tx.require_term(term)
     for (reason, message), uids in settled.stopped.items():
-        evict(unit, uids, reason, message)
-    _give_back(unit, settled.back)
-    _ask(unit, settled.asked, gate)
-    workloads.change(unit, [{"uid": u, "message": told} for u, told in settled.told.items()])
-    return _place(unit, settled.ready, term)
+        evict(tx, uids, reason, message)
+    _give_back(tx, settled.back)
+    _ask(tx, settled.asked, gate)
+    workloads.change(tx, [{"uid": u, "message": told} for u, told in settled.told.items()])
+    return _place(tx, settled.ready, term)
 
 
-def _give_back(unit: Unit, rows: Sequence[tuple[str, int, str, str]]) -> None:
+def _give_back(tx: Transaction, rows: Sequence[tuple[str, int, str, str]]) -> None:
     """Their clusters no longer do: quota is free, and checks are asked again for the next one."""
-    at = unit.now.isoformat()
-    states = stored.states_of(unit, [uid for uid, _, _, _ in rows])
+    at = tx.now.isoformat()
+    states = stored.states_of(tx, [uid for uid, _, _, _ in rows])
     workloads.transition(
-        unit,
-        "unreserve",
+        tx,
+        Transition.UNRESERVE,
         [
             {
                 "uid": uid,
@@ -54,9 +57,9 @@ def _give_back(unit: Unit, rows: Sequence[tuple[str, int, str, str]]) -> None:
     )
 
 
-def _ask(unit: Unit, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> None:
+def _ask(tx: Transaction, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> None:
     """The checks of their queues have changed."""
-    present, at = stored.states_of(unit, asked), unit.now.isoformat()
+    present, at = stored.states_of(tx, asked), tx.now.isoformat()
     changed = []
     for uid, required in asked.items():
         states = present.get(uid, {})
@@ -65,15 +68,17 @@ def _ask(unit: Unit, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> None:
         if now is not None:
             message = f"waits for admission checks: {awaited(now, gate.known)}"
             changed.append({"uid": uid, "checks": now or None, "message": message})
-    workloads.change(unit, changed)
+    workloads.change(tx, changed)
 
 
-def _place(unit: Unit, ready: Sequence[tuple[Standing, Options]], term: int) -> list[str]:
+def _place(
+    tx: Transaction, ready: Sequence[tuple[SchedulingRow, ApplyOptions]], term: int
+) -> list[str]:
     """Fix the tentative clusters and hand the works over."""
     states = {row.uid: orjson.loads(row.checks) for row, _ in ready if row.checks}
     updated = [uid for uid, each in states.items() if _updates(each)]
-    documents = manifests.latest_of(unit, updated)
-    prepared = Prepared()
+    documents = manifests.latest_of(tx, updated)
+    prepared = PreparedPlan()
     for row, injected in ready:
         options, conflicts = injected, list[str]()
         if row.uid in documents:
@@ -82,7 +87,7 @@ def _place(unit: Unit, ready: Sequence[tuple[Standing, Options]], term: int) -> 
             )
         if conflicts:
             message = f"admission checks can not be carried out: {'; '.join(conflicts)}"
-            evict(unit, [row.uid], admission_checks.EVICTED, message, counted=True, later=True)
+            evict(tx, [row.uid], admission_checks.EVICTED, message, counted=True, later=True)
             continue
         prepared.moves.append(
             {
@@ -95,7 +100,7 @@ def _place(unit: Unit, ready: Sequence[tuple[Standing, Options]], term: int) -> 
         )
         prepared.options[row.uid] = options
         prepared.placed_by[row.uid] = row.placement
-    return commit.commit_plan(unit, prepared, term) if prepared.moves else []
+    return commit.commit_plan(tx, prepared, term) if prepared.moves else []
 
 
 def _updates(states: admission_checks.States) -> bool:
@@ -103,12 +108,12 @@ def _updates(states: admission_checks.States) -> bool:
 
 
 def _with_updates(
-    row: Standing, options: Options, states: admission_checks.States, manifest: Row
-) -> tuple[Options, list[str]]:
+    row: SchedulingRow, options: ApplyOptions, states: admission_checks.States, manifest: Row
+) -> tuple[ApplyOptions, list[str]]:
     """The options with what checks add to a Job's one pod set, and where they contradict."""
     admitted = orjson.loads(row.admission) if row.admission else {}
     name, *more = [p["name"] for p in admitted.get("podSets") or ()] or ["main"]
-    added = admission_checks.additions(states, name, options.get("node_selector") or {})
+    added = admission_checks.additions(states, name, dict(options.node_selector))
     for other in more:  # of a bare Workload: who runs it reads them from its status
         added.conflicts += admission_checks.additions(states, other, {}).conflicts
     template = (manifest.get("spec") or {}).get("template") or {}
@@ -119,11 +124,11 @@ def _with_updates(
         metadata.get("annotations") or {},
         pod.get("nodeSelector") or {},
     )
-    tolerations = [*(options.get("tolerations") or ()), *added.tolerations]
-    found = {
-        "pod_labels": added.labels,
-        "pod_annotations": added.annotations,
-        "node_selector": added.node_selector,
-        "tolerations": tolerations,
-    }
-    return {**options, **{key: value for key, value in found.items() if value}}, conflicts
+    with_added = replace(
+        options,
+        pod_labels=added.labels or options.pod_labels,
+        pod_annotations=added.annotations or options.pod_annotations,
+        node_selector=added.node_selector or options.node_selector,
+        tolerations=(*options.tolerations, *added.tolerations),
+    )
+    return with_added, conflicts

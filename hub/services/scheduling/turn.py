@@ -29,7 +29,7 @@ from hub.services.index.reader import PART, Affected, News
 from hub.services.jobs import resize
 from hub.services.questions import gauges as queue_gauges
 from hub.services.scheduling import commit, preempt, settle
-from hub.services.scheduling.commit import Prepared
+from hub.services.scheduling.commit import PreparedPlan
 from hub.store.workloads import TERMS
 from shared.collector import collector_at_rest
 
@@ -47,10 +47,12 @@ class Scheduler:
     def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
         self._hub = hub
         self._term = term
-        everything = hub.limits.intake.missing_namespace_selector == "Everything"
-        rules_of(hub.limits.queueing, hub.clock.now())  # what can not be read is refused at start
+        everything = hub.settings.intake.missing_namespace_selector == "Everything"
+        rules_of(
+            hub.settings.queueing, hub.clock.now()
+        )  # what can not be read is refused at start
         self._missing_selector = EVERYTHING if everything else None
-        self._history = fair_usage.history_of(hub.limits.queueing)
+        self._history = fair_usage.history_of(hub.settings.queueing)
         self.index = self._new_index()
         self.loaded = False  # set False after a fault: what was decided may or may not be written
         self.placed_total = 0
@@ -58,8 +60,8 @@ class Scheduler:
         self._heard_at = -HEARTBEATS_EVERY_S
 
     def _new_index(self) -> ScheduleIndex:
-        suspect_after_s = self._hub.limits.scheduling.suspect_after_s
-        balanced = self._hub.limits.scheduling.profile == "Balance"
+        suspect_after_s = self._hub.settings.scheduling.suspect_after_s
+        balanced = self._hub.settings.scheduling.profile == "Balance"
         return ScheduleIndex(
             self._missing_selector, suspect_after_s, self._history, balanced=balanced
         )
@@ -112,12 +114,12 @@ class Scheduler:
             uids = frozenset(uid for those in leaving.values() for uid in those)
             await self.follow({"workloads": uids})
         await self._settle_reservations()
-        limits = self._hub.limits.scheduling
+        limits = self._hub.settings.scheduling
         now = self._hub.clock.now()
         gate = self.index.routes.gate()
-        self.index.limits = rules_of(self._hub.limits.queueing, now).limits
+        self.index.limits = rules_of(self._hub.settings.queueing, now).limits
         snapshot = self.index.snapshot(now, limits.cycle_placements)
-        plan, prepared = Plan((), ()), Prepared()
+        plan, prepared = Plan((), ()), PreparedPlan()
         if snapshot is not None:
             plan, prepared = await asyncio.to_thread(self._decide, snapshot, gate)
             self._note(plan)
@@ -164,7 +166,7 @@ class Scheduler:
         if not self.index.reservations:
             return
         self.index.refresh_room()
-        filters = registry.filters(self._hub.limits.scheduling.suspect_after_s)
+        filters = registry.filters(self._hub.settings.scheduling.suspect_after_s)
         settled = self.index.reservations.settle(
             filters, self._hub.clock.now(), self.index.keys.since
         )
@@ -175,11 +177,11 @@ class Scheduler:
             queue_gauges.settled(settled, placed, self._hub.clock.now())
             await self.follow({"workloads": settled.uids})
 
-    def _decide(self, snapshot: Snapshot, gate: Gate) -> tuple[Plan, Prepared]:
-        limits, clock = self._hub.limits.scheduling, self._hub.clock
+    def _decide(self, snapshot: Snapshot, gate: Gate) -> tuple[Plan, PreparedPlan]:
+        limits, clock = self._hub.settings.scheduling, self._hub.clock
         deadline = clock.monotonic() + limits.cycle_s
         profile = Profile(
-            rules=rules_of(self._hub.limits.queueing, clock.now()),
+            rules=rules_of(self._hub.settings.queueing, clock.now()),
             filters=registry.filters(limits.suspect_after_s),
             may_go_on=lambda _: clock.monotonic() < deadline,
             max_placements=limits.cycle_placements,

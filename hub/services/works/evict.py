@@ -12,15 +12,16 @@ from typing import Any, Final
 
 from hub.domain.queueing.requeue import back_off
 from hub.domain.workloads import admission_checks
-from hub.domain.workloads.states import CHARGED, State
+from hub.domain.workloads.states import CHARGED, State, WithdrawTo
 from hub.services.works import counters
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
-DEACTIVATED: Final = "Deactivated"
 LIMIT_EXCEEDED: Final = "RequeuingLimitExceeded"
-_STAYS_OUT: Final = frozenset({DEACTIVATED, "Held"})  # until somebody says otherwise
+_STAYS_OUT: Final = frozenset(
+    {WithdrawTo.DEACTIVATED, WithdrawTo.HELD}
+)  # until somebody says otherwise
 _HOLDING: Final = frozenset(str(s) for s in CHARGED - {State.WITHDRAWING})
 
 Row = dict[str, Any]
@@ -50,12 +51,12 @@ KUEUES: Final = BackOff()
 
 
 def evict(
-    unit: Unit,
+    tx: Transaction,
     uids: Iterable[str],
     reason: str,
     message: str,
     *,
-    to: str = "Pending",
+    to: WithdrawTo = WithdrawTo.PENDING,
     requeue_after: dt.timedelta | None = None,
     counted: bool = False,
     later: bool = False,
@@ -71,29 +72,29 @@ def evict(
     queues as of now, else as of its creation. `also`: further columns, by uid, the same for each.
     Workloads that hold no quota are not evicted: only Held and Deactivated affect them.
     """
-    found = workloads.get_many(unit, uids)
+    found = workloads.get_many(tx, uids)
     too_often = {
         uid: row
         for uid, row in found.items()
         if counted and row["state"] in _HOLDING and back_off.exceeded(row["requeues"] + 1)
     }
     kept = [uid for uid in found if uid not in too_often]
-    affected = withdraw_jobs(unit, kept, to, reason, message)
+    affected = withdraw_jobs(tx, kept, to, reason, message)
     if too_often:
         said = f"evicted more often than {back_off.limit} times ({reason}): {message}"
-        affected += withdraw_jobs(unit, too_often, DEACTIVATED, LIMIT_EXCEEDED, said)
+        affected += withdraw_jobs(tx, too_often, WithdrawTo.DEACTIVATED, LIMIT_EXCEEDED, said)
     changed: list[Row] = []
     for uid in affected:
         row, ends = found[uid], to in _STAYS_OUT or uid in too_often
         if row["state"] not in _HOLDING and not ends:
             continue
         cause = LIMIT_EXCEEDED if uid in too_often else reason
-        columns = _eviction(unit, row, _named(cause, ends=ends), message)
-        columns |= _afresh() if ends else _requeued(unit, row, requeue_after, back_off, counted)
-        columns["queued_at"] = unit.now if later else row["created_at"]
+        columns = _eviction(tx, row, _named(cause, ends=ends), message)
+        columns |= _afresh() if ends else _requeued(tx, row, requeue_after, back_off, counted)
+        columns["queued_at"] = tx.now if later else row["created_at"]
         changed.append(columns | dict((also or {}).get(uid, {})))
-    workloads.change(unit, changed)
-    _say(unit, found, changed)
+    workloads.change(tx, changed)
+    _say(tx, found, changed)
     return affected
 
 
@@ -101,10 +102,11 @@ def _named(reason: str, *, ends: bool) -> tuple[str, str]:
     """Reason and cause as condition Evicted has them."""
     if not ends:
         return reason, ""
-    return DEACTIVATED, "" if reason == DEACTIVATED else reason
+    ended = WithdrawTo.DEACTIVATED.value  # a key of JSON
+    return ended, "" if reason == ended else reason
 
 
-def _eviction(unit: Unit, row: Row, named: tuple[str, str], message: str) -> Row:
+def _eviction(tx: Transaction, row: Row, named: tuple[str, str], message: str) -> Row:
     """What the row remembers of it. Run time counts from admission, as Kueue's does."""
     reason, cause = named
     evictions = dict(row["evictions"] or {})
@@ -112,8 +114,8 @@ def _eviction(unit: Unit, row: Row, named: tuple[str, str], message: str) -> Row
     if row["state"] in _HOLDING:
         key = f"{reason}/{cause}" if cause else reason
         evictions[key] = evictions.get(key, 0) + 1
-        ran_s += run_time_s(row, unit.now)
-    said = {"reason": reason, "message": message[:1024], "at": unit.now.isoformat()}
+        ran_s += run_time_s(row, tx.now)
+    said = {"reason": reason, "message": message[:1024], "at": tx.now.isoformat()}
     return {
         "uid": row["uid"],
         "evicted": said | ({"cause": cause} if cause else {}),
@@ -135,25 +137,25 @@ def _afresh() -> Row:
 
 
 def _requeued(
-    unit: Unit, row: Row, after: dt.timedelta | None, back_off: BackOff, counted: bool
+    tx: Transaction, row: Row, after: dt.timedelta | None, back_off: BackOff, counted: bool
 ) -> Row:
     """Count and back-off; a time once set is only ever pushed later."""
     requeues = row["requeues"] + counted
     times = [] if row["requeue_at"] is None else [row["requeue_at"]]
     if after is not None:
-        times.append(unit.now + after)
+        times.append(tx.now + after)
     if counted:
-        times.append(unit.now + back_off.span(requeues))
+        times.append(tx.now + back_off.span(requeues))
     return {"requeues": requeues, "requeue_at": max(times, default=None)}
 
 
-def _say(unit: Unit, found: Mapping[str, Row], changed: Collection[Row]) -> None:
+def _say(tx: Transaction, found: Mapping[str, Row], changed: Collection[Row]) -> None:
     for columns in changed:
         row, evicted = found[columns["uid"]], columns["evicted"]
         if row["state"] not in _HOLDING:
             continue
         counters.evicted(row["cluster_queue"], evicted["reason"], evicted.get("cause", ""))
-        unit.event(
+        tx.event(
             uid=row["uid"], kind=row["kind"], namespace=row["namespace"], name=row["name"],
             reason=f"EvictedDueTo{evicted['reason']}{_due(evicted)}",
             message=evicted["message"],

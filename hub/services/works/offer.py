@@ -5,22 +5,19 @@ decided at its first offering and stands in `works.options` from then on: the ch
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
-from hub.domain.workloads.states import State
+from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.states import State, Transition
 from hub.services.works import compose
-from hub.services.works.restored import DOUBTFUL
 from hub.store import objects, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.store.works import Composable, Desired
 from shared import labels as keys
 from shared.failpoints import failpoint
-
-# In a Job's apply options: the session that its epoch was first offered to.
-SESSION: Final = "session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +31,11 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedOffer:
     """A work that may be sent: its row as it now stands in the store, with what it is composed from."""
 
     row: Composable
-    options: dict[str, Any]
+    options: ApplyOptions
     hash: str
 
     @property
@@ -50,18 +47,18 @@ class Prepared:
         )
 
 
-def offer(unit: Unit, asks: Sequence[Ask]) -> list[list[Prepared]]:
+def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     """Settle and mark offered what is asked for; left out is what may not or no longer be sent."""
     failpoint("H08")
-    found = [works.composable(unit, ask.cluster, ask.uids) for ask in asks]
-    placements = _placements(unit, found)
-    prepared: list[list[Prepared]] = []
+    found = [works.composable(tx, ask.cluster, ask.uids) for ask in asks]
+    placements = _placements(tx, found)
+    prepared: list[list[PreparedOffer]] = []
     changed: list[dict[str, Any]] = []
     offered: list[dict[str, Any]] = []
     for ask, rows in zip(asks, found, strict=True):
-        ready: list[Prepared] = []
+        ready: list[PreparedOffer] = []
         for row in rows:
-            one = _prepare(unit, row, ask, placements)
+            one = _prepare(tx, row, ask, placements)
             if one is None:
                 continue
             ready.append(one)
@@ -77,12 +74,12 @@ def offer(unit: Unit, asks: Sequence[Ask]) -> list[list[Prepared]]:
                     }
                 )
         prepared.append(ready)
-    works.offer(unit, changed)
-    workloads.transition(unit, "offer", offered)
+    works.offer(tx, changed)
+    workloads.transition(tx, Transition.OFFER, offered)
     return prepared
 
 
-def work_of(one: Prepared, hub_id: str, incarnation: str, session: str) -> dict[str, Any]:
+def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> dict[str, Any]:
     """The wire form of a prepared work (`agent_v1.Work`), composed if it is to be applied.
 
     `session`: that gets it. Where it is the one that the epoch was first offered to, no other agent
@@ -100,10 +97,10 @@ def work_of(one: Prepared, hub_id: str, incarnation: str, session: str) -> dict[
         "name": row.name,
         "hash": "" if row.action == "Withdraw" else one.hash,
         "seen": row.seen,
-        "fresh": bool(session) and options.get(SESSION) == session and DOUBTFUL not in options,
+        "fresh": bool(session) and options.session == session and not options.doubtful,
     }
-    if options.get("ttl_s") is not None:
-        work["ttl_s"] = options["ttl_s"]
+    if options.ttl_s is not None:
+        work["ttl_s"] = options.ttl_s
     if row.action != "Apply":
         return work
     stamp = compose.Stamp(
@@ -113,7 +110,7 @@ def work_of(one: Prepared, hub_id: str, incarnation: str, session: str) -> dict[
         epoch=row.epoch,
         generation=row.generation,
         hash=one.hash,
-        placed_by=options.get("placed_by", ""),
+        placed_by=options.placed_by or "",
     )
     if row.job_manifest is not None:
         work["manifest"] = compose.compose_job(orjson.loads(row.job_manifest), options, stamp)
@@ -122,8 +119,8 @@ def work_of(one: Prepared, hub_id: str, incarnation: str, session: str) -> dict[
         work["manifest"] = compose.compose_object(row.object_manifest or {}, stamp)
         # It may have been edited in another version of its kind since it was placed.
         work["api_version"] = work["manifest"].get("apiVersion") or row.api_version
-        work["when_to_take_over"] = options.get("when_to_take_over") or "IfNoDiff"
-    work["when_to_apply"] = options.get("when_to_apply") or "Always"
+        work["when_to_take_over"] = options.when_to_take_over or "IfNoDiff"
+    work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
     work["ignore_drift"] = ignored_paths(row.annotations)
     return work
@@ -136,61 +133,62 @@ def ignored_paths(annotations: Mapping[str, str] | None) -> list[str]:
 
 
 def _prepare(
-    unit: Unit, row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]
-) -> Prepared | None:
+    tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]
+) -> PreparedOffer | None:
     if row.action != "Apply":
-        return Prepared(row, row.options, row.hash)
+        return PreparedOffer(row, row.options, row.hash)
     if row.job_manifest is None and row.object_manifest is None:
-        _give_up(unit, row)
+        _give_up(tx, row)
         return None
     placed = row.state == State.PLACED and row.workload_epoch == row.epoch
     if row.state is not None and not row.offered and not placed:
-        works.remove(unit, [(row.cluster, row.uid)])  # taken back; nobody outside knows of it
+        works.remove(tx, [(row.cluster, row.uid)])  # taken back; nobody outside knows of it
         return None
     options = row.options if row.offered else _decide(row, ask, placements)
     manifest_hash = row.job_hash if row.job_manifest is not None else row.object_hash
-    return Prepared(row, options, compose.digest(manifest_hash or "", options, row.epoch))
+    return PreparedOffer(row, options, compose.digest(manifest_hash or "", options, row.epoch))
 
 
-def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]) -> ApplyOptions:
     """The options of an epoch, at its first offering (architecture 5)."""
-    options = dict(row.options)
+    options = row.options
     if row.job_manifest is None:
         return options  # an object's stand since its placement wrote the row
-    options[SESSION] = ask.session
-    placement = placements.get(row.placed_by)
-    if placement is not None:
-        apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}
-        options.setdefault("when_to_apply", apply.get("whenToApply") or "Always")
-        if apply.get("whenToTakeOver"):
-            options.setdefault("when_to_take_over", apply["whenToTakeOver"])
-        name = f"{placement['kind']}/{placement['name']}"
-        options["placed_by"] = name
     queue = row.queue or ""
     managed = bool(queue) and f"{row.namespace}/{queue}" in ask.queue_managers
-    options["suspend"] = managed
-    options["queue"] = queue if managed else ""
-    if placement is None:
-        options["placed_by"] = f"LocalQueue/{queue}" if queue else ""
-    if row.ttl_s is not None:
-        options["ttl_s"] = row.ttl_s
-    return options
-
-
-def _placements(unit: Unit, found: Sequence[Sequence[Composable]]) -> dict[str, dict[str, Any]]:
-    """The placements that caused rows offered for the first time."""
-    return objects.get_many(
-        unit, {row.placed_by for rows in found for row in rows if row.placed_by}
+    placement = placements.get(row.placed_by)
+    apply: Mapping[str, Any] = {}
+    placed_by = f"LocalQueue/{queue}" if queue else ""
+    if placement is not None:
+        apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}
+        placed_by = f"{placement['kind']}/{placement['name']}"
+    always = "Always" if placement is not None else ""
+    return replace(
+        options,
+        session=ask.session,
+        when_to_apply=options.when_to_apply or apply.get("whenToApply") or always,
+        when_to_take_over=options.when_to_take_over or apply.get("whenToTakeOver") or "",
+        placed_by=placed_by,
+        suspend=managed,
+        queue=queue if managed else "",
+        ttl_s=options.ttl_s if row.ttl_s is None else row.ttl_s,
     )
 
 
-def _give_up(unit: Unit, row: Composable) -> None:
+def _placements(
+    tx: Transaction, found: Sequence[Sequence[Composable]]
+) -> dict[str, dict[str, Any]]:
+    """The placements that caused rows offered for the first time."""
+    return objects.get_many(tx, {row.placed_by for rows in found for row in rows if row.placed_by})
+
+
+def _give_up(tx: Transaction, row: Composable) -> None:
     """A work whose manifest is gone: a job fails, an object is withdrawn; other works go on."""
     if row.state is None or row.offered:
-        works.act(unit, "Withdraw", [(row.cluster, row.uid)])
+        works.act(tx, "Withdraw", [(row.cluster, row.uid)])
         return
     mine = {"uid": row.uid, "epoch": row.epoch}
     reason = {"reason": "ManifestMissing", "message": "the hub no longer has its manifest"}
-    workloads.transition(unit, "unplace", [mine | reason])
-    workloads.transition(unit, "fail", [mine | reason])
-    works.remove(unit, [(row.cluster, row.uid)])
+    workloads.transition(tx, Transition.UNPLACE, [mine | reason])
+    workloads.transition(tx, Transition.FAIL, [mine | reason])
+    works.remove(tx, [(row.cluster, row.uid)])

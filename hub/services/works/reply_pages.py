@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from hub.services.works import offer
-from hub.services.works.offer import Prepared
+from hub.services.works.offer import PreparedOffer
 from hub.store import works
 
 PART_BYTES: Final = 256 * 1024  # composed in one go, about 10 ms
@@ -44,7 +44,7 @@ class Composed(NamedTuple):
 
 
 async def compose(
-    ready: Iterable[Prepared],
+    ready: Iterable[PreparedOffer],
     hub_id: str,
     incarnation: str,
     session: str,

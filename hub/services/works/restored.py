@@ -9,14 +9,15 @@ The rule and its proof: docs/explain/exactly-once.md, rule 12.
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import State, beyond
+from hub.domain.workloads.states import State, WithdrawTo, beyond
 from hub.services.context import timeline
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, doubts, settings, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
 
 REASON: Final = "Restored"
@@ -25,8 +26,6 @@ MESSAGE: Final = (
     "started or have ended. Look for it in the members, then release it or cancel it"
 )
 HELD: Final = {"reason": REASON, "message": MESSAGE}
-# In the options of a work: whether its job is still where it was given is not known.
-DOUBTFUL: Final = "doubtful"
 _ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
 
 _AT_ONCE: Final = (State.PENDING, State.RESERVED, State.PLACED)
@@ -40,19 +39,19 @@ _GIVEN: Final = (
 )
 
 
-def accept(unit: Unit, principal: str) -> str:
+def accept(tx: Transaction, principal: str) -> str:
     """Go on from the restored state under a new incarnation; the incarnation.
 
     What members hold from before and this store does not know is left alone and shown, never removed.
     What may run there unknown to it is held. Raises Rejected: NotRolledBack.
     """
-    incarnation = timeline.begin_anew(unit)
-    held = hold_everything(unit)
+    incarnation = timeline.begin_anew(tx)
+    held = hold_everything(tx)
     timeline.say(
-        unit, "HubRestored", f"{principal} accepted the restored state: {held} jobs are held"
+        tx, "HubRestored", f"{principal} accepted the restored state: {held} jobs are held"
     )
     audit.add(
-        unit,
+        tx,
         principal=principal,
         verb="accept-restored",
         object=f"Hub incarnation {incarnation}",
@@ -61,37 +60,41 @@ def accept(unit: Unit, principal: str) -> str:
     return incarnation
 
 
-def hold_everything(unit: Unit) -> int:
+def hold_everything(tx: Transaction) -> int:
     """Hold what waits, and mark what members were given; how many jobs are held."""
-    settings.put(unit, _ACCEPTED_AT, unit.now.isoformat())
-    jobs = doubts.jobs_in(unit, _MAY_START)
-    withdraw_jobs(unit, [job["uid"] for job in jobs if job["state"] in _AT_ONCE], "Held", **HELD)
-    held = [job["uid"] for job in jobs if job["state"] == State.HELD]
-    workloads.change(unit, [{"uid": uid, **HELD} for uid in held])
-    workloads.change(
-        unit, [{"uid": job["uid"], "epoch": beyond(job["epoch"], unit.now)} for job in jobs]
+    settings.put(tx, _ACCEPTED_AT, tx.now.isoformat())
+    jobs = doubts.jobs_in(tx, _MAY_START)
+    withdraw_jobs(
+        tx, [job["uid"] for job in jobs if job["state"] in _AT_ONCE], WithdrawTo.HELD, **HELD
     )
-    given = doubts.given_in(unit, _GIVEN)
-    doubts.mark(unit, [{**work, "options": {**work["options"], DOUBTFUL: True}} for work in given])
+    held = [job["uid"] for job in jobs if job["state"] == State.HELD]
+    workloads.change(tx, [{"uid": uid, **HELD} for uid in held])
+    workloads.change(
+        tx, [{"uid": job["uid"], "epoch": beyond(job["epoch"], tx.now)} for job in jobs]
+    )
+    given = doubts.given_in(tx, _GIVEN)
+    doubts.mark(
+        tx, [{**work, "options": replace(work["options"], doubtful=True)} for work in given]
+    )
     return sum(job["state"] != State.DEACTIVATED for job in jobs)
 
 
-def hold_late(unit: Unit, rows: Sequence[dict[str, Any]]) -> None:
+def hold_late(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
     """Hold Jobs of the hub cluster that are taken now and were made before the store was accepted.
 
     Their uids are those of the hub cluster: the store may have known them in the time that is lost.
     """
     theirs = [row for row in rows if row["origin"] == Origin.HUB_CLUSTER and row["kind"] != BARE]
-    accepted_at = settings.get(unit, _ACCEPTED_AT) if theirs else None
+    accepted_at = settings.get(tx, _ACCEPTED_AT) if theirs else None
     if accepted_at is None:
         return
     until = dt.datetime.fromisoformat(accepted_at)
     late = [row["uid"] for row in theirs if row["created_at"] <= until]
-    withdraw_jobs(unit, late, "Held", **HELD)
-    workloads.change(unit, [{"uid": uid, **HELD, "epoch": beyond(0, unit.now)} for uid in late])
+    withdraw_jobs(tx, late, WithdrawTo.HELD, **HELD)
+    workloads.change(tx, [{"uid": uid, **HELD, "epoch": beyond(0, tx.now)} for uid in late])
 
 
-def doubtful(unit: Unit, cluster: str, uids: Iterable[str]) -> set[str]:
+def doubtful(tx: Transaction, cluster: str, uids: Iterable[str]) -> set[str]:
     """Those of a cluster's works of which it is not known where their jobs are."""
-    found = doubts.options_of(unit, cluster, uids)
-    return {uid for uid, options in found.items() if options.get(DOUBTFUL)}
+    found = doubts.options_of(tx, cluster, uids)
+    return {uid for uid, options in found.items() if options.doubtful}
