@@ -28,10 +28,7 @@ class Engine:
 
     def hold(self, scene: Scene, who: PendingWorkload) -> Hold | None:
         """Why the turn of a workload can not come; None where it can."""
-        queue = scene.queues.get(who.queue)
-        return eligibility.held_back(
-            who, scene.local_queue_of(who), queue, scene.inactive, scene.now
-        )
+        return eligibility.held_back(who, scene.may_admit(who), scene.now)
 
     def holder(self, who: PendingWorkload) -> AdmittedWorkload:
         """A workload that was admitted, as it holds quota now."""
@@ -59,7 +56,7 @@ def engine_of(scene: Scene) -> Engine:
         ranks = Ranks(settings.history, scene.consumed, scene.weights)
     quota_state = QuotaState(
         scene.tree(), scene.queues, scene.policies, scene.holders, ranks.values if ranks else None,
-        inactive=scene.idle_queues(),
+        inactive=scene.inactive.keys(),
     )  # fmt: skip
     catalog = FlavorCatalog(scene.flavors, _AnyKey())
     fleet = None
