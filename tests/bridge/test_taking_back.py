@@ -69,19 +69,19 @@ async def test_a_fifth_may_vanish_at_once_and_no_more(tmp_path: Path, missing: i
         await vanish(it, stub, names[:missing])
         await it.take()
         assert bool(await it.object(made[0])) is stops
-        assert it.standing.reason == ("TooManyDeletions" if stops else "")
+        assert it.condition.reason == ("TooManyDeletions" if stops else "")
 
 
 async def test_a_stop_that_was_lifted_does_not_come_back_for_the_same_reason(tmp_path: Path):
     """After a restore was accepted the versions count from where they are."""
     async with on_simulated(tmp_path) as (it, _):
-        await it.standing.note_version("v1/ConfigMap", "500")
-        await it.standing.note_version("v1/ConfigMap", "20")
-        assert it.standing.reason == "ResourceVersionWentBack"
+        await it.condition.note_version("v1/ConfigMap", "500")
+        await it.condition.note_version("v1/ConfigMap", "20")
+        assert it.condition.reason == "ResourceVersionWentBack"
         await it.hub.write(hub_cluster.resume, "ResourceVersionWentBack", "somebody")
-        assert await it.standing.obey()
-        await it.standing.note_version("v1/ConfigMap", "21")
-        assert not it.standing.stopped
+        assert await it.condition.obey()
+        await it.condition.note_version("v1/ConfigMap", "21")
+        assert not it.condition.stopped
 
 
 async def charge(it: Parts, queue: str) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from hub.bridge.check_conditions import CheckConditions
+from hub.bridge.events import TOGETHER, EventRecorder
 from hub.bridge.job_status import job_status
 from hub.bridge.kinds import FLEET, KUEUE, WORKLOAD, Mirrored
-from hub.bridge.tellings import TOGETHER, EventRecorder
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.workload_words import answered
 from hub.bridge.writeback import MEMBERS_S
