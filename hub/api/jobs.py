@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -162,8 +161,8 @@ async def delete_job(request: Request, uid: str) -> Response:
 async def delete_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """Delete the job that has this name."""
     hub = hub_of(request)
-    found: dict[str, Any] = await hub.read(jobs.find_job_by_name, namespace, name)
-    return await _delete(request, hub, found["uid"])
+    found = await hub.read(jobs.find_job_by_name, namespace, name)
+    return await _delete(request, hub, found.uid)
 
 
 async def _delete(request: Request, hub: Hub, uid: str) -> Response:

@@ -57,7 +57,7 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
         epoch,
     )
     hub = hub_of(request)
-    row: dict[str, Any] = (
+    row: executors.ReportedRow = (
         await hub.write_shared(executors.take_reports, report)
         if report.said.is_simple
         else await hub.write(executors.take_report, report)

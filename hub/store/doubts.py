@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, select, type_coerce, update
 
 from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
+from hub.store.columns import StateColumn
+from hub.store.records.workloads import DoubtedJob
 from hub.store.tables import workloads, works
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
@@ -23,11 +25,12 @@ _MARK: Final = Bulk(
 )
 
 
-def jobs_in(tx: Transaction, states: Iterable[State]) -> list[dict[str, Any]]:
-    """Jobs in these states, whoever runs none of them left out: uid, epoch, state."""
+def jobs_in(tx: Transaction, states: Iterable[State]) -> list[DoubtedJob]:
+    """Jobs in these states, whoever runs none of them left out."""
     c = workloads.c
-    query = select(c.uid, c.epoch, c.state).where(c.state.in_(list(states)), c.kind != BARE)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    columns = (c.uid, c.epoch, type_coerce(c.state, StateColumn))
+    query = select(*columns).where(c.state.in_(list(states)), c.kind != BARE)
+    return [DoubtedJob._make(row) for row in tx.conn.execute(query)]
 
 
 def given_in(tx: Transaction, states: Iterable[State]) -> list[dict[str, Any]]:

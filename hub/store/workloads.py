@@ -6,18 +6,20 @@ on a finished epoch moves nothing.
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, func, select, type_coerce, update
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
 from hub.store.bulk import Bulk
+from hub.store.columns import StateColumn
 from hub.store.dialect import CHUNK
 from hub.store.lookup import Lookup
+from hub.store.records.workloads import WaitingReason, Workload, WorkloadChange, WorkloadMove
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
-Row = Mapping[str, Any]
 BARE: Final = "Workload"  # kind of those that no Job owns: an executor outside runs them
 
 # What each transition is called in events, and what is said if the caller says nothing.
@@ -44,7 +46,7 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
 }
 _WARNINGS = frozenset({"lose", "fail", "abort", "deactivate"})
 # A workload that waits holds no cluster and no quota.
-_FREED: Final[Mapping[str, Any]] = {
+_FREED: Final[JsonView] = {
     "cluster": "",
     "cluster_queue": "",
     "admission": None,
@@ -69,9 +71,14 @@ _REFUSE: Final = Bulk(
     .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING.value)
     .values(reason=bindparam("b_reason"), message=bindparam("b_message"))
 )
-_NAMES: Final = tuple(column.name for column in workloads.c)
+_WHOLE: Final = tuple(
+    type_coerce(workloads.c[name], StateColumn).label(name)
+    if name == "state"
+    else workloads.c[name]
+    for name in Workload._fields
+)
 _LIVE: Final = Lookup(
-    lambda among: select(workloads).where(
+    lambda among: select(*_WHOLE).where(
         among(workloads.c.namespace, workloads.c.name),
         workloads.c.kind == bindparam("kind"),
         workloads.c.live.is_(True),
@@ -106,13 +113,13 @@ _IF: Final = frozenset({"if_state", "if_generation"})
 _FIRST = frozenset({"applied_at", "started_at", "pods_ready_at"})  # kept once set, until freed
 
 
-def add(tx: Transaction, rows: Sequence[Row]) -> None:
+def add(tx: Transaction, rows: Sequence[Workload]) -> None:
     """Insert new workloads."""
-    _ADD.run(tx.conn, rows)
-    tx.touch("workloads", *(row["uid"] for row in rows))
+    _ADD.run_records(tx.conn, rows)
+    tx.touch("workloads", *(row.uid for row in rows))
 
 
-def transition(tx: Transaction, name: str, rows: Sequence[Row]) -> list[str]:
+def transition(tx: Transaction, name: str, rows: Sequence[WorkloadMove]) -> list[str]:
     """Move workloads by transition `name`; the uids actually moved, in the order of `rows`.
 
     A row carries `uid`, the `epoch` it is about, and further columns to set; `reason` and `message`
@@ -127,7 +134,7 @@ def transition(tx: Transaction, name: str, rows: Sequence[Row]) -> list[str]:
     """
     allowed = frozenset(sources(name))
     known = _standing(tx, [row["uid"] for row in rows])
-    moved: dict[str, Row] = {}
+    moved: dict[str, Json] = {}  # columns
     for row in rows:
         standing = known.get(row["uid"])
         if standing is None or standing.epoch != row["epoch"] or not _as_decided(row, standing):
@@ -136,23 +143,23 @@ def transition(tx: Transaction, name: str, rows: Sequence[Row]) -> list[str]:
             moved[row["uid"]] = {k: v for k, v in row.items() if k not in _IF}
     if not moved:
         return []
-    changed = [_columns(tx, name, row, known[uid]) for uid, row in moved.items()]
+    changed = [_columns(tx, name, given, known[uid]) for uid, given in moved.items()]
     for keys, alike in _by_keys(changed).items():
         _update(keys, freed=target(name) in QUEUED).run(tx.conn, alike)
     tx.touch("workloads", *moved)
-    for row, columns in zip(moved.values(), changed, strict=True):
-        _say(tx, name, row, known[row["uid"]], columns)
+    for given, columns in zip(moved.values(), changed, strict=True):
+        _say(tx, name, given, known[given["uid"]], columns)
     return list(moved)
 
 
-def _as_decided(row: Row, standing: _Standing) -> bool:
+def _as_decided(row: WorkloadMove, standing: _Standing) -> bool:
     """Is it still what the row is about?"""
     return bool(row.get("if_state", standing.state) == standing.state) and bool(
         row.get("if_generation", standing.generation) == standing.generation
     )
 
 
-def refuse(tx: Transaction, rows: Sequence[Row]) -> None:
+def refuse(tx: Transaction, rows: Sequence[WaitingReason]) -> None:
     """Set `reason` and `message` of waiting workloads by uid; the caller names only changed ones."""
     if not rows:
         return
@@ -166,60 +173,71 @@ def refuse(tx: Transaction, rows: Sequence[Row]) -> None:
     tx.touch("workloads", *(row["uid"] for row in rows))
 
 
-def change(tx: Transaction, rows: Sequence[Row]) -> None:
+def change(tx: Transaction, rows: Sequence[WorkloadChange]) -> None:
     """Set columns other than the state, by uid; all rows name the same columns.
 
     What quota is held for, and how dearly, enters the feed as `TERMS` too.
     """
     if not rows:
         return
+    columns = cast("Sequence[JsonView]", rows)
     keys = [key for key in rows[0] if key != "uid"]
     if "state" in keys:
         raise ValueError("a state changes by transition only")
     _change(tuple(keys)).run(
-        tx.conn, [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in rows]
+        tx.conn, [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in columns]
     )
     tx.touch("workloads", *(row["uid"] for row in rows))
     if not _TERMS_OF.isdisjoint(keys):
         tx.touch(TERMS, *(row["uid"] for row in rows))
 
 
-def get(tx: Transaction, uid: str) -> dict[str, Any] | None:
+def get(tx: Transaction, uid: str) -> Workload | None:
     """One workload, or None."""
-    row = tx.conn.execute(select(workloads).where(workloads.c.uid == uid)).mappings().first()
-    return None if row is None else dict(row)
+    row = tx.conn.execute(select(*_WHOLE).where(workloads.c.uid == uid)).first()
+    return None if row is None else Workload._make(row)
 
 
-def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Workload]:
     """Workloads by uid; absent ones are left out."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Workload] = {}
     for chunk in _chunks(uids):
-        rows = tx.conn.execute(select(workloads).where(workloads.c.uid.in_(chunk))).mappings()
-        found.update((row["uid"], dict(row)) for row in rows)
+        rows = read(tx, select_whole().where(workloads.c.uid.in_(chunk)))
+        found.update((row.uid, row) for row in rows)
     return found
+
+
+def select_whole() -> Select[Any]:
+    """A query for whole workloads, to be narrowed down and `read`."""
+    return select(*_WHOLE)
+
+
+def read(tx: Transaction, query: Select[Any]) -> list[Workload]:
+    """What a query of `select_whole` finds."""
+    return [Workload._make(row) for row in tx.conn.execute(query)]
 
 
 def live_by_name(
     tx: Transaction, names: Iterable[tuple[str, str]], kind: str = "Job"
-) -> dict[tuple[str, str], dict[str, Any]]:
+) -> dict[tuple[str, str], Workload]:
     """Workloads of one kind that occupy the given (namespace, name)s."""
-    rows = (dict(zip(_NAMES, row, strict=True)) for row in _LIVE.rows(tx.conn, names, kind=kind))
-    return {(row["namespace"], row["name"]): row for row in rows}
+    rows = map(Workload._make, _LIVE.rows(tx.conn, names, kind=kind))
+    return {(row.namespace, row.name): row for row in rows}
 
 
 def newest_by_name(
     tx: Transaction, namespace: str, name: str, kind: str = "Job"
-) -> dict[str, Any] | None:
+) -> Workload | None:
     """The workload of one kind that occupies a name, else the newest that once did."""
     c = workloads.c
-    row = tx.conn.execute(
-        select(workloads)
+    found = read(
+        tx,
+        select_whole()
         .where(c.namespace == namespace, c.name == name, c.kind == kind)
         .order_by(c.live.is_(None), c.created_at.desc(), c.uid.desc())
-        .limit(1)
-    ).mappings()
-    found = row.first()
-    return None if found is None else dict(found)
+        .limit(1),
+    )
+    return found[0] if found else None
 
 
 def _standing(tx: Transaction, uids: Sequence[str]) -> dict[str, _Standing]:
@@ -227,10 +245,10 @@ def _standing(tx: Transaction, uids: Sequence[str]) -> dict[str, _Standing]:
     return {row[0]: _Standing._make(row) for row in _STANDING.rows(tx.conn, uids)}
 
 
-def _columns(tx: Transaction, name: str, row: Row, standing: _Standing) -> dict[str, Any]:
+def _columns(tx: Transaction, name: str, row: Json, standing: _Standing) -> Json:
     """The columns a transition sets: those of its target state, then the caller's own."""
     state = target(name)
-    columns: dict[str, Any] = {"state": state.value, "reason": "", "message": ""}
+    columns: Json = {"state": state.value, "reason": "", "message": ""}
     if state in QUEUED:
         columns.update(_FREED)
     elif state in TERMINAL:
@@ -261,8 +279,8 @@ def _change(keys: tuple[str, ...]) -> Bulk:
     )
 
 
-def _by_keys(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+def _by_keys(rows: Iterable[Json]) -> dict[tuple[str, ...], list[Json]]:
+    alike: dict[tuple[str, ...], list[Json]] = {}
     for row in rows:
         alike.setdefault(tuple(row), []).append({f"b_{key}": row[key] for key in row})
     return alike
@@ -286,7 +304,7 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
     )
 
 
-def _say(tx: Transaction, name: str, row: Row, standing: _Standing, columns: Row) -> None:
+def _say(tx: Transaction, name: str, row: Json, standing: _Standing, columns: Json) -> None:
     reason, default = EVENTS["admit" if name == "place" and standing.kind == BARE else name]
     message = default.format(
         cluster=row.get("cluster") or standing.cluster,
@@ -297,15 +315,7 @@ def _say(tx: Transaction, name: str, row: Row, standing: _Standing, columns: Row
         message += f" ({why[0]})"  # said when it began: this is another happening
     else:
         reason, message = columns["reason"] or reason, columns["message"] or message
-    tx.event(
-        uid=row["uid"],
-        kind=standing.kind,
-        namespace=standing.namespace,
-        name=standing.name,
-        type="Warning" if name in _WARNINGS else "Normal",
-        reason=reason,
-        message=message,
-    )
+    tx.say(standing, reason, message, warning=name in _WARNINGS)
 
 
 def _chunks(values: Iterable[str]) -> Iterable[list[str]]:

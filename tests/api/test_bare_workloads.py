@@ -39,7 +39,7 @@ async def admit(hub: Served, uid: str) -> None:
         admission = {
             "podSets": [{"name": "main", "count": 1, "flavors": {}, "usage": {"cpu": 1000}}]
         }
-        move = {"uid": uid, "epoch": row["epoch"], "cluster": "", "admission": admission}
+        move = {"uid": uid, "epoch": row.epoch, "cluster": "", "admission": admission}
         assert workloads.transition(tx, "place", [move | {"cluster_queue": "a"}]) == [uid]
 
     await hub.db.write(run)
@@ -144,7 +144,7 @@ async def test_its_pods_are_ready_or_no_longer_are(tmp_path):
             await report(hub, conditions=[{"type": "PodsReady", "status": status}])
             row = await hub.hub.read(workloads.get, uid)
             assert row is not None
-            return row["ready"], row["pods_ready_at"] is not None, row["pods_lost_at"] is not None
+            return row.ready, row.pods_ready_at is not None, row.pods_lost_at is not None
 
         assert await told("True") == (1, True, False)
         assert await told("False") == (0, True, True)

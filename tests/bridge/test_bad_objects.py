@@ -202,7 +202,7 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
         _, message = await until(warned)
         assert message.startswith(f"metadata.labels[{QUEUE}]: ")
         now = await it.hub.job(row["uid"])
-        assert (now["queue"], now["state"]) == ("local-queue", "Running")
+        assert (now.queue, now.state) == ("local-queue", "Running")
 
 
 async def gone(it: World, agent: Agent) -> bool:

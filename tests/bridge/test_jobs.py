@@ -246,7 +246,7 @@ async def status(it: World, field: str, value: object):
 
 
 async def withdrawing(it: World, uid: str):
-    return (await it.hub.job(uid))["state"] == "Withdrawing"
+    return (await it.hub.job(uid)).state == "Withdrawing"
 
 
 async def absent(it: World, kind: str, name: str, namespace: str = ""):

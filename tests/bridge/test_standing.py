@@ -25,7 +25,7 @@ async def test_another_cluster_behind_the_address_stops_the_bridge(tmp_path: Pat
         first = await until(lambda: workload(it, "mock-workload"))
     async with world(tmp_path) as it:
         await until(lambda: stopped(it, "HubClusterChanged"))
-        assert (await it.hub.job(first["uid"]))["live"] is True
+        assert (await it.hub.job(first["uid"])).live is True
         await until(lambda: told(it, "False"))
 
 
@@ -40,7 +40,7 @@ async def test_an_absence_without_deletion_stops_the_bridge(tmp_path: Path):
         vanish(cluster, "jobs.batch", "compute-jobs", "mock-workload")
         async with world(tmp_path, cluster) as it:
             await until(lambda: stopped(it, "AbsentWithoutDeletion"))
-            assert (await it.hub.job(first["uid"]))["state"] == "Pending"
+            assert (await it.hub.job(first["uid"])).state == "Pending"
     finally:
         await cluster.stop()
 
@@ -116,7 +116,7 @@ async def test_a_forged_status_is_mended_and_moves_nothing(tmp_path: Path):
             subresource="status",
         )
         await until(lambda: honest(it))
-        assert (await it.hub.job(row["uid"]))["active"] == 0
+        assert (await it.hub.job(row["uid"])).active == 0
 
 
 async def test_a_restart_of_the_hub_takes_nothing_twice(tmp_path: Path):
@@ -130,7 +130,7 @@ async def test_a_restart_of_the_hub_takes_nothing_twice(tmp_path: Path):
         cluster.store.delete("jobs.batch", "compute-jobs", "mock-workload")
         async with world(tmp_path, cluster) as it:
             await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))
-            assert (await it.hub.job(first["uid"]))["state"] == "Cancelled"
+            assert (await it.hub.job(first["uid"])).state == "Cancelled"
             second = await workload(it, "model-evaluation")
             assert second["epoch"] == 0
     finally:
@@ -229,12 +229,12 @@ def vanish(cluster: SimCluster, key: str, namespace: str, name: str) -> None:
 
 
 async def withdrawing(it: World, uid: str) -> bool:
-    return (await it.hub.job(uid))["state"] == "Withdrawing"
+    return (await it.hub.job(uid)).state == "Withdrawing"
 
 
 async def ended(it: World, uid: str) -> bool:
     row = await it.hub.job(uid)
-    return (row["state"], row["live"]) == ("Cancelled", None)
+    return (row.state, row.live) == ("Cancelled", None)
 
 
 async def compared(it: World) -> None:

@@ -180,7 +180,7 @@ async def test_a_bare_workload_shows_its_conditions_and_is_ended_there(tmp_path:
         )  # fmt: skip
 
         async def ended() -> bool:
-            return (await it.hub.job(row["uid"]))["state"] == "Succeeded"
+            return (await it.hub.job(row["uid"])).state == "Succeeded"
 
         await until(ended)
 
@@ -200,4 +200,4 @@ async def test_a_bare_workload_deleted_there_gives_its_quota_back(tmp_path: Path
             return await bare(it) is None
 
         await until(gone)
-        assert (await it.hub.job(row["uid"]))["state"] == "Cancelled"
+        assert (await it.hub.job(row["uid"])).state == "Cancelled"

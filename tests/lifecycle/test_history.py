@@ -87,7 +87,7 @@ def _job(number: int, pods: int, named: str = "") -> dict:
 
 async def _step(hub: Running, what: str, uid: str, pods: int) -> None:
     row = await hub.job(uid)
-    state, number = State(row["state"]), int(row["name"][1:])
+    state, number = State(row.state), int(row.name[1:])
     on_member = state in {State.OFFERED, State.APPLIED, State.RUNNING}
     if what == "ready" and state is State.PLACED:
         await offered(hub, uid)
@@ -100,7 +100,7 @@ async def _step(hub: Running, what: str, uid: str, pods: int) -> None:
         await gone(hub, uid)
     elif what in {"resize", "raise"}:
         with contextlib.suppress(AssertionError):  # refused: it has ended
-            given = (pods, row["priority_class"]) if what == "resize" else (1, "high")
+            given = (pods, row.priority_class) if what == "resize" else (1, "high")
             await hub.apply(_job(number, *given))
     elif what == "evict":
         after = dt.timedelta(seconds=pods)
@@ -120,10 +120,10 @@ async def _step(hub: Running, what: str, uid: str, pods: int) -> None:
 async def _check_charges(hub: Running, index: ScheduleIndex, uids: list[str]) -> None:
     charged = 0
     for row in await hub.jobs(uids):
-        if State(row["state"]) in CHARGED:
-            charged += sum(p["usage"]["cpu"] for p in row["admission"]["podSets"])
-        elif row["finished_at"] is None:
-            assert row["admission"] is None
+        if State(row.state) in CHARGED:
+            charged += sum(p["usage"]["cpu"] for p in row.admission["podSets"])
+        elif row.finished_at is None:
+            assert row.admission is None
     assert index.ledger.used("q", OF) == charged <= QUOTA * 1000
 
 

@@ -18,6 +18,7 @@ from hub.services.scheduling.turn import Scheduler
 from hub.store import clusters, workloads
 from hub.store.engine import Database
 from hub.store.feed import Subscription
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.clock import Clock, ManualClock
@@ -72,12 +73,12 @@ class Running:
                 return
         raise AssertionError("the scheduler does not come to rest")
 
-    async def job(self, uid: str) -> dict[str, Any]:
+    async def job(self, uid: str) -> Workload:
         row = await self.hub.read(workloads.get, uid)
         assert row is not None
         return row
 
-    async def jobs(self, uids: Sequence[str]) -> list[dict[str, Any]]:
+    async def jobs(self, uids: Sequence[str]) -> list[Workload]:
         return list((await self.hub.read(workloads.get_many, uids)).values())
 
     async def explain(self, uid: str) -> dict[str, Any]:
@@ -92,7 +93,7 @@ class Running:
         row = await self.job(uid)
 
         def run(tx: Transaction) -> list[str]:
-            return workloads.transition(tx, name, [{"uid": uid, "epoch": row["epoch"], **columns}])
+            return workloads.transition(tx, name, [{"uid": uid, "epoch": row.epoch, **columns}])
 
         assert await self.hub.db.write(run) == [uid]
 

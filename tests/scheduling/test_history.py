@@ -55,14 +55,14 @@ async def _play(folder: Path, history: list[tuple[str, int]]) -> None:
         await hub.scheduler.load()
         assert _picture(followed) == _picture(hub.scheduler.index)
         rows = await hub.jobs(uids)
-        charged = sum(1 for row in rows if row["admission"] and row["finished_at"] is None)
+        charged = sum(1 for row in rows if row.admission and row.finished_at is None)
         assert followed.ledger.used("gold", FlavorResource("gold-flavor", "cpu")) == 1000 * charged
 
 
 async def _move(hub: Running, name: str, uid: str) -> None:
     row = await hub.job(uid)
-    if State(row["state"]) in TRANSITIONS[name][0]:
-        move = {"uid": uid, "epoch": row["epoch"]}
+    if State(row.state) in TRANSITIONS[name][0]:
+        move = {"uid": uid, "epoch": row.epoch}
         await hub.hub.db.write(lambda unit: workloads.transition(unit, name, [move]))
 
 

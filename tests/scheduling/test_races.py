@@ -48,7 +48,7 @@ async def test_a_job_that_grew_meanwhile_is_not_placed_by_the_old_plan(tmp_path:
         assert await written(hub, plan) == []
         await hub.settle()
         job = await hub.job(uid)
-        assert job["state"] == "Pending"
+        assert job.state == "Pending"
         assert hub.scheduler.index.ledger.used("q", FlavorResource("any", "cpu")) == 0
 
 
@@ -74,8 +74,8 @@ async def test_a_check_that_takes_its_word_back_leaves_nothing_placed(tmp_path: 
         await answer(hub, uid, "budget", "Retry")
         await hub.scheduler._settle_reservations()
         job = await hub.job(uid)
-        assert job["state"] == "Pending"
-        assert job["admission"] is None
+        assert job.state == "Pending"
+        assert job.admission is None
 
 
 @pytest.mark.parametrize("how", ["forgotten", "written off", "cordoned"])
@@ -92,4 +92,4 @@ async def test_a_member_that_left_meanwhile_gets_nothing(tmp_path: Path, how: st
         else:
             await hub.hub.write(lambda unit: clusters.change(unit, "a", cordoned=True))
         assert await written(hub, plan) == []
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"

@@ -14,14 +14,27 @@ import orjson
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
 from hub.services.works import compose
+from hub.store.records.workloads import Workload
 from hub.store.works import Composable, Desired, WorkRow
 from tests.simulation.manifests import compose_job, manifest
 from tests.simulation.world import Violation, World
+from tests.store.build import a_workload
 
 Row = dict[str, Any]
 _ALLOWED: dict[str, tuple[frozenset[str], str, bool]] = {}
 _TERMINAL = frozenset(map(str, TERMINAL))
 _FREED: Row = {"cluster": None, "withdraw_to": "", "active": 0, "ready": 0}
+
+
+_NOTHING = a_workload("")
+# The columns that a workload has here.
+_KEPT = (
+    "uid", "kind", "namespace", "name", "state", "epoch", "withdraw_to", "reason", "message",
+    "succeeded", "failed", "active", "ready", "parallelism", "completions", "set_aside", "cluster",
+    "live", "deleted_at", "generation", "placement", "ttl_s", "requeues", "requeue_at",
+    "created_at", "queued_at", "ran_s", "placed_at", "evictions", "evicted", "checks",
+    "cluster_queue", "queue", "max_runtime_s",
+)  # fmt: skip
 
 
 class Store:
@@ -88,6 +101,9 @@ class Transaction:
     def event(self, **_said: str) -> None:
         return None
 
+    def say(self, *_said: object, **_how: object) -> None:
+        return None
+
     def require_term(self, _term: int) -> None:
         return None
 
@@ -131,12 +147,16 @@ def change(tx: Transaction, rows: Sequence[Row]) -> None:
         tx.store.workloads[row["uid"]].update(row)
 
 
-def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Workload]:
     held = tx.store.workloads
-    return {uid: dict(held[uid]) for uid in uids if uid in held}
+    return {uid: _record(held[uid]) for uid in uids if uid in held}
 
 
-def get(tx: Transaction, uid: str) -> Row | None:
+def _record(row: Row) -> Workload:
+    return _NOTHING._replace(**{name: row[name] for name in _KEPT})
+
+
+def get(tx: Transaction, uid: str) -> Workload | None:
     return get_many(tx, [uid]).get(uid)
 
 

@@ -14,6 +14,7 @@ from hub.domain.workloads.states import State
 from hub.services.works import compose
 from hub.services.works.restored import DOUBTFUL
 from hub.store import objects, workloads, works
+from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
 from hub.store.works import Composable, Desired
 from shared import labels as keys
@@ -21,6 +22,7 @@ from shared.failpoints import failpoint
 
 # In a Job's apply options: the session that its epoch was first offered to.
 SESSION: Final = "session"
+_MISSING: Final = "the hub no longer has its manifest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     placements = _placements(tx, found)
     prepared: list[list[PreparedOffer]] = []
     changed: list[dict[str, Any]] = []
-    offered: list[dict[str, Any]] = []
+    offered: list[WorkloadMove] = []
     for ask, rows in zip(asks, found, strict=True):
         ready: list[PreparedOffer] = []
         for row in rows:
@@ -189,8 +191,7 @@ def _give_up(tx: Transaction, row: Composable) -> None:
     if row.state is None or row.offered:
         works.act(tx, "Withdraw", [(row.cluster, row.uid)])
         return
-    mine = {"uid": row.uid, "epoch": row.epoch}
-    reason = {"reason": "ManifestMissing", "message": "the hub no longer has its manifest"}
-    workloads.transition(tx, "unplace", [mine | reason])
-    workloads.transition(tx, "fail", [mine | reason])
+    mine = WorkloadMove(uid=row.uid, epoch=row.epoch, reason="ManifestMissing", message=_MISSING)
+    workloads.transition(tx, "unplace", [mine])
+    workloads.transition(tx, "fail", [mine])
     works.remove(tx, [(row.cluster, row.uid)])
