@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from sqlalchemy import DateTime, Dialect, LargeBinary, String, TypeDecorator
 
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, WithdrawTo
 
 
 class Utc(TypeDecorator[dt.datetime]):
@@ -51,3 +51,13 @@ class StateColumn(TypeDecorator[State]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> State | None:
         return None if value is None else State(value)
+
+
+class WithdrawColumn(TypeDecorator[WithdrawTo]):
+    """What follows once a workload has been taken back, likewise."""
+
+    impl = String
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> WithdrawTo | None:
+        return None if value is None else WithdrawTo(value)

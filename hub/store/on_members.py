@@ -64,7 +64,7 @@ def jobs_on(tx: Transaction, clusters: Iterable[str], states: Sequence[str]) -> 
 
 
 def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[UnseenJob]:
-    """Workloads that the given clusters were offered and that were never seen there: with the clusters they avoid."""
+    """Workloads that the given clusters were offered and that were never seen there."""
     c, held = workloads.c, works.c
     query = (
         select(c.uid, c.epoch, c.cluster, c.set_aside)

@@ -8,12 +8,28 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select, type_coerce, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    TypeDecorator,
+    bindparam,
+    func,
+    select,
+    type_coerce,
+    update,
+)
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
+from hub.domain.workloads.states import (
+    QUEUED,
+    TERMINAL,
+    State,
+    Transition,
+    WithdrawTo,
+    sources,
+    target,
+)
 from hub.store.bulk import Bulk
-from hub.store.columns import StateColumn
-from hub.store.dialect import CHUNK
+from hub.store.columns import StateColumn, WithdrawColumn
 from hub.store.lookup import Lookup
 from hub.store.records.workloads import WaitingReason, Workload, WorkloadChange, WorkloadMove
 from hub.store.tables import workloads
@@ -24,27 +40,30 @@ BARE: Final = "Workload"  # kind of those that no Job owns: an executor outside 
 
 # What each transition is called in events, and what is said if the caller says nothing.
 EVENTS: Final[Mapping[str, tuple[str, str]]] = {
-    "hold": ("Held", "held"),
-    "release": ("Released", "waits again"),
-    "reserve": ("QuotaReserved", "quota is charged, a cluster is being chosen"),
-    "unreserve": ("QuotaReleased", "no cluster fits any more: quota is free again"),
-    "place": ("Placed", "placed on {cluster}, epoch {epoch}"),
+    Transition.HOLD: ("Held", "held"),
+    Transition.RELEASE: ("Released", "waits again"),
+    Transition.RESERVE: ("QuotaReserved", "quota is charged, a cluster is being chosen"),
+    Transition.UNRESERVE: ("QuotaReleased", "no cluster fits any more: quota is free again"),
+    Transition.PLACE: ("Placed", "placed on {cluster}, epoch {epoch}"),
     "admit": ("Admitted", "admitted, epoch {epoch}"),  # a bare Workload's `place`
-    "unplace": ("Unplaced", "taken back from {cluster} before it was offered"),
-    "offer": ("Offered", "offered to {cluster}"),
-    "apply": ("Applied", "created in {cluster}"),
-    "start": ("Started", "runs in {cluster}"),
-    "lose": ("ClusterUnreachable", "{cluster} does not answer: waiting, quota stays charged"),
-    "withdraw": ("Withdrawing", "being taken back from {cluster}"),
-    "requeue": ("Requeued", "waits again"),
-    "succeed": ("Succeeded", "finished in {cluster}"),
-    "fail": ("Failed", "failed"),
-    "conclude": ("Succeeded", "finished, says who runs it"),
-    "abort": ("Failed", "failed, says who runs it"),
-    "cancel": ("Cancelled", "cancelled"),
-    "deactivate": ("Deactivated", "deactivated"),
+    Transition.UNPLACE: ("Unplaced", "taken back from {cluster} before it was offered"),
+    Transition.OFFER: ("Offered", "offered to {cluster}"),
+    Transition.APPLY: ("Applied", "created in {cluster}"),
+    Transition.START: ("Started", "runs in {cluster}"),
+    Transition.LOSE: (
+        "ClusterUnreachable",
+        "{cluster} does not answer: waiting, quota stays charged",
+    ),
+    Transition.WITHDRAW: ("Withdrawing", "being taken back from {cluster}"),
+    Transition.REQUEUE: ("Requeued", "waits again"),
+    Transition.SUCCEED: ("Succeeded", "finished in {cluster}"),
+    Transition.FAIL: ("Failed", "failed"),
+    Transition.CONCLUDE: ("Succeeded", "finished, says who runs it"),
+    Transition.ABORT: ("Failed", "failed, says who runs it"),
+    Transition.CANCEL: ("Cancelled", "cancelled"),
+    Transition.DEACTIVATE: ("Deactivated", "deactivated"),
 }
-_WARNINGS = frozenset({"lose", "fail", "abort", "deactivate"})
+_WARNINGS = frozenset({Transition.LOSE, Transition.FAIL, Transition.ABORT, Transition.DEACTIVATE})
 # A workload that waits holds no cluster and no quota.
 _FREED: Final[JsonView] = {
     "cluster": "",
@@ -71,14 +90,20 @@ _REFUSE: Final = Bulk(
     .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING.value)
     .values(reason=bindparam("b_reason"), message=bindparam("b_message"))
 )
+_ENUMERATED: Final[Mapping[str, type[TypeDecorator[Any]]]] = {
+    "state": StateColumn,
+    "withdraw_to": WithdrawColumn,
+}
 _WHOLE: Final = tuple(
-    type_coerce(workloads.c[name], StateColumn).label(name)
-    if name == "state"
+    type_coerce(workloads.c[name], _ENUMERATED[name]).label(name)
+    if name in _ENUMERATED
     else workloads.c[name]
     for name in Workload._fields
 )
+_SELECT: Final = select(*_WHOLE)
+_BY_UID: Final = Lookup(lambda among: _SELECT.where(among(workloads.c.uid)))
 _LIVE: Final = Lookup(
-    lambda among: select(*_WHOLE).where(
+    lambda among: _SELECT.where(
         among(workloads.c.namespace, workloads.c.name),
         workloads.c.kind == bindparam("kind"),
         workloads.c.live.is_(True),
@@ -119,7 +144,7 @@ def add(tx: Transaction, rows: Sequence[Workload]) -> None:
     tx.touch("workloads", *(row.uid for row in rows))
 
 
-def transition(tx: Transaction, name: str, rows: Sequence[WorkloadMove]) -> list[str]:
+def transition(tx: Transaction, name: Transition, rows: Sequence[WorkloadMove]) -> list[str]:
     """Move workloads by transition `name`; the uids actually moved, in the order of `rows`.
 
     A row carries `uid`, the `epoch` it is about, and further columns to set; `reason` and `message`
@@ -130,7 +155,6 @@ def transition(tx: Transaction, name: str, rows: Sequence[WorkloadMove]) -> list
     workload that is being deleted gives its name back with whatever end it comes to. Where a row carries
     `if_state` or `if_generation`, it moves only what is in that state, or of that generation: what was
     decided of something else is left out.
-    Raises KeyError for an unknown name.
     """
     allowed = frozenset(sources(name))
     known = _standing(tx, [row["uid"] for row in rows])
@@ -194,22 +218,17 @@ def change(tx: Transaction, rows: Sequence[WorkloadChange]) -> None:
 
 def get(tx: Transaction, uid: str) -> Workload | None:
     """One workload, or None."""
-    row = tx.conn.execute(select(*_WHOLE).where(workloads.c.uid == uid)).first()
-    return None if row is None else Workload._make(row)
+    return get_many(tx, [uid]).get(uid)
 
 
 def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Workload]:
     """Workloads by uid; absent ones are left out."""
-    found: dict[str, Workload] = {}
-    for chunk in _chunks(uids):
-        rows = read(tx, select_whole().where(workloads.c.uid.in_(chunk)))
-        found.update((row.uid, row) for row in rows)
-    return found
+    return {row[0]: Workload._make(row) for row in _BY_UID.rows(tx.conn, uids)}
 
 
 def select_whole() -> Select[Any]:
     """A query for whole workloads, to be narrowed down and `read`."""
-    return select(*_WHOLE)
+    return _SELECT
 
 
 def read(tx: Transaction, query: Select[Any]) -> list[Workload]:
@@ -232,8 +251,7 @@ def newest_by_name(
     c = workloads.c
     found = read(
         tx,
-        select_whole()
-        .where(c.namespace == namespace, c.name == name, c.kind == kind)
+        _SELECT.where(c.namespace == namespace, c.name == name, c.kind == kind)
         .order_by(c.live.is_(None), c.created_at.desc(), c.uid.desc())
         .limit(1),
     )
@@ -245,7 +263,7 @@ def _standing(tx: Transaction, uids: Sequence[str]) -> dict[str, _Standing]:
     return {row[0]: _Standing._make(row) for row in _STANDING.rows(tx.conn, uids)}
 
 
-def _columns(tx: Transaction, name: str, row: Json, standing: _Standing) -> Json:
+def _columns(tx: Transaction, name: Transition, row: Json, standing: _Standing) -> Json:
     """The columns a transition sets: those of its target state, then the caller's own."""
     state = target(name)
     columns: Json = {"state": state.value, "reason": "", "message": ""}
@@ -253,16 +271,16 @@ def _columns(tx: Transaction, name: str, row: Json, standing: _Standing) -> Json
         columns.update(_FREED)
     elif state in TERMINAL:
         columns.update(finished_at=tx.now, active=0, ready=0)
-        if standing.withdraw_to == "Deleted":  # however it has ended
+        if standing.withdraw_to == WithdrawTo.DELETED:  # however it has ended
             columns.update(live=None, deleted_at=tx.now)
     elif state is State.RUNNING:
         columns.update(applied_at=tx.now, started_at=tx.now)
     elif state is State.APPLIED:
         columns.update(applied_at=tx.now)
     columns.update(row)
-    if name == "reserve":
+    if name == Transition.RESERVE:
         columns.setdefault("reserved_at", tx.now)
-    if name == "place":
+    if name == Transition.PLACE:
         columns.setdefault("placed_at", tx.now)
         columns["new_epoch"] = row["epoch"] + 1
         if standing.kind == BARE:
@@ -304,8 +322,10 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
     )
 
 
-def _say(tx: Transaction, name: str, row: Json, standing: _Standing, columns: Json) -> None:
-    reason, default = EVENTS["admit" if name == "place" and standing.kind == BARE else name]
+def _say(tx: Transaction, name: Transition, row: Json, standing: _Standing, columns: Json) -> None:
+    reason, default = EVENTS[
+        "admit" if name is Transition.PLACE and standing.kind == BARE else name
+    ]
     message = default.format(
         cluster=row.get("cluster") or standing.cluster,
         epoch=columns.get("new_epoch", row["epoch"]),
@@ -316,9 +336,3 @@ def _say(tx: Transaction, name: str, row: Json, standing: _Standing, columns: Js
     else:
         reason, message = columns["reason"] or reason, columns["message"] or message
     tx.say(standing, reason, message, warning=name in _WARNINGS)
-
-
-def _chunks(values: Iterable[str]) -> Iterable[list[str]]:
-    """Values in lists that fit one statement."""
-    every = list(values)
-    return (every[start : start + CHUNK] for start in range(0, len(every), CHUNK))

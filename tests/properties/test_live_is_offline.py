@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, Attempt
 from hub.domain.queueing.requeue import Where
-from hub.domain.workloads.states import TRANSITIONS, State
+from hub.domain.workloads.states import TRANSITIONS, State, Transition
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
@@ -151,8 +151,10 @@ async def _move(hub: Running, what: str, uid: str) -> None:
             await answer(hub, uid, "budget", what.title())
             hub.clock.advance(1)
         return
-    move = "succeed" if what == "finish" else "requeue"
-    if state is State.WITHDRAWING or (what == "finish" and state in TRANSITIONS["succeed"][0]):
+    move = Transition.SUCCEED if what == "finish" else Transition.REQUEUE
+    if state is State.WITHDRAWING or (
+        what == "finish" and state in TRANSITIONS[Transition.SUCCEED][0]
+    ):
         await hub.transition(move, uid)
         hub.clock.advance(1)
 

@@ -377,9 +377,9 @@ _STORE = {
     "on_members": ON_MEMBERS,
     "settings": SETTINGS,
     "compose": COMPOSE,
-    "lifetime": SILENT,
+    "deadlines": SILENT,
     "note_fault": _nobody,
-    "queue_counters": SILENT,
+    "counters": SILENT,
 }
 withdraw = bound("hub.services.works.withdraw", **_STORE)
 forgotten = bound("hub.services.members.forgotten", **_STORE)
@@ -397,7 +397,7 @@ timeline = bound("hub.services.context.timeline", **_STORE, changes=CHANGES)
 sync = bound(
     "hub.services.members.sync",
     **_STORE,
-    offers=offers,
+    offer=offers,
     sessions=sessions,
     timeline=timeline,
     take_reports=observe_service.take_reports,

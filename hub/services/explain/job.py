@@ -11,7 +11,7 @@ from typing import Any, Final
 from hub.domain.instants import stamp
 from hub.domain.plan import Reason
 from hub.domain.workloads.demand import SAID_BY_MEMBER
-from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State
+from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State, WithdrawTo
 from hub.services.context import timeline
 from hub.services.context.decisions import refusal_view
 from hub.services.explain import as_it_is_now, avoided, candidates
@@ -22,6 +22,7 @@ from hub.store import clusters, events, schedule, workloads
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import SUSPECT_AFTER_S
 
 TIMELINE: Final = 50  # events shown
@@ -46,12 +47,12 @@ _WORDS: Final = {
 
 
 _FOLLOWS: Final = {
-    "Pending": "waits again",
-    "Held": "is held",
-    "Failed": "has failed",
-    "Deactivated": "is deactivated",
-    "Cancelled": "is cancelled",
-    "Deleted": "is deleted",
+    WithdrawTo.PENDING: "waits again",
+    WithdrawTo.HELD: "is held",
+    WithdrawTo.FAILED: "has failed",
+    WithdrawTo.DEACTIVATED: "is deactivated",
+    WithdrawTo.CANCELLED: "is cancelled",
+    WithdrawTo.DELETED: "is deleted",
 }
 
 
@@ -74,9 +75,11 @@ def explain_job(
     """The whole story of one job. Raises Rejected(NotFound)."""
     row = workloads.get(tx, uid)
     if row is None:
-        raise Rejected("NotFound", f"there is no job {uid}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
     if row.deleted_at is not None and row.live is None:
-        raise Rejected("NotFound", f"there is no job {row.namespace}/{row.name}: it was deleted")
+        raise Rejected(
+            RejectCode.NOT_FOUND, f"there is no job {row.namespace}/{row.name}: it was deleted"
+        )
     history = events.list_events(tx, uid=uid, limit=TIMELINE, newest_first=True)
     told: Row = {
         "uid": row.uid,

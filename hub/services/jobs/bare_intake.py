@@ -7,7 +7,7 @@ that holds nothing and says so; once the queue appears, or it was mended, it bec
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.jobs.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
@@ -23,6 +23,7 @@ from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 # What may change while quota is held; Kueue keeps pod sets and queue of a reserved workload too.
@@ -103,10 +104,10 @@ def refuse_hindered(parsed: Parsed) -> None:
 def _follow_active(tx: Transaction, given: Draft, row: Workload) -> None:
     state = row.state
     if not is_active(given):
-        evict(tx, [row.uid], INACTIVE, INACTIVE_MESSAGE, to="Held")
+        evict(tx, [row.uid], INACTIVE, INACTIVE_MESSAGE, to=WithdrawTo.HELD)
     elif state in {State.HELD, State.DEACTIVATED}:
         again = WorkloadMove(uid=row.uid, epoch=row.epoch, requeues=0, requeue_at=None)
-        workloads.transition(tx, "release", [again])
+        workloads.transition(tx, Transition.RELEASE, [again])
 
 
 def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
@@ -116,13 +117,13 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
     before, now = old.get("spec") or {}, given.parsed.raw.get("spec") or {}
     rule = "can not change while quota is held" if state not in TERMINAL else "it has ended"
     wrong = [
-        FieldError(f"spec.{name}", "Immutable", rule)
+        FieldError(f"spec.{name}", RejectCode.IMMUTABLE, rule)
         for name in sorted({*before, *now} - _MUTABLE)
         if before.get(name) != now.get(name)
     ]
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
-        raise Rejected("Immutable", detail, wrong[0].field, tuple(wrong))
+        raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
 
 
 def _draft_of(tx: Transaction, row: Row) -> Draft | None:

@@ -1,13 +1,14 @@
 """Ending jobs at a user's wish: cancel keeps the record, delete gives the name back as well."""
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL
+from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.questions import jobs
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 
 def cancel_job(tx: Transaction, uid: str, principal: str) -> Json:
@@ -16,8 +17,13 @@ def cancel_job(tx: Transaction, uid: str, principal: str) -> Json:
     Raises Rejected: NotFound.
     """
     row = jobs.find_job(tx, uid)
-    if row.state not in TERMINAL and row.withdraw_to not in {"Cancelled", "Deleted"}:
-        withdraw_jobs(tx, [uid], "Cancelled", "CancelledByUser", f"cancelled by {principal}")
+    if row.state not in TERMINAL and row.withdraw_to not in {
+        WithdrawTo.CANCELLED,
+        WithdrawTo.DELETED,
+    }:
+        withdraw_jobs(
+            tx, [uid], WithdrawTo.CANCELLED, "CancelledByUser", f"cancelled by {principal}"
+        )
         audit.note(tx, principal, "cancel", row)
     return jobs.get_job(tx, uid)
 
@@ -30,16 +36,18 @@ def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") ->
     """
     row = jobs.find_job(tx, uid)
     if expected and expected != uid:
-        raise Rejected("PreconditionFailed", f"the job has uid {uid}", "preconditions.uid")
+        raise Rejected(
+            RejectCode.PRECONDITION_FAILED, f"the job has uid {uid}", "preconditions.uid"
+        )
     if row.live is None and row.deleted_at is not None:
-        raise Rejected("NotFound", f"there is no job {uid}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
     if row.live and row.origin == Origin.HUB_CLUSTER:
         kind, namespace, name = row.kind.lower(), row.namespace, row.name
         text = (
             f"{kind} {namespace}/{name} came from the hub cluster and is deleted there: kubectl "
         )
-        raise Rejected("OwnedElsewhere", f"{text}delete {kind} {name} -n {namespace}")
-    if row.withdraw_to != "Deleted" or row.state in TERMINAL:
-        withdraw_jobs(tx, [uid], "Deleted", "DeletedByUser", f"deleted by {principal}")
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, f"{text}delete {kind} {name} -n {namespace}")
+    if row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL:
+        withdraw_jobs(tx, [uid], WithdrawTo.DELETED, "DeletedByUser", f"deleted by {principal}")
         audit.note(tx, principal, "delete", row)
     return jobs.get_job(tx, uid)

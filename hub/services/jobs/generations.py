@@ -13,6 +13,7 @@ from hub.store.records.workloads import BareColumns, Workload, WorkloadColumns, 
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 
 class StandingManifest(NamedTuple):
@@ -27,7 +28,7 @@ def standing_before(tx: Transaction, given: Draft, row: Workload) -> StandingMan
     latest = manifests.latest(tx, row.uid)
     if latest is None:
         what = f"{row.kind.lower()} {row.namespace}/{row.name}"
-        raise Rejected("BeingDeleted", f"{what} is being deleted")
+        raise Rejected(RejectCode.BEING_DELETED, f"{what} is being deleted")
     generation, body, digest = latest
     return None if digest == given.hash else StandingManifest(generation, orjson.loads(body))
 

@@ -7,7 +7,7 @@ quota is evicted first. Release also takes back what deactivated a job, so that 
 from collections.abc import Iterable
 from typing import Final
 
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, Transition, WithdrawTo
 from hub.services.members.deadlines import TIME_EXCEEDED
 from hub.services.questions import jobs
 from hub.services.works.evict import evict
@@ -16,6 +16,7 @@ from hub.store.records.workloads import Workload, WorkloadMove
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 BY_USER: Final = "HeldByUser"
 
@@ -28,9 +29,11 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Json:
     row = _live(tx, uid)
     if _held(row):
         return jobs.get_job(tx, uid)
-    if row.state in TERMINAL or row.withdraw_to not in {"", "Pending"}:
-        raise Rejected("AlreadyEnded", f"the job is {_stands(row)}: there is nothing to hold")
-    evict(tx, [uid], BY_USER, f"held by {principal}", to="Held")
+    if row.state in TERMINAL or row.withdraw_to not in {WithdrawTo.NOTHING, WithdrawTo.PENDING}:
+        raise Rejected(
+            RejectCode.ALREADY_ENDED, f"the job is {_stands(row)}: there is nothing to hold"
+        )
+    evict(tx, [uid], BY_USER, f"held by {principal}", to=WithdrawTo.HELD)
     audit.note(tx, principal, "hold", row)
     return jobs.get_job(tx, uid)
 
@@ -44,10 +47,12 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
     row = _live(tx, uid)
     state = row.state
     if state in TERMINAL - {State.DEACTIVATED}:
-        raise Rejected("AlreadyEnded", f"the job is {state}: submit it again")
+        raise Rejected(RejectCode.ALREADY_ENDED, f"the job is {state}: submit it again")
     if row.live is None:
         name = f"{row.namespace}/{row.name}"
-        raise Rejected("AlreadyExists", f"job {name} gave its name back: submit it again")
+        raise Rejected(
+            RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
+        )
     if release(tx, [row], f"released by {principal}"):
         audit.note(tx, principal, "release", row)
     return jobs.get_job(tx, uid)
@@ -60,11 +65,14 @@ def release(tx: Transaction, rows: Iterable[Workload], message: str = "") -> lis
     on its way to Held becomes Pending instead, once its cluster has let it go.
     """
     found = list(rows)
-    leaving = [r for r in found if r.state == State.WITHDRAWING and r.withdraw_to == "Held"]
+    leaving = [
+        r for r in found if r.state == State.WITHDRAWING and r.withdraw_to == WithdrawTo.HELD
+    ]
     workloads.change(
-        tx, [{"uid": r.uid, "withdraw_to": "Pending", "message": message} for r in leaving]
+        tx,
+        [{"uid": r.uid, "withdraw_to": WithdrawTo.PENDING, "message": message} for r in leaving],
     )
-    moved = workloads.transition(tx, "release", [_afresh(row, message) for row in found])
+    moved = workloads.transition(tx, Transition.RELEASE, [_afresh(row, message) for row in found])
     # What it waits for is said by the scheduler: the release stands among its events.
     workloads.change(tx, [{"uid": uid, "message": ""} for uid in moved])
     return [*(r.uid for r in leaving), *moved]
@@ -89,12 +97,12 @@ def _live(tx: Transaction, uid: str) -> Workload:
         return row
     name = f"{row.namespace}/{row.name}"
     if row.live is not None:
-        raise Rejected("BeingDeleted", f"job {name} is being deleted")
-    raise Rejected("NotFound", f"there is no job {name}: it was deleted")
+        raise Rejected(RejectCode.BEING_DELETED, f"job {name} is being deleted")
+    raise Rejected(RejectCode.NOT_FOUND, f"there is no job {name}: it was deleted")
 
 
 def _held(row: Workload) -> bool:
-    return "Held" in (row.state, row.withdraw_to)
+    return row.state == State.HELD or row.withdraw_to == WithdrawTo.HELD
 
 
 def _stands(row: Workload) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hub.domain.quota import resize
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.index.pending_growth import Wish
 from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
@@ -35,7 +35,7 @@ def follow_size(tx: Transaction, row: Workload, pod_set: PodSet) -> None:
     more = pod_set.count > resize.size(admission)
     if more and row.state in _NOT_STARTED:
         said = f"its parallelism changed to {pod_set.count} before it started"
-        withdraw_jobs(tx, [row.uid], "Pending", RESIZED, said)
+        withdraw_jobs(tx, [row.uid], WithdrawTo.PENDING, RESIZED, said)
         return
     sized = resize.resized(admission, pod_set, told=row.state not in _NOT_STARTED)
     columns: WorkloadChange = {"uid": row.uid, "admission": sized}

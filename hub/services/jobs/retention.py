@@ -7,6 +7,7 @@ the controller repeats a step that had more to do.
 from collections.abc import Callable
 from typing import Final
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Settings
 from hub.services.queues import defaults
 from hub.services.works.withdraw import withdraw_jobs
@@ -29,7 +30,7 @@ def clear_members(tx: Transaction, settings: Settings) -> int:
     before = tx.now - settings.retention.finished_jobs
     uids = retention.jobs_held_too_long(tx, before, settings.retention.rows_per_turn)
     if uids:
-        withdraw_jobs(tx, uids, "Deleted", "RetentionOver", "kept long enough")
+        withdraw_jobs(tx, uids, WithdrawTo.DELETED, "RetentionOver", "kept long enough")
     return len(uids)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hub.domain.plan import Reason
-from hub.domain.workloads.states import CHARGED, TERMINAL, State
+from hub.domain.workloads.states import CHARGED, TERMINAL, State, WithdrawTo
 from hub.store.records.workloads import Workload
 from shared.conditions import LONGEST_MESSAGE, rfc3339
 
@@ -63,6 +63,7 @@ _RESTARTED: Final[Mapping[str, str]] = {
 _CHARGED: Final = CHARGED
 _TERMINAL: Final = TERMINAL
 _INACTIVE: Final = frozenset({State.HELD, State.DEACTIVATED})
+_LEAVES: Final = frozenset({WithdrawTo.HELD, WithdrawTo.DEACTIVATED})
 
 
 def reserves(row: Workload) -> bool:
@@ -78,7 +79,7 @@ def admitted(row: Workload) -> bool:
 
 def active(row: Workload) -> bool:
     """`spec.active`: neither held by its user nor deactivated."""
-    return row.state not in _INACTIVE and row.withdraw_to not in _INACTIVE
+    return row.state not in _INACTIVE and row.withdraw_to not in _LEAVES
 
 
 def conditions(row: Workload, now: dt.datetime) -> list[Condition]:
@@ -94,7 +95,7 @@ def conditions(row: Workload, now: dt.datetime) -> list[Condition]:
         made.append(_pods_ready(row))
     if row.state in _TERMINAL - _INACTIVE:
         made.append(_finished(row))
-    if row.state == State.WITHDRAWING and row.withdraw_to == State.DEACTIVATED:
+    if row.state == State.WITHDRAWING and row.withdraw_to is WithdrawTo.DEACTIVATED:
         cause = (evicted or {}).get("cause") or row.reason or "Deactivated"
         made.append(_one("DeactivationTarget", True, cause, row.message, _at(evicted, row)))
     at = rfc3339(row.queued_at)  # of a step whose time is not known

@@ -8,6 +8,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Final
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Queueing
 from hub.services.members.judge import RETRYING
 from hub.services.works.evict import BackOff, Requeue, evict, run_time_s
@@ -57,7 +58,7 @@ def end_overrun(tx: Transaction, uids: Sequence[str], term: int) -> int:
     for seconds in sorted({limits[uid] for uid in still}):
         those = [uid for uid in sorted(still) if limits[uid] == seconds]
         message = f"ran for {seconds} s, its maximum execution time"
-        ended += len(evict(tx, those, TIME_EXCEEDED, message, to="Deactivated"))
+        ended += len(evict(tx, those, TIME_EXCEEDED, message, to=WithdrawTo.DEACTIVATED))
     return ended
 
 

@@ -12,7 +12,15 @@ from typing import Final
 
 from hub.domain.quota import resize
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
-from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State, attempt, beyond
+from hub.domain.workloads.states import (
+    ON_CLUSTER,
+    TERMINAL,
+    State,
+    Transition,
+    WithdrawTo,
+    attempt,
+    beyond,
+)
 from hub.services.works import restored
 from hub.store.records.workloads import JobProgress, MoveColumns, PodCounts
 from hub.store.works import WorkRow
@@ -45,12 +53,10 @@ class Judgement:
     """What follows. `action`: Keep or Withdraw the row, or Remove it; `code` refuses the entry."""
 
     record: bool = True
-    transition: str = ""
+    transition: Transition | None = None
     columns: MoveColumns = field(default_factory=MoveColumns)
     counts: JobProgress | None = None  # of a workload whose state stays
-    all_ready: bool | None = (
-        None  # beside those: since now all its pods are ready, or no longer are
-    )
+    all_ready: bool | None = None  # with them, where it has changed: are all its pods ready?
     action: str = ""
     code: str = ""
     detail: str = ""
@@ -130,17 +136,17 @@ def _missing(work: WorkRow, cluster: str) -> Judgement:
     if not _is_doubtful(work):
         return _deleted(cluster, record=True, action="Withdraw")
     columns: MoveColumns = {
-        "withdraw_to": "Held",
+        "withdraw_to": WithdrawTo.HELD,
         "reason": restored.REASON,
         "message": restored.MESSAGE,
     }
-    return Judgement(transition="withdraw", columns=columns, action="Withdraw")
+    return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 
 
 def _deleted(cluster: str, *, record: bool, action: str) -> Judgement:
     text = f"the Job was deleted in {cluster}, not by Roadstead"
     columns: MoveColumns = {"reason": "DeletedInMember", "message": text}
-    return Judgement(record=record, transition="fail", columns=columns, action=action)
+    return Judgement(record=record, transition=Transition.FAIL, columns=columns, action=action)
 
 
 def set_aside(
@@ -183,19 +189,28 @@ def _gone(
     }
     leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
     match work.withdraw_to:
-        case "Cancelled" | "Deleted":
-            return Judgement(record=False, transition="cancel", columns=why, action="Remove")
-        case "Failed":
-            return Judgement(record=False, transition="fail", columns=why, action="Remove")
-        case "Deactivated":
+        case WithdrawTo.CANCELLED | WithdrawTo.DELETED:
             return Judgement(
-                record=False, transition="deactivate", columns={**why, **leap}, action="Remove"
+                record=False, transition=Transition.CANCEL, columns=why, action="Remove"
+            )
+        case WithdrawTo.FAILED:
+            return Judgement(
+                record=False, transition=Transition.FAIL, columns=why, action="Remove"
+            )
+        case WithdrawTo.DEACTIVATED:
+            return Judgement(
+                record=False,
+                transition=Transition.DEACTIVATE,
+                columns={**why, **leap},
+                action="Remove",
             )
         case _ if _is_doubtful(work):
             columns: MoveColumns = {**restored.HELD, **leap, "succeeded": 0}
-            return Judgement(record=False, transition="hold", columns=columns, action="Remove")
+            return Judgement(
+                record=False, transition=Transition.HOLD, columns=columns, action="Remove"
+            )
         case after:
-            name = "hold" if after == "Held" else "requeue"
+            name = Transition.HOLD if after == WithdrawTo.HELD else Transition.REQUEUE
             again: MoveColumns = {**why, "succeeded": 0}
             return Judgement(record=False, transition=name, columns=again, action="Remove")
 
@@ -220,25 +235,27 @@ def _ended(
         if going:
             columns["message"] = _first(work, cluster)
         return Judgement(
-            transition="succeed", columns=columns, action="Withdraw" if going else "Keep"
+            transition=Transition.SUCCEED, columns=columns, action="Withdraw" if going else "Keep"
         )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
     columns["message"] = plain(f"{cluster}: {job.message}" if job.message else "")
-    return Judgement(transition="fail", columns=columns, action="Withdraw" if going else "Keep")
+    return Judgement(
+        transition=Transition.FAIL, columns=columns, action="Withdraw" if going else "Keep"
+    )
 
 
 # What a job that is being taken back was to become, in words.
 _WISHES: Final = {
-    "Cancelled": "cancelled",
-    "Deleted": "deleted",
-    "Held": "held",
-    "Deactivated": "deactivated",
-    "Failed": "given up",
+    WithdrawTo.CANCELLED: "cancelled",
+    WithdrawTo.DELETED: "deleted",
+    WithdrawTo.HELD: "held",
+    WithdrawTo.DEACTIVATED: "deactivated",
+    WithdrawTo.FAILED: "given up",
 }
 
 
 def _first(work: WorkRow, cluster: str) -> str:
-    wish = _WISHES.get(work.withdraw_to or "", "taken back")
+    wish = _WISHES.get(WithdrawTo(work.withdraw_to or ""), "taken back")
     why = f" ({work.workload_reason})" if work.workload_reason else ""
     return f"completed in {cluster} before it could be {wish}{why}"
 
@@ -247,7 +264,7 @@ def _retries(job: JobStatus, work: WorkRow) -> bool:
     """Whether a result is a failure after which another epoch is allowed and still wanted."""
     if job.result != "Failed" or attempt(work.epoch) >= max_epochs(work.annotations()):
         return False
-    return (work.withdraw_to or "Pending") in {"Pending", "Held"}
+    return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
 
 
 def _retry(job: JobStatus, work: WorkRow, cluster: str, now: dt.datetime) -> Judgement:
@@ -255,13 +272,13 @@ def _retry(job: JobStatus, work: WorkRow, cluster: str, now: dt.datetime) -> Jud
     reason = plain(job.reason, REASON_CHARS) or "Failed"
     text = f"epoch {work.epoch} failed in {cluster} ({reason}): {plain(job.message)}"
     columns: MoveColumns = {
-        "withdraw_to": "Pending",
+        "withdraw_to": WithdrawTo.PENDING,
         "reason": RETRYING,
         "message": plain(text),
         "failed": _counts(job, work)["failed"],
         "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
     }
-    return Judgement(transition="withdraw", columns=columns, action="Withdraw")
+    return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 
 
 def max_epochs(annotations: Mapping[str, str] | None) -> int:
@@ -277,12 +294,12 @@ def _unwanted(entry: Observed, work: WorkRow, cluster: str, now: dt.datetime) ->
     if entry.reason == REFUSED:
         avoided[cluster] = FOR_GOOD.isoformat()
     columns: MoveColumns = {
-        "withdraw_to": "Failed" if hopeless else "Pending",
+        "withdraw_to": WithdrawTo.FAILED if hopeless else WithdrawTo.PENDING,
         "reason": plain(entry.reason, REASON_CHARS),
         "message": plain(f"{cluster}: {entry.message}"),
         "set_aside": avoided,
     }
-    return Judgement(transition="withdraw", columns=columns, action="Withdraw")
+    return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 
 
 def _alive(
@@ -299,9 +316,9 @@ def _alive(
             started = _columns(told)
             if all_ready:
                 started["pods_ready_at"] = now
-            return Judgement(transition="start", columns=started)
+            return Judgement(transition=Transition.START, columns=started)
     elif entry.phase == "Applied" and state in _UNSEEN:
-        return Judgement(transition="apply", columns=_columns(told))
+        return Judgement(transition=Transition.APPLY, columns=_columns(told))
     if bool(work.pods_ready) is not all_ready:
         return Judgement(counts=told, all_ready=all_ready)
     return Judgement(counts=told if told != _standing_counts(work) else None)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from hub.domain.instants import stamp
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, Transition, WithdrawTo
 from hub.services.members.judge import SET_ASIDE, plain, set_aside
 from hub.services.members.observe import ObservedReport, as_observed, take_reports
 from hub.services.works.evict import evict
@@ -49,7 +49,7 @@ def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: i
     rows = on_members.jobs_on(tx, silent, _ON_MEMBER)
     moved = workloads.transition(
         tx,
-        "lose",
+        Transition.LOSE,
         [
             {
                 "uid": row.uid,
@@ -123,7 +123,7 @@ def take_back_stuck(
             alike.setdefault((hopeless, said), {})[row.uid] = row
     for (hopeless, said), rows in alike.items():
         if hopeless:
-            taken += len(withdraw_jobs(tx, rows, "Failed", hopeless, said))
+            taken += len(withdraw_jobs(tx, rows, WithdrawTo.FAILED, hopeless, said))
         else:
             aside = {uid: _set_aside(tx, row) for uid, row in rows.items()}
             taken += len(evict(tx, rows, PODS_PENDING, said, also=aside))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hub.domain.workloads.states import Transition
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
@@ -49,7 +50,7 @@ class _Writes:
 
     observed: list[dict[str, Any]] = field(default_factory=list)
     counts: list[CountsRow] = field(default_factory=list)
-    moves: dict[str, list[WorkloadMove]] = field(default_factory=dict)
+    moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     drifts: list[dict[str, str]] = field(default_factory=list)  # events
 
@@ -71,8 +72,8 @@ def take_reports(
             down = api_servers.down_view(report.api_server, tx.now)
             clusters.set_capacity(tx, report.cluster, report.capacity, down)
     works.observe(tx, writes.observed)
-    failpoint("H15" if "requeue" in writes.moves else "H11")
-    deadlines.note_runs(tx, writes.moves.get("requeue", ()))
+    failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
+    deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
     for name, rows in writes.moves.items():
         workloads.transition(tx, name, rows)
     on_members.count(tx, writes.counts)

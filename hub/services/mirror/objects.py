@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.index.fleet import read_member
 from hub.services.jobs.bare import KIND
@@ -72,7 +72,7 @@ def uids_of_kind(tx: Transaction, group: str, kind: str) -> dict[str, tuple[str,
 def conclude_deletions(tx: Transaction, uids: Sequence[str]) -> set[str]:
     """Of Jobs that the hub cluster no longer has: those whose deletion was known, taken back further."""
     rows = workloads.get_many(tx, uids)
-    known = [uid for uid, row in rows.items() if row.withdraw_to == "Deleted"]
+    known = [uid for uid, row in rows.items() if row.withdraw_to == WithdrawTo.DELETED]
     delete_jobs(tx, known)
     return set(known)
 
@@ -86,9 +86,11 @@ def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     asked = [
         uid
         for uid, row in rows.items()
-        if row.live and (row.withdraw_to != "Deleted" or row.state in TERMINAL)
+        if row.live and (row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL)
     ]
-    withdraw_jobs(tx, asked, "Deleted", "DeletedOnHubCluster", "it was deleted on the hub cluster")
+    withdraw_jobs(
+        tx, asked, WithdrawTo.DELETED, "DeletedOnHubCluster", "it was deleted on the hub cluster"
+    )
     ended = [uid for uid in asked if State(rows[uid].state) in _ENDED]
     workloads.change(tx, [{"uid": uid, "deleted_at": None} for uid in ended])
     if asked:

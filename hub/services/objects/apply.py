@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL
+from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
@@ -26,6 +26,7 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.reject_codes import RejectCode
 
 _PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged", "rejected"
@@ -130,13 +131,13 @@ def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> App
     recreated = given.origin == Origin.HUB_CLUSTER and given.uid != row.uid
     if row.origin != given.origin or recreated:
         if recreated and row.origin == given.origin and row.state in TERMINAL:
-            withdraw_jobs(tx, [row.uid], "Deleted", "Recreated", "a new one has its name")
+            withdraw_jobs(tx, [row.uid], WithdrawTo.DELETED, "Recreated", "a new one has its name")
             return None
         return Applied(index, REJECTED, draft=given, error=occupied(given, row))
-    if row.withdraw_to == "Deleted":
+    if row.withdraw_to == WithdrawTo.DELETED:
         what = f"{row.kind.lower()} {row.namespace}/{row.name}"
         words = f"{what} is being deleted: apply it again once it is gone"
-        refusal = Rejected("BeingDeleted", words, "metadata.name")
+        refusal = Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
         return Applied(index, REJECTED, row.uid, given, refusal)
     try:
         revise = bare_intake.revise_bare if given.is_bare else revise_job
@@ -181,13 +182,15 @@ def _settle(
             row = None
         elif row["origin"] != given.origin:
             raise Rejected(
-                "OwnedElsewhere",
+                RejectCode.OWNED_ELSEWHERE,
                 f"{row['kind']} {row['name']} came from {row['origin']} "
                 f"and can not be changed from {given.origin}",
                 "metadata.name",
             )
         elif row["deleted_at"] is not None:
-            raise Rejected("BeingDeleted", f"{row['kind']} {row['name']} is being deleted")
+            raise Rejected(
+                RejectCode.BEING_DELETED, f"{row['kind']} {row['name']} is being deleted"
+            )
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, tx)

@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hub.domain.workloads.states import State, beyond
+from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
 from hub.services.index.fleet import state_of
 from hub.services.works import restored
@@ -19,6 +19,7 @@ from hub.store import audit, clusters, on_members, workloads, works
 from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 FENCED: Final = "ClusterFenced"
 _HELD: Final = (
@@ -30,12 +31,12 @@ _HELD: Final = (
     State.WITHDRAWING,
 )
 # What follows for a job that was on its way to one of these; any other waits again.
-_AFTER: Final[Mapping[str, str]] = {
-    "Cancelled": "cancel",
-    "Deleted": "cancel",
-    "Failed": "fail",
-    "Deactivated": "deactivate",
-    "Held": "hold",
+_AFTER: Final[Mapping[WithdrawTo, Transition]] = {
+    WithdrawTo.CANCELLED: Transition.CANCEL,
+    WithdrawTo.DELETED: Transition.CANCEL,
+    WithdrawTo.FAILED: Transition.FAIL,
+    WithdrawTo.DEACTIVATED: Transition.DEACTIVATE,
+    WithdrawTo.HELD: Transition.HOLD,
 }
 
 
@@ -55,12 +56,12 @@ def fence_cluster(
     """
     row = clusters.get(tx, name)
     if row is None:
-        raise Rejected("NotFound", f"there is no cluster {name[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no cluster {name[:64]}")
     if not though_it_answers:
         _refuse_alive(row, tx.now, suspect_after_s)
     if confirm != name:
         text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
-        raise Rejected("ConfirmationMismatch", text, "confirm")
+        raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
     credentials.forget_agent(tx, name)
     clusters.change(
         tx, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
@@ -90,24 +91,24 @@ def _refuse_alive(row: Mapping[str, Any], now: dt.datetime, suspect_after_s: flo
         f"{row['name']} answers: its agent was heard {silent_s} s ago, and its jobs run. Cordon it and "
         "let them end; written off all the same, every one of them runs twice"
     )
-    raise Rejected("ClusterAlive", text, "thoughItAnswers")
+    raise Rejected(RejectCode.CLUSTER_ALIVE, text, "thoughItAnswers")
 
 
 def _release(tx: Transaction, name: str, principal: str) -> list[str]:
     """Every job that the cluster may have held, where it would be had its agent said Gone."""
     uids = [each.uid for each in on_members.jobs_on(tx, [name], _HELD)]
     why = f"{principal} says that {name} is destroyed"
-    withdraw_jobs(tx, uids, "Pending", FENCED, why)
+    withdraw_jobs(tx, uids, WithdrawTo.PENDING, FENCED, why)
     left = [row for row in workloads.get_many(tx, uids).values() if row.state == State.WITHDRAWING]
     doubtful = restored.doubtful(tx, name, uids)
-    by_transition: dict[str, list[WorkloadMove]] = {}
+    by_transition: dict[Transition, list[WorkloadMove]] = {}
     for row in left:
         move = WorkloadMove(uid=row.uid, epoch=row.epoch, reason=FENCED, message=why)
-        after = _AFTER.get(row.withdraw_to, "requeue")
+        after = _AFTER.get(row.withdraw_to, Transition.REQUEUE)
         if row.uid in doubtful:
             move["new_epoch"] = beyond(row.epoch, tx.now)
-            if after in {"requeue", "hold"}:
-                after = "hold"
+            if after in {Transition.REQUEUE, Transition.HOLD}:
+                after = Transition.HOLD
                 move["reason"], move["message"] = restored.REASON, restored.MESSAGE
         by_transition.setdefault(after, []).append(move)
     for transition, moves in by_transition.items():

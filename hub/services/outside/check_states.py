@@ -10,14 +10,15 @@ from typing import Any, Final
 
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Answer, States, requeue_span
-from hub.domain.workloads.states import CHARGED, State
+from hub.domain.workloads.states import CHARGED, State, WithdrawTo
 from hub.services.kueue_view.open_checks import checks_of, controllers_by_check, find_job, shown
 from hub.services.reading.check_answers import read_states
-from hub.services.works.evict import DEACTIVATED, Requeue, evict
+from hub.services.works.evict import Requeue, evict
 from hub.store import audit, workloads
 from hub.store.records.workloads import Workload, WorkloadColumns
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 _ASKED: Final = CHARGED - {State.WITHDRAWING}
@@ -33,7 +34,7 @@ def set_states(tx: Transaction, uid: str, states: Sequence[Mapping[str, Any]], b
     row = find_job(tx, uid)
     if row.state not in _ASKED:
         text = f"the workload is {row.state}: it holds no quota, and no check is asked"
-        raise Rejected("NotReserved", text)
+        raise Rejected(RejectCode.NOT_RESERVED, text)
     present = row.checks or {}
     pod_sets = [p["name"] for p in (row.admission or {}).get("podSets") or ()]
     given = read_states(states, pod_sets)
@@ -64,17 +65,19 @@ def _refuse(tx: Transaction, row: Workload, present: States, given: Mapping[str,
         if name not in present:
             asked = ", ".join(sorted(present)) or "none"
             text = f"check {name[:64]} is not asked of this workload; its checks: {asked}"
-            raise Rejected("UnknownCheck", text, "name")
+            raise Rejected(RejectCode.UNKNOWN_CHECK, text, "name")
     controllers = controllers_by_check(tx)
     own = [name for name in given if controllers.get(name) == admission_checks.MULTIKUEUE]
     if own:
-        raise Rejected("AnsweredByHub", f"the hub answers check {own[0]} itself", "name")
+        raise Rejected(
+            RejectCode.ANSWERED_BY_HUB, f"the hub answers check {own[0]} itself", "name"
+        )
     if row.state == State.RESERVED:
         return
     for name, each in given.items():
         if "podSetUpdates" in each and each["podSetUpdates"] != present[name].get("podSetUpdates"):
             text = f"the workload is {row.state}: its pods can not be changed any more"
-            raise Rejected("Immutable", text, "podSetUpdates")
+            raise Rejected(RejectCode.IMMUTABLE, text, "podSetUpdates")
 
 
 def _differs(present: Mapping[str, Any], given: Row) -> bool:
@@ -112,7 +115,7 @@ def _follow(tx: Transaction, row: Workload, states: States) -> bool:
     )
     if answer is Answer.REJECTED:
         message = f"admission checks rejected it: {said}"
-        evict(tx, [uid], admission_checks.EVICTED, message, to=DEACTIVATED, also=also)
+        evict(tx, [uid], admission_checks.EVICTED, message, to=WithdrawTo.DEACTIVATED, also=also)
         return True
     again = Requeue(after=requeue_span(states), later=True)
     message = f"admission checks ask for a retry: {said}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub.domain.workloads.reclaimable_pods import reclaimed
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL, State, Transition
 from hub.services.jobs.bare import KIND
 from hub.services.kueue_view.pages import find_row
 from hub.services.outside import check_states
@@ -24,6 +24,7 @@ from hub.store.records.workloads import (
 )
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 ReportedRow = Workload | BareProgress
 Ending = dict[str, tuple[ReportedRow, "ExecutorReport"]]
@@ -72,7 +73,7 @@ def report_status(tx: Transaction, uid: str, status: Mapping[str, Any], by: str)
     """What the hub cluster's object of one Workload says. Raises Rejected."""
     row = workloads.get(tx, uid)
     if row is None:
-        raise Rejected("NotFound", f"there is no Workload {uid[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no Workload {uid[:64]}")
     report = ExecutorReport(row.namespace, row.name, read_status(status), by)
     ending: Ending = {}
     _judge(tx, report, row, ending)
@@ -105,14 +106,14 @@ def _judge(
     if isinstance(row, Rejected):
         raise row
     if report.uid and report.uid != row.uid:
-        raise Rejected("PreconditionFailed", f"it has uid {row.uid}", "metadata.uid")
+        raise Rejected(RejectCode.PRECONDITION_FAILED, f"it has uid {row.uid}", "metadata.uid")
     if report.epoch is not None and report.epoch != row.epoch:
         text = f"epoch {report.epoch} has ended: {row.epoch} is the last"
-        raise Rejected("PreconditionFailed", text, "epoch")
+        raise Rejected(RejectCode.PRECONDITION_FAILED, text, "epoch")
     said = report.said
     if row.kind != KIND and (said.finished or said.ready is not None or said.reclaimable):
         text = "the Job's own status says how far it is; of its Workload only checks are written"
-        raise Rejected("ForbiddenField", text, "status")
+        raise Rejected(RejectCode.FORBIDDEN_FIELD, text, "status")
     if said.checks:
         check_states.set_states(tx, row.uid, said.checks, report.by)
     if row.state in TERMINAL:
@@ -139,11 +140,11 @@ def _reason(said: Said) -> str:
 
 
 def _end(tx: Transaction, ending: Iterable[tuple[ReportedRow, ExecutorReport]]) -> None:
-    moves: dict[str, list[WorkloadMove]] = {"conclude": [], "abort": []}
+    moves: dict[Transition, list[WorkloadMove]] = {Transition.CONCLUDE: [], Transition.ABORT: []}
     for row, report in ending:
         finished = report.said.finished
         assert finished is not None
-        moves["abort" if finished.failed else "conclude"].append(
+        moves[Transition.ABORT if finished.failed else Transition.CONCLUDE].append(
             {
                 "uid": row.uid,
                 "epoch": row.epoch,
@@ -160,7 +161,7 @@ def _reclaim(tx: Transaction, uid: str, counts: Mapping[str, int]) -> None:
     """Quota of pods that are not needed any more is free at once. Raises Rejected."""
     row = workloads.get(tx, uid)
     if row is None or not row.admission:
-        raise Rejected("NotReserved", "it holds no quota that pods could give back")
+        raise Rejected(RejectCode.NOT_RESERVED, "it holds no quota that pods could give back")
     admission = reclaimed(row.admission, counts)
     if admission != row.admission:
         workloads.change(tx, [{"uid": uid, "admission": admission}])

@@ -18,7 +18,7 @@ from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.scoring.balance import LABEL_POINT
 from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
-from hub.domain.workloads.states import TERMINAL
+from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.index.fleet import is_fenced, read_member
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.works import compose
@@ -245,7 +245,7 @@ def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:
 
 def _release_jobs(tx: Transaction, jobs: Sequence[Workload], reason: str, message: str) -> None:
     workloads.change(tx, [{"uid": job.uid, "placement": ""} for job in jobs])
-    withdraw_jobs(tx, [job.uid for job in jobs], "Pending", reason, message)
+    withdraw_jobs(tx, [job.uid for job in jobs], WithdrawTo.PENDING, reason, message)
 
 
 def _own_jobs(tx: Transaction, uid: str) -> list[Workload]:

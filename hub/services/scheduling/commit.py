@@ -19,6 +19,7 @@ from hub.domain.plan import (
     Score,
     Verdict,
 )
+from hub.domain.workloads.states import Transition
 from hub.services.context.decisions import score_view, told_growth, verdict_view
 from hub.services.index.check_catalog import Gate
 from hub.services.scheduling import reserve
@@ -104,7 +105,7 @@ def commit_plan(
     reserve.reserve(tx, prepared.reserves, prepared.checks, gate)
     passed = reserve.with_states(tx, prepared.moves, prepared.checks, gate)
     moves = _to_open_clusters(tx, passed)
-    placed = workloads.transition(tx, "place", moves)
+    placed = workloads.transition(tx, Transition.PLACE, moves)
     if placed:
         _hand_over(tx, placed, prepared)
     moved = set(placed)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from hub.domain.plan import Reason
 from hub.domain.workloads import admission_checks
+from hub.domain.workloads.states import Transition
 from hub.services.index.check_catalog import Gate
 from hub.store import checks as stored, workloads
 from hub.store.records.workloads import WorkloadMove
@@ -26,7 +27,7 @@ def reserve(
         where = f"cluster {row['cluster']} tentative; " if row["cluster"] else ""
         message = f"{where}waits for admission checks: {waiting}"
         reserved.append({**row, "reason": str(Reason.QUOTA_RESERVED), "message": message})
-    return workloads.transition(tx, "reserve", reserved) if reserved else []
+    return workloads.transition(tx, Transition.RESERVE, reserved) if reserved else []
 
 
 def with_states(

@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 
 from hub.domain.workloads import admission_checks
+from hub.domain.workloads.states import Transition
 from hub.services.index.check_catalog import Gate
 from hub.services.index.reservations import Options, Settlement
 from hub.services.scheduling import commit
@@ -42,7 +43,7 @@ def _give_back(tx: Transaction, rows: Sequence[tuple[str, int, str, str]]) -> No
     states = stored.states_of(tx, [uid for uid, _, _, _ in rows])
     workloads.transition(
         tx,
-        "unreserve",
+        Transition.UNRESERVE,
         [
             {
                 "uid": uid,

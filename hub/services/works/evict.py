@@ -12,16 +12,16 @@ from typing import Final
 
 from hub.domain.queueing.requeue import back_off
 from hub.domain.workloads import admission_checks
-from hub.domain.workloads.states import CHARGED, State
+from hub.domain.workloads.states import CHARGED, State, WithdrawTo
 from hub.services.works import counters
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads
 from hub.store.records.workloads import Workload, WorkloadChange, WorkloadColumns
 from hub.store.transaction import Transaction
 
-DEACTIVATED: Final = "Deactivated"
 LIMIT_EXCEEDED: Final = "RequeuingLimitExceeded"
-_STAYS_OUT: Final = frozenset({DEACTIVATED, "Held"})  # until somebody says otherwise
+# Until somebody says otherwise.
+_STAYS_OUT: Final = frozenset({WithdrawTo.DEACTIVATED, WithdrawTo.HELD})
 _HOLDING: Final = CHARGED - {State.WITHDRAWING}
 
 
@@ -87,7 +87,7 @@ def evict(
     reason: str,
     message: str,
     *,
-    to: str = "Pending",
+    to: WithdrawTo = WithdrawTo.PENDING,
     requeue: Requeue = AT_ONCE,
     also: Mapping[str, WorkloadColumns] | None = None,
 ) -> list[str]:
@@ -107,7 +107,7 @@ def evict(
     if too_often:
         said = f"evicted more often than {requeue.back_off.limit} times ({reason}): {message}"
         last = [uid for uid in found if uid in too_often]
-        affected += withdraw_jobs(tx, last, DEACTIVATED, LIMIT_EXCEEDED, said)
+        affected += withdraw_jobs(tx, last, WithdrawTo.DEACTIVATED, LIMIT_EXCEEDED, said)
     changed: list[WorkloadChange] = []
     for uid in affected:
         row, ends = found[uid], to in _STAYS_OUT or uid in too_often
@@ -134,7 +134,8 @@ def _named(reason: str, *, ends: bool) -> tuple[str, str]:
     """Reason and cause as condition Evicted has them."""
     if not ends:
         return reason, ""
-    return DEACTIVATED, "" if reason == DEACTIVATED else reason
+    ended = WithdrawTo.DEACTIVATED.value  # a key of JSON
+    return ended, "" if reason == ended else reason
 
 
 def _evicted(tx: Transaction, named: tuple[str, str], message: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, Transition
 from hub.services.works import compose
 from hub.services.works.restored import DOUBTFUL
 from hub.store import objects, workloads, works
@@ -80,7 +80,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
                 )
         prepared.append(ready)
     works.offer(tx, changed)
-    workloads.transition(tx, "offer", offered)
+    workloads.transition(tx, Transition.OFFER, offered)
     return prepared
 
 
@@ -192,6 +192,6 @@ def _give_up(tx: Transaction, row: Composable) -> None:
         works.act(tx, "Withdraw", [(row.cluster, row.uid)])
         return
     mine = WorkloadMove(uid=row.uid, epoch=row.epoch, reason="ManifestMissing", message=_MISSING)
-    workloads.transition(tx, "unplace", [mine])
-    workloads.transition(tx, "fail", [mine])
+    workloads.transition(tx, Transition.UNPLACE, [mine])
+    workloads.transition(tx, Transition.FAIL, [mine])
     works.remove(tx, [(row.cluster, row.uid)])

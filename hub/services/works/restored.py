@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import State, beyond
+from hub.domain.workloads.states import State, WithdrawTo, beyond
 from hub.services.context import timeline
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, doubts, settings, workloads
@@ -60,7 +60,9 @@ def hold_everything(tx: Transaction) -> int:
     """Hold what waits, and mark what members were given; how many jobs are held."""
     settings.put(tx, _ACCEPTED_AT, tx.now.isoformat())
     jobs = doubts.jobs_in(tx, _MAY_START)
-    withdraw_jobs(tx, [job.uid for job in jobs if job.state in _AT_ONCE], "Held", REASON, MESSAGE)
+    withdraw_jobs(
+        tx, [job.uid for job in jobs if job.state in _AT_ONCE], WithdrawTo.HELD, REASON, MESSAGE
+    )
     held = [job.uid for job in jobs if job.state == State.HELD]
     workloads.change(tx, [change_of(uid, HELD) for uid in held])
     workloads.change(tx, [{"uid": job.uid, "epoch": beyond(job.epoch, tx.now)} for job in jobs])
@@ -80,7 +82,7 @@ def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:
         return
     until = dt.datetime.fromisoformat(accepted_at)
     late = [row.uid for row in theirs if row.created_at <= until]
-    withdraw_jobs(tx, late, "Held", REASON, MESSAGE)
+    withdraw_jobs(tx, late, WithdrawTo.HELD, REASON, MESSAGE)
     workloads.change(
         tx,
         [

@@ -7,7 +7,7 @@ confirmation stands in `withdraw_to` and is carried out by `hub.services.members
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, WithdrawTo
 from hub.store import workloads, works
 from hub.store.records.workloads import Workload, WorkloadColumns, WorkloadMove, change_of, move_of
 from hub.store.transaction import Transaction
@@ -15,26 +15,26 @@ from shared.failpoints import failpoint
 
 # What follows a withdrawal; a later wish replaces an earlier one only if it is stronger.
 _STRENGTH: Final = {
-    "": 0,
-    "Pending": 1,
-    "Held": 2,
-    "Failed": 3,
-    "Deactivated": 4,
-    "Cancelled": 5,
-    "Deleted": 6,
+    WithdrawTo.NOTHING: 0,
+    WithdrawTo.PENDING: 1,
+    WithdrawTo.HELD: 2,
+    WithdrawTo.FAILED: 3,
+    WithdrawTo.DEACTIVATED: 4,
+    WithdrawTo.CANCELLED: 5,
+    WithdrawTo.DELETED: 6,
 }
 _AT_ONCE: Final = {
-    "Pending": "unreserve",
-    "Held": "hold",
-    "Failed": "fail",
-    "Cancelled": "cancel",
-    "Deleted": "cancel",
-    "Deactivated": "deactivate",
+    WithdrawTo.PENDING: Transition.UNRESERVE,
+    WithdrawTo.HELD: Transition.HOLD,
+    WithdrawTo.FAILED: Transition.FAIL,
+    WithdrawTo.CANCELLED: Transition.CANCEL,
+    WithdrawTo.DELETED: Transition.CANCEL,
+    WithdrawTo.DEACTIVATED: Transition.DEACTIVATE,
 }
 
 
 def withdraw_jobs(
-    tx: Transaction, uids: Iterable[str], to: str, reason: str = "", message: str = ""
+    tx: Transaction, uids: Iterable[str], to: WithdrawTo, reason: str = "", message: str = ""
 ) -> list[str]:
     """Take jobs back, to become `to`; those affected.
 
@@ -44,8 +44,6 @@ def withdraw_jobs(
     finished job is affected by Deleted only: its copy in the member goes, its record stays for the
     retention.
     """
-    if to not in _STRENGTH or not to:
-        raise ValueError(f"nothing withdraws to {to!r}")
     found = workloads.get_many(tx, uids)
     why = WorkloadColumns(reason=reason, message=message)
     waiting = [w for w in found.values() if w.state in QUEUED | {State.RESERVED}]
@@ -62,7 +60,7 @@ def withdraw_jobs(
     failpoint("H14")
     affected += _take_back(tx, rest, to, why)
     affected += _strengthen(tx, going, to, why)
-    if to == "Deleted":
+    if to == WithdrawTo.DELETED:
         affected += _clear(tx, ended)
         purge_deleted(tx, [uid for uid in affected if found[uid].state in _DONE])
     return affected
@@ -76,42 +74,44 @@ def purge_deleted(tx: Transaction, uids: Sequence[str]) -> None:
     workloads.change(tx, [{"uid": uid, "live": None, "deleted_at": tx.now} for uid in uids])
 
 
-def _end(tx: Transaction, rows: Sequence[Workload], to: str, why: WorkloadColumns) -> list[str]:
+def _end(
+    tx: Transaction, rows: Sequence[Workload], to: WithdrawTo, why: WorkloadColumns
+) -> list[str]:
     """End jobs that hold nothing of a cluster."""
-    if to == "Failed":  # only a Pending one may fail
+    if to == WithdrawTo.FAILED:  # only a Pending one may fail
         held = [w for w in rows if w.state == State.HELD]
-        workloads.transition(tx, "release", [_move(w) for w in held])
+        workloads.transition(tx, Transition.RELEASE, [_move(w) for w in held])
         reserved = [w for w in rows if w.state == State.RESERVED]
-        workloads.transition(tx, "unreserve", [_move(w) for w in reserved])
+        workloads.transition(tx, Transition.UNRESERVE, [_move(w) for w in reserved])
     return workloads.transition(tx, _AT_ONCE[to], [_move(w, why) for w in rows])
 
 
 def _unplace(
-    tx: Transaction, rows: Sequence[Workload], to: str, why: WorkloadColumns
+    tx: Transaction, rows: Sequence[Workload], to: WithdrawTo, why: WorkloadColumns
 ) -> list[str]:
     """Placed and never offered: nobody outside knows of it."""
-    moved = workloads.transition(tx, "unplace", [_move(w, why) for w in rows])
+    moved = workloads.transition(tx, Transition.UNPLACE, [_move(w, why) for w in rows])
     taken = set(moved)
     works.remove(tx, [(w.cluster, w.uid) for w in rows if w.uid in taken])
-    if to != "Pending":
+    if to != WithdrawTo.PENDING:
         workloads.transition(tx, _AT_ONCE[to], [_move(w, why) for w in rows if w.uid in taken])
     return moved
 
 
 def _take_back(
-    tx: Transaction, rows: Sequence[Workload], to: str, why: WorkloadColumns
+    tx: Transaction, rows: Sequence[Workload], to: WithdrawTo, why: WorkloadColumns
 ) -> list[str]:
     wish: WorkloadColumns = {"withdraw_to": to, **why}
-    if to == "Deleted":
+    if to == WithdrawTo.DELETED:
         wish["deleted_at"] = tx.now
-    moved = workloads.transition(tx, "withdraw", [_move(w, wish) for w in rows])
+    moved = workloads.transition(tx, Transition.WITHDRAW, [_move(w, wish) for w in rows])
     taken = set(moved)
     works.act(tx, "Withdraw", [(w.cluster, w.uid) for w in rows if w.uid in taken])
     return moved
 
 
 def _strengthen(
-    tx: Transaction, rows: Sequence[Workload], to: str, why: WorkloadColumns
+    tx: Transaction, rows: Sequence[Workload], to: WithdrawTo, why: WorkloadColumns
 ) -> list[str]:
     """On its way back already: a stronger wish decides what follows."""
     weaker = [w for w in rows if _STRENGTH[w.withdraw_to] < _STRENGTH[to]]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Required, TypedDict, cast
 
 from hub.domain.workloads.admission_checks import States
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, WithdrawTo
 from shared.documents import Json
 
 
@@ -47,7 +47,7 @@ class Workload(NamedTuple):
     epoch: int = 0
     nomination: Json | None = None  # {cluster, at, admission, victims}
     checks: States | None = None  # {name: {state, message, at, updates}}
-    withdraw_to: str = ""
+    withdraw_to: WithdrawTo = WithdrawTo.NOTHING
     set_aside: Mapping[str, str] | None = None  # clusters to avoid: {name: until RFC3339}
     succeeded: int = 0
     failed: int = 0  # over all epochs
@@ -210,7 +210,7 @@ class WorkloadColumns(TypedDict, total=False):
     cluster: str
     nomination: Json | None
     checks: States | None
-    withdraw_to: str
+    withdraw_to: WithdrawTo
     set_aside: Mapping[str, str] | None
     succeeded: int
     failed: int
