@@ -4,14 +4,17 @@ import datetime as dt
 
 import pytest
 
-from hub.services.works.evict import BackOff, evict
+from hub.services.works.evict import BackOff, Requeue, evict
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
 
 
 async def _evicted(hub: Running, uid: str, **given) -> None:
-    await hub.hub.db.write(lambda unit: evict(unit, [uid], "PodsReadyTimeout", "slow", **given))
+    again = Requeue(**given)
+    await hub.hub.db.write(
+        lambda tx: evict(tx, [uid], "PodsReadyTimeout", "slow", requeue=again)
+    )
 
 
 async def _two(hub: Running, *, later: bool) -> tuple[str, str]:
@@ -51,7 +54,7 @@ async def test_its_time_alone_wakes_it(tmp_path):
         await hub.apply(*a_queue("q"))
         uid = (await hub.apply(a_job("j", queue="q")))[0]
         await hub.settle()
-        await _evicted(hub, uid, requeue_after=dt.timedelta(seconds=40))
+        await _evicted(hub, uid, after=dt.timedelta(seconds=40))
         await hub.settle()
         hub.clock.advance(39)
         await hub.settle()

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from hub.services.works.evict import BackOff, evict
+from hub.services.works.evict import BackOff, Requeue, evict
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,8 @@ async def _running(hub: Running) -> str:
 
 
 async def _evict(hub: Running, uid: str, reason: str = "PodsReadyTimeout", **given) -> list[str]:
-    return await hub.hub.db.write(lambda unit: evict(unit, [uid], reason, "why", **given))
+    again = Requeue(**given)
+    return await hub.hub.db.write(lambda tx: evict(tx, [uid], reason, "why", requeue=again))
 
 
 async def _placed_again(hub: Running, uid: str) -> None:
@@ -116,7 +117,7 @@ async def test_a_back_off_is_only_ever_pushed_later(tmp_path):
         uid = await _placed(hub)
         start = hub.clock.now()
         for span in (10 * MINUTE, MINUTE):
-            await _evict(hub, uid, "AdmissionCheck", requeue_after=span)
+            await _evict(hub, uid, "AdmissionCheck", after=span)
             await _placed_again(hub, uid)
         assert (await hub.job(uid)).requeue_at == start + 10 * MINUTE
 

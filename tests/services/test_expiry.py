@@ -124,7 +124,7 @@ async def test_a_record_outlives_its_copy_in_the_member(tmp_path):
 
 async def test_a_former_leader_removes_nothing(tmp_path):
     """Every step names the term."""
-    from hub.services.context.hub import StaleTerm
+    from hub.store.errors import StaleTerm
 
     async with served(tmp_path, LIMITS) as hub:
         await hub.db.write(lambda tx: seize(tx, "other", dt.timedelta(days=1)))

@@ -76,7 +76,7 @@ async def test_requeueing_frees_cluster_and_quota(tmp_path):
         clock.advance(9)
         await db.write(_move("start", {"uid": "w", "epoch": 2}))
         row = await _one(db)
-        assert row["started_at"] == row["applied_at"] == START + dt.timedelta(seconds=12)
+        assert row.started_at == row.applied_at == START + dt.timedelta(seconds=12)
         told = await db.read(lambda unit: events.list_events(unit, uid="w"))
         started = [each["at"] for each in told if each["reason"] == "Started"]
         assert started == [START + dt.timedelta(seconds=2), START + dt.timedelta(seconds=12)]

@@ -297,7 +297,7 @@ def _submit(tx: Transaction, manifest: dict[str, Any]) -> str:
     given = draft(parse_job(manifest), tx.now, origin=Origin.REST)
     answer = submit_jobs(tx, [given], Intake(), strict=False)[0]
     assert not isinstance(answer, Exception), answer
-    return str(answer["uid"])
+    return str(answer.uid)
 
 
 def _place(
