@@ -324,7 +324,7 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
 
 def _say(tx: Transaction, name: Transition, row: Json, standing: _Standing, columns: Json) -> None:
     reason, default = EVENTS[
-        "admit" if name is Transition.PLACE and standing.kind == BARE else name
+        "admit" if name == Transition.PLACE and standing.kind == BARE else name
     ]
     message = default.format(
         cluster=row.get("cluster") or standing.cluster,

@@ -12,9 +12,7 @@ pytestmark = pytest.mark.anyio
 
 async def _evicted(hub: Running, uid: str, **given) -> None:
     again = Requeue(**given)
-    await hub.hub.db.write(
-        lambda tx: evict(tx, [uid], "PodsReadyTimeout", "slow", requeue=again)
-    )
+    await hub.hub.db.write(lambda tx: evict(tx, [uid], "PodsReadyTimeout", "slow", requeue=again))
 
 
 async def _two(hub: Running, *, later: bool) -> tuple[str, str]:

@@ -69,9 +69,7 @@ async def _has_shrunk(hub: Running, uid: str, active: int, terminating: int = 0)
         "running_since": "2026-01-01T00:00:00Z",
     }  # fmt: skip
     said = seen(uid, "Applied", row.epoch, generation=row.generation, job=status)
-    await hub.hub.db.write(
-        lambda unit: take_reports(unit, [ObservedReport(row.cluster, [said])])
-    )
+    await hub.hub.db.write(lambda unit: take_reports(unit, [ObservedReport(row.cluster, [said])]))
     await hub.settle()
 
 

@@ -145,7 +145,7 @@ async def _play(
 
 async def _move(hub: Running, what: str, uid: str) -> None:
     """An agent's report: it finished, or nothing of a withdrawn one is left; or a check's answer."""
-    state = State((await hub.job(uid))["state"])
+    state = State((await hub.job(uid)).state)
     if what in {"ready", "retry"}:
         if state is State.RESERVED:
             await answer(hub, uid, "budget", what.title())
@@ -162,24 +162,24 @@ async def _move(hub: Running, what: str, uid: str) -> None:
 async def _compare(
     hub: Running, rules: list[dict[str, Any]], uids: list[str], *, fair: bool
 ) -> None:
-    before = {row["uid"]: row for row in await hub.jobs(uids)}
+    before = {row.uid: row for row in await hub.jobs(uids)}
     await hub.follow()
     engine = _engine(_with_usage(rules, hub), list(before.values()), hub, fair=fair)
     hub.scheduler.index.waiting.wake()  # who is woken by what is another rule
     await hub.scheduler.turn()
-    after = {row["uid"]: row for row in await hub.jobs(uids)}
+    after = {row.uid: row for row in await hub.jobs(uids)}
     admitted, victims = _outcome(engine, hub)
     told = {
         uid
         for uid, row in after.items()
-        if before[uid]["state"] == "Pending" and row["state"] in {"Placed", "Reserved"}
+        if before[uid].state == "Pending" and row.state in {"Placed", "Reserved"}
     }
     withdrawn = {
         uid for uid, row in after.items() if _preemptions(row) > _preemptions(before[uid])
     }
     assert (told | (admitted & withdrawn), withdrawn) == (admitted, victims), (before, after)
     for uid, row in after.items():  # their agents are told, so that they go gracefully
-        if row["state"] != "Placed":
+        if row.state != "Placed":
             continue
         for move in ("offer", "apply", "start"):
             await hub.transition(move, uid)

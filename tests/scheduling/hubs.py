@@ -18,7 +18,7 @@ from hub.services.scheduling.turn import Scheduler
 from hub.store import clusters, workloads
 from hub.store.engine import Database
 from hub.store.feed import Subscription
-from hub.store.records.workloads import Workload
+from hub.store.records.workloads import Workload, change_of, move_of
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.clock import Clock, ManualClock
@@ -86,14 +86,14 @@ class Running:
 
     async def change(self, uid: str, **columns: Any) -> None:
         """Set columns of a job, as another service would."""
-        await self.hub.db.write(lambda tx: workloads.change(tx, [{"uid": uid, **columns}]))
+        await self.hub.db.write(lambda tx: workloads.change(tx, [change_of(uid, columns)]))
 
     async def transition(self, name: str, uid: str, **columns: Any) -> None:
         """Move a job by hand, as an agent's report would."""
         row = await self.job(uid)
 
         def run(tx: Transaction) -> list[str]:
-            return workloads.transition(tx, name, [{"uid": uid, "epoch": row.epoch, **columns}])
+            return workloads.transition(tx, name, [move_of(uid, row.epoch, columns)])
 
         assert await self.hub.db.write(run) == [uid]
 

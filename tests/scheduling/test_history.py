@@ -10,6 +10,7 @@ from hub.domain.quota.declared import FlavorResource
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
 from hub.services.index.index import ScheduleIndex
 from hub.store import workloads
+from hub.store.records.workloads import WorkloadMove
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 MOVES = ["offer", "apply", "start", "succeed", "fail", "lose", "withdraw", "requeue", "cancel"]
@@ -62,7 +63,7 @@ async def _play(folder: Path, history: list[tuple[str, int]]) -> None:
 async def _move(hub: Running, name: Transition, uid: str) -> None:
     row = await hub.job(uid)
     if State(row.state) in TRANSITIONS[name][0]:
-        move = {"uid": uid, "epoch": row.epoch}
+        move = WorkloadMove(uid=uid, epoch=row.epoch)
         await hub.hub.db.write(lambda unit: workloads.transition(unit, name, [move]))
 
 

@@ -53,8 +53,8 @@ async def test_quota_is_enforced_and_explained(tmp_path: Path) -> None:
         jobs = await hub.jobs(uids)
         assert Counter(job.state for job in jobs) == {"Placed": 2, "Pending": 1}
         (last,) = [job for job in jobs if job.state == "Pending"]
-        assert last["reason"] == "WaitingForQuota"
-        told = await hub.explain(last["uid"])
+        assert last.reason == "WaitingForQuota"
+        told = await hub.explain(last.uid)
         assert told["waiting"]["quota"] == [
             {
                 "flavor": "gold-flavor",
@@ -71,7 +71,7 @@ async def test_quota_is_enforced_and_explained(tmp_path: Path) -> None:
         await hub.transition("offer", first)
         await hub.transition("succeed", first)
         await hub.settle()
-        assert (await hub.job(last["uid"])).state == "Placed"
+        assert (await hub.job(last.uid)).state == "Placed"
 
 
 async def test_a_job_too_large_for_every_cluster_names_the_nearest_miss(tmp_path: Path) -> None:

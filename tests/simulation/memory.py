@@ -149,10 +149,10 @@ def change(tx: Transaction, rows: Sequence[Row]) -> None:
 
 def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Workload]:
     held = tx.store.workloads
-    return {uid: _record(held[uid]) for uid in uids if uid in held}
+    return {uid: record(held[uid]) for uid in uids if uid in held}
 
 
-def _record(row: Row) -> Workload:
+def record(row: Row) -> Workload:
     return _NOTHING._replace(**{name: row[name] for name in _KEPT})
 
 

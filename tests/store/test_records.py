@@ -35,9 +35,7 @@ def _is_of(hint: object, column_type: object) -> bool:
     (kind,) = [each for each in options if each is not types.NoneType]
     if isinstance(column_type, JsonColumn):
         return typing.get_origin(kind) is not None
-    expected = next(
-        python for sql, python in _PYTHON.items() if type(column_type) is sql
-    )
+    expected = next(python for sql, python in _PYTHON.items() if type(column_type) is sql)
     return isinstance(kind, type) and issubclass(kind, expected)
 
 
@@ -47,7 +45,11 @@ def test_a_record_has_the_columns_of_its_table(table: Table, record: type) -> No
     hints = typing.get_type_hints(record)
     assert hints.keys() == {column.name for column in table.c}
     wrong = [c.name for c in table.c if not _is_of(hints[c.name], c.type)]
-    wrong += [c.name for c in table.c if (type(None) in typing.get_args(hints[c.name])) != bool(c.nullable)]
+    wrong += [
+        c.name
+        for c in table.c
+        if (type(None) in typing.get_args(hints[c.name])) != bool(c.nullable)
+    ]
     assert wrong == []
 
 
@@ -61,5 +63,7 @@ def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
     for written in (WorkloadChange, WorkloadMove):
         assert written.__required_keys__ <= {"uid", "epoch"}
     assert typing.get_type_hints(MoveColumns).keys() - whole.keys() == {
-        "new_epoch", "if_state", "if_generation",
+        "new_epoch",
+        "if_state",
+        "if_generation",
     }

@@ -28,7 +28,7 @@ from hub.services.members.sync import AgentSync
 from hub.services.reading.draft import draft
 from hub.store import clusters, workloads, works
 from hub.store.engine import Database
-from hub.store.records.workloads import Workload
+from hub.store.records.workloads import Workload, move_of
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.errors import Rejected
@@ -309,9 +309,8 @@ def _place(
 ) -> None:
     row = workloads.get(tx, uid)
     assert row is not None
-    columns = {"uid": uid, "epoch": row.epoch, "cluster": cluster, "cluster_queue": "default"}
-    columns["scores"] = scores
-    assert workloads.transition(tx, "place", [columns]) == [uid]
+    columns = {"cluster": cluster, "cluster_queue": "default", "scores": scores}
+    assert workloads.transition(tx, "place", [move_of(uid, row.epoch, columns)]) == [uid]
     works.upsert(
         tx,
         [
