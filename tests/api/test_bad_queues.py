@@ -98,7 +98,7 @@ async def test_a_queue_in_use_may_be_drained_and_deleted(tmp_path):
         assert (await hub.admin.delete(f"{path}?drain=perhaps")).status_code == 422
         assert (await hub.admin.delete(f"{path}?drain=true")).status_code == 200
         row = await _job(hub)
-        assert (row.state, row["withdraw_to"]) == ("Withdrawing", "Pending")
+        assert (row.state, row.withdraw_to) == ("Withdrawing", "Pending")
         assert row.reason == "ClusterQueueStopped"
 
 

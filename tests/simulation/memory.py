@@ -27,14 +27,6 @@ _FREED: Row = {"cluster": None, "withdraw_to": "", "active": 0, "ready": 0}
 
 
 _NOTHING = a_workload("")
-# The columns that a workload has here.
-_KEPT = (
-    "uid", "kind", "namespace", "name", "state", "epoch", "withdraw_to", "reason", "message",
-    "succeeded", "failed", "active", "ready", "parallelism", "completions", "set_aside", "cluster",
-    "live", "deleted_at", "generation", "placement", "ttl_s", "requeues", "requeue_at",
-    "created_at", "queued_at", "ran_s", "placed_at", "evictions", "evicted", "checks",
-    "cluster_queue", "queue", "max_runtime_s",
-)  # fmt: skip
 
 
 class Store:
@@ -153,7 +145,8 @@ def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Workload]:
 
 
 def record(row: Row) -> Workload:
-    return _NOTHING._replace(**{name: row[name] for name in _KEPT})
+    """A workload as the services know it; columns that nothing here looks at are a pending job's."""
+    return _NOTHING._replace(**{name: row[name] for name in Workload._fields if name in row})
 
 
 def get(tx: Transaction, uid: str) -> Workload | None:

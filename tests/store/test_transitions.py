@@ -126,9 +126,9 @@ def test_any_sequence_keeps_the_invariants(tmp_path_factory, names):
                 extra = {"cluster": "c1"} if name == "place" else {}
                 await db.write(_move(name, {"uid": "w", "epoch": epoch, **extra}))
                 row = await _one(db)
-                if State(row.state) in QUEUED:
-                    assert (row["cluster"], row["admission"]) == ("", None)
-                if State(row["state"]) in TERMINAL:
-                    assert row["finished_at"] is not None
+                if row.state in QUEUED:
+                    assert (row.cluster, row.admission) == ("", None)
+                if row.state in TERMINAL:
+                    assert row.finished_at is not None
 
     asyncio.run(story())
