@@ -1,11 +1,14 @@
-"""Types of columns beyond those of SQL: instants, JSON, and the states of the domain."""
+"""Types of columns: instants in UTC, JSON as bytes, the apply options of works, and states."""
 
 import datetime as dt
+import functools
 from typing import Any
 
 import orjson
-from sqlalchemy import DateTime, Dialect, LargeBinary, String, TypeDecorator
+from sqlalchemy import DateTime, Dialect, LargeBinary, String
+from sqlalchemy.types import TypeDecorator
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, WithdrawTo
 
 
@@ -41,6 +44,24 @@ class JsonColumn(TypeDecorator[Any]):
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
         return None if value is None else orjson.loads(value)
+
+
+class OptionsColumn(TypeDecorator[ApplyOptions]):
+    """The apply options of a work: the one place that writes and reads their JSON."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: ApplyOptions | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else orjson.dumps(value.as_json())
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> ApplyOptions | None:
+        return None if value is None else _read_options(value)
+
+
+@functools.lru_cache(maxsize=10_000)  # those of one plan are mostly alike
+def _read_options(body: bytes) -> ApplyOptions:
+    return ApplyOptions.from_json(orjson.loads(body))
 
 
 class StateColumn(TypeDecorator[State]):

@@ -20,7 +20,7 @@ from sqlalchemy import (
     text,
 )
 
-from hub.store.columns import JsonColumn, Utc
+from hub.store.columns import JsonColumn, OptionsColumn, Utc
 
 metadata = MetaData(
     naming_convention={
@@ -31,6 +31,7 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
 
 _REVISION = BigInteger().with_variant(Integer, "sqlite")  # so that SQLite numbers it by itself
 
@@ -282,9 +283,7 @@ works = Table(
     Column("name", String(253), nullable=False),
     Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw
     Column("hash", String(64), nullable=False),
-    Column(
-        "options", JsonColumn, nullable=False
-    ),  # suspend, strip, node selector, apply strategy …
+    Column("options", OptionsColumn, nullable=False),
     Column("placed_by", String(64), nullable=False),  # uid of the placement; "" = the job's queue
     Column("offered", Boolean, nullable=False),
     Column("seen", Boolean, nullable=False),

@@ -19,6 +19,7 @@ from sqlalchemy import (
     update,
 )
 
+from hub.domain.plan import LeftOut
 from hub.domain.workloads.states import (
     QUEUED,
     TERMINAL,
@@ -174,6 +175,20 @@ def transition(tx: Transaction, name: Transition, rows: Sequence[WorkloadMove]) 
     for given, columns in zip(moved.values(), changed, strict=True):
         _say(tx, name, given, known[given["uid"]], columns)
     return list(moved)
+
+
+def left_out(tx: Transaction, rows: Sequence[WorkloadMove]) -> dict[str, LeftOut]:
+    """By uid, why `transition` moved none of these, as things stand now."""
+    known = _standing(tx, [row["uid"] for row in rows])
+    return {row["uid"]: _why_left_out(row, known.get(row["uid"])) for row in rows}
+
+
+def _why_left_out(row: WorkloadMove, standing: _Standing | None) -> LeftOut:
+    if standing is None:
+        return LeftOut.GONE
+    if row.get("if_generation", standing.generation) != standing.generation:
+        return LeftOut.CHANGED
+    return LeftOut.MOVED
 
 
 def _as_decided(row: WorkloadMove, standing: _Standing) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from hub.controllers.expiry import Expiry
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.access import credentials
 from hub.services.context.settings import Api, Retention, Settings
 from hub.store import tables, workloads, works
@@ -144,7 +145,7 @@ def _work(uid: str) -> dict:
         "name": "ok",
         "action": "Apply",
         "hash": "",
-        "options": {},
+        "options": ApplyOptions(),
         "placed_by": "",
     }
 

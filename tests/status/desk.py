@@ -12,6 +12,7 @@ from hub.api.app import create_app
 from hub.services.access import credentials
 from hub.services.context.settings import Settings
 from hub.store.records.workloads import Workload
+from tests.openapi.conformance import Conformance
 from tests.scheduling.hubs import Running, running
 from tests.store.build import a_workload
 
@@ -87,5 +88,6 @@ async def desk(folder: Path, limits: Settings | None = None) -> AsyncIterator[De
             transport=httpx.ASGITransport(app),
             base_url="http://hub",
             headers={"Authorization": f"Bearer {token}"},
+            event_hooks={"response": [Conformance(app.routes).check]},
         ) as http:
             yield Desk(hub, http)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Required, TypedDict, cast
 
 from hub.domain.workloads.admission_checks import States
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, WithdrawTo
 from shared.documents import Json
 
@@ -185,6 +186,14 @@ class DoubtedJob(NamedTuple):
     uid: str
     epoch: int
     state: State
+
+
+class GivenWork(NamedTuple):
+    """What such a job's cluster was given."""
+
+    cluster: str
+    uid: str
+    options: ApplyOptions
 
 
 class WorkloadColumns(TypedDict, total=False):
