@@ -27,7 +27,6 @@ _FRESH_S: Final = 5.0  # what only time changes (a silent cluster) is seen withi
 _MOST_KEPT: Final = 64
 _HERE: Final = Path(__file__).parent
 FindIndex = Callable[[], ScheduleIndex | None]
-Row = Mapping[str, Any]
 
 templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(_HERE / "templates"),

@@ -60,7 +60,7 @@ def outlook(tx: Transaction, index: ScheduleIndex, lane: WaitingLane) -> Row | N
     named = contest.sorted(candidates)[:MOST]
     examples = {why: those[:EXAMPLES] for why, those in sorted(spared.items())}
     shown = [h.uid for h in (*named, *(h for those in examples.values() for h in those))]
-    names = {uid: row["name"] for uid, row in workloads.get_many(tx, shown).items()}
+    names = {uid: row.name for uid, row in workloads.get_many(tx, shown).items()}
     return {
         "candidates": [_view(holder, names) for holder in named],
         "candidatesTotal": len(candidates),

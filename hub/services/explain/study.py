@@ -106,7 +106,7 @@ def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
 
 def _names(tx: Transaction, uids: Iterable[str]) -> Names:
     rows = workloads.get_many(tx, uids)
-    return {uid: (row["namespace"], row["name"]) for uid, row in rows.items()}
+    return {uid: (row.namespace, row.name) for uid, row in rows.items()}
 
 
 def _mentioned(found: Findings) -> set[str]:

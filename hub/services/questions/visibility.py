@@ -17,6 +17,7 @@ from hub.domain.queueing.pending import WaitingLane
 from hub.services.index.index import ScheduleIndex
 from hub.services.kueue_view.workload import WORKLOAD, owner_of, workload_name
 from hub.store import objects, workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -114,8 +115,8 @@ def _set_aside(
         if each.local_queue in local_queues
     }
     rows = workloads.get_many(tx, held)
-    order = sorted(rows.values(), key=lambda r: (-r["priority"], r["queued_at"], r["uid"]))
-    return ((row["uid"], held[row["uid"]]) for row in order)
+    order = sorted(rows.values(), key=lambda r: (-r.priority, r.queued_at, r.uid))
+    return ((row.uid, held[row.uid]) for row in order)
 
 
 def _summary(tx: Transaction, found: list[Place]) -> Json:
@@ -132,20 +133,20 @@ def _summary(tx: Transaction, found: list[Place]) -> Json:
     }
 
 
-def _item(row: Json, place: Place) -> Json:
+def _item(row: Workload, place: Place) -> Json:
     metadata: Json = {
         "name": workload_name(row),
-        "namespace": row["namespace"],
-        "creationTimestamp": stamp(row["created_at"].replace(microsecond=0)),
+        "namespace": row.namespace,
+        "creationTimestamp": stamp(row.created_at.replace(microsecond=0)),
     }
-    if row["kind"] != WORKLOAD:
+    if row.kind != WORKLOAD:
         owner = owner_of(row)
         metadata["ownerReferences"] = [
             {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
         ]
     return {
         "metadata": metadata,
-        "priority": row["priority"],
+        "priority": row.priority,
         "localQueueName": place.local_queue[1],
         "positionInClusterQueue": place.in_queue,
         "positionInLocalQueue": place.in_local_queue,
