@@ -44,7 +44,7 @@ $(READY): requirements/lock.txt pyproject.toml
 demo: $(READY)  ## Start hub, three simulated clusters and agents; run the guide (DEMO_ARGS=--exit ends it)
 	$(BIN)/roadstead demo $(DEMO_ARGS)
 
-# Tests mostly wait: more workers than cores. `TEST_ARGS="-n 0"` runs one test after the other.
+# Tests mostly wait: more workers than cores. `WORKERS=0` runs one after the other.
 WORKERS ?= 4
 
 test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name")
