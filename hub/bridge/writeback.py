@@ -13,13 +13,13 @@ import structlog
 
 from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
+from hub.bridge.events import EventRecorder
 from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
-from hub.bridge.mirror import Mirror, Refusal
+from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
-from hub.bridge.tellings import Tellings
 from hub.domain.workloads.states import State
-from hub.services import mirrored
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -45,14 +45,14 @@ class Writeback:
         client: KubeClient,
         sources: Sources,
         mirror: Mirror,
-        tellings: Tellings,
+        events: EventRecorder,
         unreadable: Callable[[str], str],
     ) -> None:
         self._hub = hub
         self._client = client
         self._sources = sources
         self._mirror = mirror
-        self._tellings = tellings
+        self._events = events
         self._unreadable = unreadable  # of a placement's uid: what the hub may not read of it
         self._pending: set[str] = set()  # uids whose status may differ
         self._waits: dict[str, dt.datetime] = {}  # of Jobs: when it is worth saying why they wait
@@ -107,7 +107,7 @@ class Writeback:
             source, obj = found
             refusal = self._mirror.refusals.get(uid)
             if refusal is not None:
-                self._tellings.warn(source, obj, refusal.code, refusal.detail)
+                self._events.warn(source, obj, refusal.code, refusal.detail)
             fact = facts.get(uid)
             if fact is None:
                 if refusal is not None:
@@ -132,7 +132,7 @@ class Writeback:
         if due > now:
             self._waits[row["uid"]] = due
         else:
-            self._tellings.explain(source, obj, row["reason"], row["message"])
+            self._events.explain(source, obj, row["reason"], row["message"])
 
     # --- everything else ------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class Writeback:
                 continue
             if uid in self._mirror.refusals:
                 refusal = self._mirror.refusals[uid]
-                self._tellings.warn(*found, refusal.code, refusal.detail)
+                self._events.warn(*found, refusal.code, refusal.detail)
             if not _has_status(place):
                 continue
             source, obj = found
@@ -255,7 +255,7 @@ class Writeback:
                 log.info("status.retry", name=metadata["name"], error=str(failure))
 
 
-def _refused(source: Source, obj: Object, refusal: Refusal, now: dt.datetime) -> list[Write]:
+def _refused(source: Source, obj: Object, refusal: MirrorRefusal, now: dt.datetime) -> list[Write]:
     live = obj.get("status")
     wanted = job_status.refused_status(live, refusal.code, refusal.detail, now)
     return [(source, obj, wanted)] if job_status.differs(wanted, live) else []

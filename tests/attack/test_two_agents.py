@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from agent.plan import Seen
+from agent.decide.decision import Seen
 from tests.agent.conftest import Member
-from tests.agent.pictures import a_live_job, settled
+from tests.agent.moments import a_live_job, settled
 from tests.agent.scripted_hub import a_job, eventually
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.store.tables import clusters
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from tests.scheduling.hubs import Running, a_job, a_pool, running
 from tests.scheduling.test_cohorts import in_cohort, states
 from tests.scheduling.test_preemption import start
@@ -158,6 +158,6 @@ async def test_the_forecast_comes_true(tmp_path: Path) -> None:
         assert (await hub.job(waits))["placed_at"].isoformat() == predicted.replace("Z", "+00:00")
 
 
-def heard(unit: Unit) -> None:
+def heard(tx: Transaction) -> None:
     """Agents report that they are there."""
-    unit.conn.execute(clusters.update().values(heartbeat_at=unit.now))
+    tx.conn.execute(clusters.update().values(heartbeat_at=tx.now))

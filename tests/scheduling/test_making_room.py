@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from tests.scheduling.hubs import Running, a_pool, running
 from tests.scheduling.test_cohorts import in_cohort, states, submit
 from tests.scheduling.test_preemption import WITHIN, start, urgent
 
 pytestmark = pytest.mark.anyio
 
-ON = Limits(queueing=Queueing(preempt_for_capacity="On"))
+ON = Settings(queueing=Queueing(preempt_for_capacity="On"))
 
 
 async def full(hub: Running, **given: Any) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from tests.scheduling.hubs import Running, a_job, a_pool, running
 from tests.scheduling.test_cohorts import in_cohort, states, submit
 from tests.scheduling.test_preemption import RECLAIM, WITHIN, start, urgent
@@ -13,8 +13,8 @@ from tests.scheduling.test_preemption import RECLAIM, WITHIN, start, urgent
 pytestmark = pytest.mark.anyio
 
 
-def queueing(**given: Any) -> Limits:
-    return Limits(queueing=Queueing(**given))
+def queueing(**given: Any) -> Settings:
+    return Settings(queueing=Queueing(**given))
 
 
 def stopped(queue: list[dict[str, Any]], kind: str, policy: str) -> list[dict[str, Any]]:

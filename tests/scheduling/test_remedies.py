@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hub.services import outlook
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
+from hub.services.explain import study
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 from tests.scheduling.test_cohorts import in_cohort, states, submit
 from tests.scheduling.test_preemption import WITHIN, start, urgent
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 async def told(hub: Running, uid: str) -> dict[str, Any]:
     """Explanation of one job as REST gives it."""
-    return await outlook.explain(hub.hub, uid, lambda: hub.scheduler.index)
+    return await study.explain(hub.hub, uid, lambda: hub.scheduler.index)
 
 
 async def remedies(hub: Running, uid: str) -> dict[str, str]:
@@ -191,7 +191,7 @@ async def test_it_says_when_fewer_pods_would_do(tmp_path: Path) -> None:
 
 async def test_it_says_that_the_budget_is_too_small(tmp_path: Path) -> None:
     """How many would have to go, where fewer may."""
-    limits = Limits(queueing=Queueing(max_preempted_workloads=1))
+    limits = Settings(queueing=Queueing(max_preempted_workloads=1))
     async with running(tmp_path, limits) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="4"))
         await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))
@@ -206,7 +206,7 @@ async def test_it_says_that_the_budget_is_too_small(tmp_path: Path) -> None:
 
 async def test_it_says_from_when_on_it_may_preempt(tmp_path: Path) -> None:
     """Those who have not run for the minimum time are spared until then."""
-    limits = Limits(queueing=Queueing(minimum_runtime_s=600.0))
+    limits = Settings(queueing=Queueing(minimum_runtime_s=600.0))
     async with running(tmp_path, limits) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="4"))
         await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))

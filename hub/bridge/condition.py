@@ -1,0 +1,152 @@
+"""Whether this is still the hub cluster that the hub belongs to, and whether the bridge may act.
+
+A stop is for an administrator to lift (`questions.hub_cluster`): a cluster restored from an older
+copy, or another one behind the same address, would otherwise look like a user who deleted everything.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+
+from hub.bridge.kinds import KUEUE
+from hub.services.context import hub_cluster
+from hub.services.context.hub import Hub
+from shared.kube import errors
+from shared.kube.client import KubeClient
+
+log = structlog.get_logger(__name__)
+PULSE_S: Final = (
+    3.0  # how often the hub cluster is asked whether it answers, and how long it may take
+)
+_MISSED: Final = 2  # questions without an answer in a row, and it counts as silent
+_WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+
+
+class BridgeCondition:
+    """The bridge's own condition: Running, or stopped for a reason."""
+
+    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
+        self._hub = hub
+        self._term = term
+        self._versions: dict[str, int] = {}
+        self._uid = ""  # of the cluster behind the kubeconfig
+        self.lifted = ""  # the stop that an administrator has just lifted, until it is carried out
+        self.reason = ""
+        self.message = ""
+        self._silence = (
+            ""  # why the hub cluster does not answer; it hinders nobody and ends by itself
+        )
+        self._missed = 0
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.reason)
+
+    async def stop(self, reason: str, message: str) -> None:
+        """Act no more until an administrator has decided."""
+        if self.reason == reason:
+            return
+        self.reason, self.message = reason, message
+        log.error("bridge.stopped", reason=reason, message=message)
+        await self._tell()
+
+    async def ask(self, client: KubeClient) -> None:
+        """Ask the hub cluster for something small: open watches say nothing of one that hangs."""
+        try:
+            await client.probe(PULSE_S)
+        except errors.KubeError as failure:
+            self._missed += 1
+            if self._missed >= _MISSED:
+                await self.is_silent(f"{failure.reason}: {failure.message}"[:300])
+            return
+        self._missed = 0
+        if self._silence:
+            self._silence = ""
+            await self._tell()
+
+    async def is_silent(self, why: str) -> None:
+        """The hub cluster can not be reached: said until it answers again."""
+        if self._silence != why:
+            self._silence = why
+            await self._tell()
+
+    async def obey(self) -> bool:
+        """Go on if an administrator has lifted this stop; False while it stands. Raises StaleTerm."""
+        if not self.stopped or not self._term():
+            return False
+        if not await self._hub.read(hub_cluster.is_lifted):
+            return False
+        if not await self._hub.write(hub_cluster.take_lift, self._term(), self.reason):
+            return False
+        if self.reason == "HubClusterChanged":
+            await self._hub.write(hub_cluster.adopt_hub_cluster, self._uid)
+        log.warning("bridge.lifted", reason=self.reason)
+        self._versions.clear()
+        self.lifted = self.reason
+        self.reason = self.message = ""
+        await self._tell()
+        return True
+
+    async def check(self, client: KubeClient) -> None:
+        """Look at the hub cluster's identity and its webhooks. Raises KubeError without an answer."""
+        namespace = await client.get("v1", "Namespace", "", "kube-system")
+        self._silence, self._missed = "", 0
+        uid = self._uid = str(namespace["metadata"]["uid"])
+        known = await self._hub.read(hub_cluster.hub_cluster_uid)
+        if not known:
+            await self._hub.write(hub_cluster.adopt_hub_cluster, uid)
+        elif known != uid:
+            text = (
+                f"the hub belongs to cluster {known}, this one is {uid}: "
+                "say whether to adopt it or to forget the old one"
+            )
+            await self.stop("HubClusterChanged", text)
+            return
+        if await _has_kueue(client):
+            text = "Kueue's own webhooks serve this cluster: it would admit the hub's Jobs as well"
+            await self.stop("HubClusterHasKueue", text)
+            return
+        if self.reason in {"HubClusterChanged", "HubClusterHasKueue"}:
+            self.reason = self.message = ""
+        await self._tell()
+
+    async def note_version(self, kind: str, resource_version: str) -> None:
+        """A complete list of `kind` was read at this version; versions never go back."""
+        if not resource_version.isdecimal():
+            return
+        version = int(resource_version)
+        before = self._versions.get(kind, 0)
+        if version < before:
+            text = (
+                f"the resourceVersion of {kind} went from {before} back to {version}: "
+                "the hub cluster was restored from an older copy"
+            )
+            await self.stop("ResourceVersionWentBack", text)
+            return
+        self._versions[kind] = version
+
+    async def _tell(self) -> None:
+        condition: dict[str, Any] = {
+            "status": "False" if self.stopped or self._silence else "True",
+            "reason": self.reason or (hub_cluster.SILENT if self._silence else "Running"),
+            "message": self.message or self._silence,
+        }
+        await self._hub.write(hub_cluster.tell_condition, condition)
+
+
+async def _has_kueue(client: KubeClient) -> bool:
+    """Do webhooks of Kueue act on Jobs here?"""
+    for kind in _WEBHOOKS:
+        try:
+            listing = await client.list(_ADMISSION, kind)
+        except errors.NotFound:
+            continue
+        for each in listing.items:
+            if each["metadata"]["name"].startswith("kueue-") and any(
+                "kueue" in str(hook.get("name")) or KUEUE in str(hook.get("rules"))
+                for hook in each.get("webhooks") or ()
+            ):
+                return True
+    return False

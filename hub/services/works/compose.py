@@ -1,0 +1,168 @@
+"""What a member gets: the manifest as a user sent it, turned into the one its cluster should hold.
+
+Pure. A Job loses what its hub copy carries for the hub alone (managedBy, generated selector and
+labels, owner, TTL, queue keys where no queue manager serves them) and gains identity: labels,
+annotations and two environment variables by which it, its pods and its own storage can be fenced
+(agents 5.4, 5.7). Manifests are plain dicts; the one passed in is changed and returned.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from hub.domain.workloads.apply_options import ApplyOptions
+from shared import labels as keys
+
+# Labels that the API server generates on Jobs and their templates; a copy of them is refused there.
+_GENERATED = frozenset(
+    {
+        "controller-uid",
+        "job-name",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+    }
+)
+_EQUAL = keys.KUEUE_PREFIX + "job-completions-equal-parallelism"
+_DROPPED_ANNOTATIONS = frozenset(
+    {
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "deployment.kubernetes.io/revision",
+        "pv.kubernetes.io/bind-completed",
+        "pv.kubernetes.io/bound-by-controller",
+        "batch.kubernetes.io/job-tracking",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Who places what: written on everything that goes to a member."""
+
+    hub_id: str
+    incarnation: str
+    uid: str
+    epoch: int
+    generation: int
+    hash: str
+    placed_by: str
+
+
+def digest(manifest_hash: str, options: ApplyOptions, epoch: int) -> str:
+    """The hash of a work: of its manifest, its apply options and its epoch; 32 hex digits."""
+    told = orjson.dumps([manifest_hash, options.as_json(), epoch], option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(told, digest_size=16).hexdigest()
+
+
+def compose_job(manifest: dict[str, Any], options: ApplyOptions, stamp: Stamp) -> dict[str, Any]:
+    """The Job for the member. Without a queue manager there all kueue.x-k8s.io keys go."""
+    queue = options.queue or ""
+    spec = manifest.setdefault("spec", {})
+    manifest.pop("status", None)
+    given = (manifest.get("metadata") or {}).get("annotations") or {}
+    manifest["metadata"] = _metadata(manifest.get("metadata") or {}, stamp, strip=not queue)
+    if queue:
+        manifest["metadata"]["annotations"].pop(keys.QUEUE_NAME, None)
+        manifest["metadata"]["labels"][keys.QUEUE_NAME] = queue
+    for name in ("managedBy", "ttlSecondsAfterFinished"):
+        spec.pop(name, None)
+    if not spec.get("manualSelector"):
+        spec.pop("selector", None)
+        spec.pop("manualSelector", None)
+    if options.parallelism is not None:  # admitted in part
+        spec["parallelism"] = options.parallelism
+        if given.get(_EQUAL) == "true":
+            spec["completions"] = options.parallelism
+    spec["suspend"] = bool(options.suspend)
+    spec.setdefault("podReplacementPolicy", "Failed")
+    _template(spec, options, stamp, strip=not queue)
+    return manifest
+
+
+def compose_object(manifest: dict[str, Any], stamp: Stamp) -> dict[str, Any]:
+    """Any other object for the member: without what its own API server wrote, with our labels."""
+    manifest.pop("status", None)
+    manifest["metadata"] = _metadata(manifest.get("metadata") or {}, stamp, strip=False)
+    kind = manifest.get("kind")
+    spec = manifest.get("spec")
+    if kind == "Namespace":
+        manifest["metadata"]["labels"].pop("kubernetes.io/metadata.name", None)
+        manifest.pop("spec", None)  # finalizers of the namespace controller, nothing else
+    elif kind == "Service" and isinstance(spec, dict):
+        if spec.get("clusterIP") != "None":
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+        spec.pop("healthCheckNodePort", None)
+    elif kind == "PersistentVolumeClaim" and isinstance(spec, dict):
+        spec.pop("volumeName", None)
+    elif kind == "ServiceAccount":
+        manifest.pop("secrets", None)
+    return manifest
+
+
+def _metadata(given: Mapping[str, Any], stamp: Stamp, *, strip: bool) -> dict[str, Any]:
+    """Name, namespace, labels and annotations: everything else belongs to the hub's own API server."""
+    kept: dict[str, Any] = {"name": given.get("name", "")}
+    if given.get("namespace"):
+        kept["namespace"] = given["namespace"]
+    kept["labels"] = _own(given.get("labels"), stamp, strip=strip)
+    annotations = {
+        name: value
+        for name, value in (given.get("annotations") or {}).items()
+        if name not in _DROPPED_ANNOTATIONS and not (strip and name.startswith(keys.KUEUE_PREFIX))
+    }
+    annotations[keys.GENERATION] = str(stamp.generation)
+    annotations[keys.INCARNATION] = stamp.incarnation
+    annotations[keys.SPEC_HASH] = stamp.hash
+    if stamp.placed_by:
+        annotations[keys.PLACED_BY] = stamp.placed_by
+    kept["annotations"] = annotations
+    return kept
+
+
+def _own(given: Mapping[str, str] | None, stamp: Stamp, *, strip: bool) -> dict[str, str]:
+    """Labels without generated ones, with ours."""
+    kept = {
+        name: value
+        for name, value in (given or {}).items()
+        if name not in _GENERATED and not (strip and name.startswith(keys.KUEUE_PREFIX))
+    }
+    kept[keys.MANAGED_BY] = stamp.hub_id
+    kept[keys.JOB_UID] = stamp.uid
+    kept[keys.EPOCH] = str(stamp.epoch)
+    return kept
+
+
+def _template(spec: dict[str, Any], options: ApplyOptions, stamp: Stamp, *, strip: bool) -> None:
+    template = spec.setdefault("template", {})
+    metadata = template.get("metadata") or {}
+    metadata.pop("creationTimestamp", None)
+    metadata["labels"] = _own(metadata.get("labels"), stamp, strip=strip)
+    if strip and metadata.get("annotations"):
+        metadata["annotations"] = {
+            name: value
+            for name, value in metadata["annotations"].items()
+            if not name.startswith(keys.KUEUE_PREFIX)
+        }
+    # What admission checks add.
+    for part, added in (("labels", options.pod_labels), ("annotations", options.pod_annotations)):
+        if added:
+            metadata[part] = {**(metadata.get(part) or {}), **added}
+    template["metadata"] = metadata
+    pod = template.setdefault("spec", {})
+    if options.node_selector:
+        pod["nodeSelector"] = {**(pod.get("nodeSelector") or {}), **options.node_selector}
+    if options.tolerations:
+        have = list(pod.get("tolerations") or [])
+        pod["tolerations"] = have + [one for one in options.tolerations if one not in have]
+    fence = [
+        {"name": keys.JOB_UID_VARIABLE, "value": stamp.uid},
+        {"name": keys.EPOCH_VARIABLE, "value": str(stamp.epoch)},
+    ]
+    for part in ("initContainers", "containers"):
+        for container in pod.get(part) or ():
+            container["env"] = fence + [  # first: the user's own may refer to them
+                one for one in container.get("env") or () if one.get("name") not in keys.FENCE
+            ]
