@@ -15,11 +15,13 @@ from hub.bridge.workload_words import answered
 from hub.bridge.writeback import MEMBERS_S
 from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
+from hub.store.records.workloads import Workload, WorkloadMove
 from shared.clock import ManualClock, SystemClock
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import FIELDS, until, world
 from tests.bridge.parts import KINDS, Parts, a_job, on_simulated
 from tests.bridge.test_jobs import apply_guide, suspended, workload
+from tests.store.build import a_workload
 from tests.sync.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
@@ -204,7 +206,8 @@ def test_the_start_time_of_a_job_never_moves():
 
 def test_an_answer_from_before_this_state_is_no_answer():
     """After a restart nothing is known of what was written: the later of the two counts."""
-    row = {"checks": {"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}}}
+    checks = {"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}}
+    row = a_workload("w", checks=checks)
     said = {"name": "budget", "state": "Ready"}
     before = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T09"}]}}
     after = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T11"}]}}
@@ -212,8 +215,8 @@ def test_an_answer_from_before_this_state_is_no_answer():
     assert answered(after, row, {}) == [said]
 
 
-def hold(tx: Any, row: dict[str, Any]) -> None:
-    moved = {"uid": row["uid"], "epoch": row["epoch"], "reason": "HeldByUser"}
+def hold(tx: Any, row: Workload) -> None:
+    moved = WorkloadMove(uid=row.uid, epoch=row.epoch, reason="HeldByUser")
     workloads.transition(tx, "hold", [moved])
 
 
