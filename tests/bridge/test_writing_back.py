@@ -13,6 +13,7 @@ from hub.bridge.kinds import FLEET, KUEUE, WORKLOAD, Mirrored
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.workload_words import answered
 from hub.bridge.writeback import MEMBERS_S
+from hub.domain.workloads.states import State
 from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
 from hub.store.records.workloads import Workload, WorkloadMove
@@ -21,7 +22,7 @@ from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import FIELDS, until, world
 from tests.bridge.parts import KINDS, Parts, a_job, on_simulated
 from tests.bridge.test_jobs import apply_guide, suspended, workload
-from tests.store.build import a_workload
+from tests.store.build import a_workload as a_stored_workload
 from tests.sync.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
@@ -207,7 +208,7 @@ def test_the_start_time_of_a_job_never_moves():
 def test_an_answer_from_before_this_state_is_no_answer():
     """After a restart nothing is known of what was written: the later of the two counts."""
     checks = {"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}}
-    row = a_workload("w", checks=checks)
+    row = a_stored_workload("w", checks=checks)
     said = {"name": "budget", "state": "Ready"}
     before = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T09"}]}}
     after = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T11"}]}}
@@ -246,9 +247,7 @@ def a_workload(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def a_row(**columns: Any) -> dict[str, Any]:
-    """A workload's row: it runs on member north."""
-    counts = {"active": 1, "ready": 1, "succeeded": 0, "failed": 0}
-    times = {"started_at": None, "placed_at": NOW, "created_at": NOW, "finished_at": None}
-    words = {"state": "Running", "reason": "", "message": "", "cluster": "north"}
-    return {**counts, **times, **words, **columns}
+def a_row(**columns: Any) -> Workload:
+    """A workload: it runs on member north."""
+    row = a_stored_workload("w", state=State.RUNNING, cluster="north", active=1, ready=1)
+    return row._replace(placed_at=NOW, created_at=NOW, **columns)
