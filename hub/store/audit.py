@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import delete, select
 
 from hub.store.tables import audit
-from hub.store.transaction import Named, Transaction
+from hub.store.transaction import Identified, Transaction
 
 
-def note(tx: Transaction, principal: str, verb: str, row: Named, outcome: str = "ok") -> None:
+def note(tx: Transaction, principal: str, verb: str, row: Identified, outcome: str = "ok") -> None:
     """Write down what somebody did to a workload."""
     add(tx, principal, verb, f"{row.kind} {row.namespace}/{row.name} {row.uid}", outcome)
 

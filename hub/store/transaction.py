@@ -21,7 +21,7 @@ T = TypeVar("T")
 Memory = dict[str, dict[Any, Any]]
 
 
-class Named(Protocol):
+class Identified(Protocol):
     """What an event may be about: a record that says of itself what it is."""
 
     @property
@@ -50,7 +50,7 @@ class Transaction:
         """Enter `keys` of `kind` into the change feed of this transaction."""
         self.touched.setdefault(kind, set()).update(keys)
 
-    def say(self, of: Named, reason: str, message: str, *, warning: bool = False) -> None:
+    def say(self, of: Identified, reason: str, message: str, *, warning: bool = False) -> None:
         """Say what happened to a workload, an object, or whatever else is known by kind and name."""
         self.event(
             uid=of.uid,

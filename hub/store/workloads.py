@@ -32,7 +32,7 @@ from hub.domain.workloads.states import (
 from hub.store.bulk import Bulk
 from hub.store.columns import StateColumn, WithdrawColumn
 from hub.store.lookup import Lookup
-from hub.store.records.workloads import WaitingReason, Workload, WorkloadChange, WorkloadMove
+from hub.store.records.workloads import ReasonToWait, Workload, WorkloadChange, WorkloadMove
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
@@ -198,7 +198,7 @@ def _as_decided(row: WorkloadMove, standing: _Standing) -> bool:
     )
 
 
-def refuse(tx: Transaction, rows: Sequence[WaitingReason]) -> None:
+def refuse(tx: Transaction, rows: Sequence[ReasonToWait]) -> None:
     """Set `reason` and `message` of waiting workloads by uid; the caller names only changed ones."""
     if not rows:
         return

@@ -10,7 +10,7 @@ from hub.services.jobs.cancel import delete_job
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from hub.store import workloads
-from hub.store.records.workloads import WaitingReason
+from hub.store.records.workloads import ReasonToWait
 from shared.errors import Rejected
 from shared.kinds import parse
 from tests.bridge.hub_cluster import World, until, world
@@ -153,7 +153,7 @@ async def test_a_job_that_waits_says_why_in_an_event(tmp_path: Path):
     async with world(tmp_path) as it:
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
-        why = WaitingReason(uid=row.uid, reason="QuotaExhausted", message="needs 3 more cpu")
+        why = ReasonToWait(uid=row.uid, reason="QuotaExhausted", message="needs 3 more cpu")
         await it.hub.write(lambda unit: workloads.refuse(unit, [why]))
         event = await until(lambda: waiting_for(it, "QuotaExhausted"), 30)
         assert (event["type"], event["message"]) == ("Normal", "needs 3 more cpu")

@@ -22,7 +22,7 @@ from hub.domain.workloads.states import (
     beyond,
 )
 from hub.services.works import restored
-from hub.store.records.workloads import JobProgress, MoveColumns, PodCounts
+from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.works import WorkRow
 from shared import labels as keys
 from shared.wire.agent_v1 import JobStatus, Observed
@@ -351,7 +351,7 @@ def _why_held(entry: Observed, work: WorkRow, cluster: str) -> tuple[str, str]:
     return "", ""
 
 
-def _counts(job: JobStatus, work: WorkRow) -> PodCounts:
+def _counts(job: JobStatus, work: WorkRow) -> CountedPods:
     """Counts of the workload: failures add up over its epochs, the rest is this epoch's."""
     before = (work.previous().get("failed") or 0) if job.failed else 0
     return {
@@ -373,7 +373,7 @@ def _columns(told: JobProgress) -> MoveColumns:
     }
 
 
-def _same_counts(work: WorkRow) -> PodCounts:
+def _same_counts(work: WorkRow) -> CountedPods:
     return {
         "succeeded": work.succeeded or 0,
         "failed": work.failed or 0,

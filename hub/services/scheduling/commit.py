@@ -27,7 +27,7 @@ from hub.services.index.check_catalog import Gate
 from hub.services.scheduling import reserve
 from hub.services.scheduling.preempt import preempt
 from hub.store import clusters, schedule, workloads, works
-from hub.store.records.workloads import WaitingReason, WorkloadMove
+from hub.store.records.workloads import ReasonToWait, WorkloadMove
 from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
@@ -46,7 +46,7 @@ class PreparedPlan:
     placed_by: dict[str, str] = field(default_factory=dict)
     evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
     nominations: list[Nominated] = field(default_factory=list)
-    reasons: list[WaitingReason] = field(default_factory=list)
+    reasons: list[ReasonToWait] = field(default_factory=list)
     explanations: dict[str, Row] = field(default_factory=dict)
 
     def __bool__(self) -> bool:

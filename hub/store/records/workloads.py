@@ -292,7 +292,7 @@ class WorkloadMove(MoveColumns, total=False):
     epoch: Required[int]
 
 
-class WaitingReason(TypedDict):
+class ReasonToWait(TypedDict):
     """What is newly said of a workload that waits."""
 
     uid: str
@@ -300,7 +300,7 @@ class WaitingReason(TypedDict):
     message: str
 
 
-class PodCounts(TypedDict):
+class CountedPods(TypedDict):
     """How many pods of a workload stand how; `failed` over all its epochs."""
 
     succeeded: int
@@ -309,7 +309,7 @@ class PodCounts(TypedDict):
     ready: int
 
 
-class JobProgress(PodCounts):
+class JobProgress(CountedPods):
     """What a cluster says of a workload that it holds."""
 
     reason: str
