@@ -24,7 +24,7 @@ from shared.clock import Clock, SystemClock
 from shared.failpoints import failpoint
 from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.retry import backoff
+from shared.retry import retrying
 from shared.session_ids import new_session
 from shared.wire.agent_v1 import Register
 
@@ -172,16 +172,13 @@ class Agent:
 
     async def _cluster_uid(self, client: KubeClient) -> str:
         """The member's identity, its kube-system namespace's uid; waits for the member."""
-        attempt = 0
-        while True:
-            try:
-                namespace = await client.get("v1", "Namespace", "", "kube-system")
-            except errors.KubeError as failure:
-                attempt += 1
-                self._log.info("member.retry", reason=failure.reason, error=failure.message)
-                await self._clock.sleep(backoff(attempt))
-            else:
-                return str(namespace["metadata"]["uid"])
+
+        def note(_attempt: int, failure: BaseException, wait_s: float) -> None:
+            self._log.info("member.retry", error=str(failure), wait_s=round(wait_s, 1))
+
+        again = retrying(self._clock, _of_the_member, before_wait=note)
+        namespace = await again(client.get, "v1", "Namespace", "", "kube-system")
+        return str(namespace["metadata"]["uid"])
 
     async def _credential(
         self, hub: HubClient, client: KubeClient, cluster_uid: str
@@ -226,6 +223,10 @@ class Agent:
             return not any(task.done() for task in loops)
 
         return await serve(self.settings.metrics_host, port, self.meters, alive)
+
+
+def _of_the_member(failure: BaseException) -> bool:
+    return isinstance(failure, errors.KubeError)
 
 
 def _token_in(path: Path) -> str:

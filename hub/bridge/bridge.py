@@ -6,9 +6,9 @@ stops acting only where acting could destroy something, and says so.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
@@ -30,77 +30,67 @@ from hub.services.placements.index import PlacementIndex
 from hub.store.errors import StoreUnavailable
 from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.retry import backoff
+from shared.loop import Loop, Tick
+from shared.retry import retrying
 
 CHECK_S: Final = 60.0  # how often the hub cluster's identity is looked at
 STOPPED_S: Final = 5.0  # how often a stopped bridge asks whether it may go on
 RETRY_S: Final = 30.0  # how often what was refused is tried again
+EVERY_S: Final = 5.0  # how often each side is looked at without news
 MIRROR_LEAST_S: Final = 0.05
 AGAIN_S: Final = 0.5  # until what failed is tried again
 WRITE_LEAST_S: Final = 0.5
 _FEED: Final = ("workloads", "objects", "clusters", "works", "events", "settings")
 log = structlog.get_logger(__name__)
 
-Tick = Callable[[], Awaitable[float | None]]
-
-
-class Looped(Protocol):
-    """What `hub.controllers.loop.Loop` is to the bridge."""
-
-    def wake(self) -> None: ...
-
-    async def run(self) -> None: ...
-
-
-class MakeLoop(Protocol):
-    """Makes a loop: its name, what a turn does, the longest and the least seconds between turns."""
-
-    def __call__(self, name: str, tick: Tick, every_s: float, least_s: float) -> Looped: ...
-
 
 class Bridge:
     """`kubeconfig` is the hub cluster's; `term` the leadership under which the bridge writes."""
 
-    def __init__(
-        self, hub: Hub, term: Callable[[], int], kubeconfig: Path | str, make_loop: MakeLoop
-    ) -> None:
+    def __init__(self, hub: Hub, term: Callable[[], int], kubeconfig: Path | str) -> None:
         self._hub = hub
         self._term = term
         self._kubeconfig = kubeconfig
-        self._make_loop = make_loop
+        self._connected = False
         self.standing = BridgeCondition(hub, term)
 
     async def run(self) -> None:
         """Bridge until cancelled."""
-        failures = 0
-        ended = False
-        while not ended:
-            try:
-                async with await KubeClient.connect(
-                    self._kubeconfig, clock=self._hub.clock
-                ) as client:
-                    await self.standing.check(client)
-                    failures = 0
-                    if self.standing.stopped:  # not ours to touch: look again later
-                        if not await self.standing.obey():
-                            await self._hub.clock.sleep(STOPPED_S)
-                        continue
-                    await install_crds(client, self._hub.clock)
-                    crossing = _Crossing(
-                        self._hub, self._term, client, self.standing, self._make_loop
-                    )
-                    await crossing.run()
-                    ended = True
-            except Exception as failure:  # noqa: BLE001 - the hub goes on without its hub cluster
-                failures += 1
-                why = _words(failure, self._kubeconfig)
-                log.warning("bridge.retry", error=why, times=failures)
-                with contextlib.suppress(StoreUnavailable):  # it is tried, and told, again
-                    await self.standing.is_silent(why)
-                await self._hub.clock.sleep(backoff(failures))
+        again = retrying(self._hub.clock, fresh=self._has_connected, before_wait=self._note)
+        await again(self._attempt)
+
+    def _has_connected(self) -> bool:
+        return self._connected
+
+    def _note(self, times: int, failure: BaseException, _wait_s: float) -> None:
+        log.warning("bridge.retry", error=_words(failure, self._kubeconfig), times=times)
+
+    async def _attempt(self) -> None:
+        """Connect and cross, as long as that goes."""
+        self._connected = False
+        try:
+            while not await self._cross():
+                pass
+        except Exception as failure:
+            with contextlib.suppress(StoreUnavailable):  # it is tried, and told, again
+                await self.standing.is_silent(_words(failure, self._kubeconfig))
+            raise
+
+    async def _cross(self) -> bool:
+        """One connection; False: it stopped, and another is to be made."""
+        async with await KubeClient.connect(self._kubeconfig, clock=self._hub.clock) as client:
+            await self.standing.check(client)
+            self._connected = True
+            if self.standing.stopped:  # not ours to touch: look again later
+                if not await self.standing.obey():
+                    await self._hub.clock.sleep(STOPPED_S)
+                return False
+            await install_crds(client, self._hub.clock)
+            await _Crossing(self._hub, self._term, client, self.standing).run()
+            return True
 
 
-def _words(failure: Exception, kubeconfig: Path | str) -> str:
+def _words(failure: BaseException, kubeconfig: Path | str) -> str:
     """Why the bridge could not cross, for people: a file that is missing reads as an odd one otherwise."""
     if not Path(kubeconfig).is_file():
         return f"there is no file {kubeconfig}"
@@ -118,16 +108,15 @@ class _Crossing:
         term: Callable[[], int],
         client: KubeClient,
         standing: BridgeCondition,
-        make_loop: MakeLoop,
     ) -> None:
         self._hub = hub
         self._term = term
         self._client = client
         self._standing = standing
-        self._inward = make_loop("bridge-in", self._take, 5.0, MIRROR_LEAST_S)
-        self._outward = make_loop("bridge-out", self._give, 5.0, WRITE_LEAST_S)
-        self._shown = make_loop("bridge-workloads", self._show, 5.0, WRITE_LEAST_S)
-        self._pulse = make_loop("bridge-pulse", self._ask, PULSE_S, 0.0)
+        self._inward = self._loop("bridge-in", self._take, MIRROR_LEAST_S)
+        self._outward = self._loop("bridge-out", self._give, WRITE_LEAST_S)
+        self._shown = self._loop("bridge-workloads", self._show, WRITE_LEAST_S)
+        self._pulse = Loop("bridge-pulse", self._ask, hub.clock, every_s=PULSE_S)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
         self._following = Following(client, self._sources, self._index)
@@ -140,6 +129,9 @@ class _Crossing:
         self._checks = CheckConditions(hub, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()
+
+    def _loop(self, name: str, tick: Tick, least_s: float) -> Loop:
+        return Loop(name, tick, self._hub.clock, every_s=EVERY_S, least_s=least_s)
 
     async def run(self) -> None:
         changes = self._hub.subscribe(*_FEED)
