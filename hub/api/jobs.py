@@ -18,7 +18,6 @@ from hub.api.reply import (
     pager,
     query,
 )
-from hub.domain.selectors import parse_selector
 from hub.domain.workloads.states import State
 from hub.services.context import secrecy
 from hub.services.context.hub import Hub
@@ -30,6 +29,7 @@ from hub.services.questions import jobs
 from hub.services.reading.draft import draft
 from shared.errors import Rejected
 from shared.kinds.registry import parse_job
+from shared.selectors import parse_selector
 
 router = new_router()
 _FILTERS = ("namespace", "queue", "state", "cluster", "name")

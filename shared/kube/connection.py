@@ -24,7 +24,6 @@ from shared.retry import retrying
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 
 _USER_AGENT = "roadstead"

@@ -201,7 +201,7 @@ class Talk(Exchange):
     @property
     def is_quiet(self) -> bool:
         """Whether there is nothing to say or to ask for."""
-        return not (self._reconciler.observed.has_news or self._full or self._more)
+        return not (self._reconciler.observed.unsent or self._full or self._more)
 
 
 class Agent:
