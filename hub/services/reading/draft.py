@@ -1,4 +1,4 @@
-"""Drafts: manifests that have been read, cleaned of what servers write, and hashed. Pure.
+"""Drafts: manifests that have been read, cleaned of what servers write, and hashed.
 
 The same cleaning for every way in, so that an object read back from the hub cluster equals the one
 that was applied there, whatever its API server wrote around it.
