@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from shared import quantity
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.resources import Expression, expressions
 
 MOST_TERMS: Final = 100  # of one selector
@@ -97,7 +98,7 @@ def parse_selector(text: str, field: str = "", most: int | None = MOST_TERMS) ->
                 start = mark.end()
         if most is not None and len(parts) >= most:
             rule = f"has more than {most} requirements, which is the most"
-            raise Rejected("TooManyTerms", rule, field)
+            raise Rejected(RejectCode.TOO_MANY_TERMS, rule, field)
     parts.append(text[start:].strip())
     return LabelSelector(expressions=tuple(_requirement(p, field) for p in parts if p))
 
@@ -111,8 +112,10 @@ def _requirement(part: str, field: str) -> Expression:
     if found := _COMPARISON.match(part):
         if not _WHOLE.match(found[3]):
             rule = f"{quantity.shown(part)}: for > and < the value must be an integer"
-            raise Rejected("InvalidSelector", rule, field)
+            raise Rejected(RejectCode.INVALID_SELECTOR, rule, field)
         return Expression(found[1], "Gt" if found[2] == ">" else "Lt", (found[3],))
     if found := _KEY.match(part):
         return Expression(found[2], "DoesNotExist" if found[1] else "Exists")
-    raise Rejected("InvalidSelector", f"{quantity.shown(part)} is no label requirement", field)
+    raise Rejected(
+        RejectCode.INVALID_SELECTOR, f"{quantity.shown(part)} is no label requirement", field
+    )

@@ -15,6 +15,7 @@ from shared import podsecurity
 from shared.errors import FieldError
 from shared.podsecurity import LEVELS, Rules, level_named, listed
 from shared.podsecurity.rules import ENFORCE
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import Work
 
 REFUSED: Final = "RefusedByMember"
@@ -51,10 +52,10 @@ class Gate:
         )  # fmt: skip
         if named != (work.api_version, work.kind, work.namespace, work.name):
             text = "the manifest is not of the object that was announced"
-            return [FieldError("metadata", "PolicyViolation", text)]
+            return [FieldError("metadata", RejectCode.POLICY_VIOLATION, text)]
         if not self._takes(work):
             text = f"this member takes no {work.kind} (profile {self.profile})"
-            return [FieldError("kind", "UnsupportedKind", text)]
+            return [FieldError("kind", RejectCode.UNSUPPORTED_KIND, text)]
         target = work.name if _is_namespace(work) else work.namespace
         found = podsecurity.check_target(target, self.rules)
         if found:
@@ -80,7 +81,7 @@ class Gate:
         if asked is None or LEVELS.index(level_named(asked)) >= LEVELS.index(own):
             return []
         text = f"namespace {name} is {own} in this member"
-        return [FieldError(f"metadata.labels[{ENFORCE}]", "PolicyViolation", text)]
+        return [FieldError(f"metadata.labels[{ENFORCE}]", RejectCode.POLICY_VIOLATION, text)]
 
 
 def _is_namespace(work: Work) -> bool:

@@ -27,6 +27,7 @@ from shared.kinds import unheeded
 from shared.kinds.names import LABEL_RULE, is_dns_label
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
 
 router = new_router()
 PART: Final = 200  # documents of one transaction
@@ -57,7 +58,7 @@ async def apply(request: Request) -> Response:
     """
     namespace = query(request, "namespace").get("namespace", "default")
     if not is_dns_label(namespace):
-        raise Rejected("InvalidName", LABEL_RULE, "namespace")
+        raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
     hub = hub_of(request)
     answer = _ApplyAnswer()
     size = len(await request.body())

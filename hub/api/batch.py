@@ -27,6 +27,7 @@ from shared.manifests import (
     YAML_TYPES,
     read_ndjson,
 )
+from shared.reject_codes import RejectCode
 
 router = new_router()
 CHUNK: Final = 500
@@ -77,7 +78,7 @@ async def _entries(request: Request) -> Iterator[Entry]:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if not body.strip() and media_type in JSON_TYPES | NDJSON_TYPES | YAML_TYPES:
-        raise Rejected("EmptyBody", "the body is empty")
+        raise Rejected(RejectCode.EMPTY_BODY, "the body is empty")
     if media_type in NDJSON_TYPES:
         bounds = hub_of(request).settings.api.bounds
         return await off_loop(request, len(body), read_ndjson, body, bounds)

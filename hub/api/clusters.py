@@ -11,6 +11,7 @@ from hub.services.objects.fence import fence_cluster
 from hub.services.questions import clusters as member_questions
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP
+from shared.reject_codes import RejectCode
 
 router = new_router()
 _DECLARED = {"name": str, "labels": dict, "taints": list, "pools": list}
@@ -30,7 +31,7 @@ async def create_cluster(request: Request) -> Response:
     """Declare a member: {"name", "labels", "taints", "pools"}. The answer holds its one-time `joinToken`."""
     given = await read_object(request, _DECLARED)
     if not given.get("name"):
-        raise Rejected("Required", "a cluster has a name", "name")
+        raise Rejected(RejectCode.REQUIRED, "a cluster has a name", "name")
     hub = hub_of(request)
     made = await hub.write(
         clusters.create_cluster,

@@ -11,6 +11,7 @@ from hub.api.reply import Json
 from hub.services.questions import gauges as queue_gauges, jobs
 from hub.services.questions.overview import overview
 from hub.store.errors import StoreUnavailable
+from shared.reject_codes import RejectCode
 
 router = new_router()
 
@@ -32,7 +33,9 @@ async def ready(request: Request) -> Response:
         revision = await hub.read(jobs.revision)
         await hub.db.require_writable()
     except StoreUnavailable as error:
-        return problem("Unavailable", f"the store: {error}"[:200], request.state.request_id)
+        return problem(
+            RejectCode.UNAVAILABLE, f"the store: {error}"[:200], request.state.request_id
+        )
     return Json({"status": "ok", "revision": revision})
 
 

@@ -29,6 +29,7 @@ from hub.services.questions import jobs
 from hub.services.reading.draft import draft
 from shared.errors import Rejected
 from shared.kinds.registry import parse_job
+from shared.reject_codes import RejectCode
 from shared.selectors import parse_selector
 
 router = new_router()
@@ -69,7 +70,7 @@ async def list_jobs(request: Request) -> Response:
     given = query(request, *_FILTERS, "labelSelector", "limit", "continue")
     state = given.get("state")
     if state and state not in State.__members__.values():
-        raise Rejected("InvalidState", f"must be one of {', '.join(State)}", "state")
+        raise Rejected(RejectCode.INVALID_STATE, f"must be one of {', '.join(State)}", "state")
     limit = limit_of(given)
     token, selector = given.pop("continue", None), given.get("labelSelector")
     matches = parse_selector(selector, "labelSelector").matches if selector else None

@@ -11,6 +11,7 @@ from hub.services.index.index import ScheduleIndex
 from hub.services.kueue_view import pages
 from hub.services.questions import visibility
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 router = new_router()
 _VISIBILITY = f"/apis/{visibility.API_VERSION}"
@@ -26,7 +27,7 @@ async def list_workloads(request: Request) -> Response:
     given = query(request, *pages.FILTERS, "limit", "continue")
     state = given.get("state")
     if state and state not in State.__members__.values():
-        raise Rejected("InvalidState", f"must be one of {', '.join(State)}", "state")
+        raise Rejected(RejectCode.INVALID_STATE, f"must be one of {', '.join(State)}", "state")
     limit, token = limit_of(given), given.get("continue")
     filters = {name: given[name] for name in pages.FILTERS if name in given}
     return Json(
@@ -80,7 +81,9 @@ def _window(request: Request) -> tuple[int, int]:
     limit = number_of(given, "limit") if "limit" in given else visibility.DEFAULT_LIMIT
     if limit is None or not 1 <= limit <= visibility.MAX_LIMIT:
         most = visibility.MAX_LIMIT
-        raise Rejected("InvalidLimit", f"must be a whole number from 1 to {most}", "limit")
+        raise Rejected(
+            RejectCode.INVALID_LIMIT, f"must be a whole number from 1 to {most}", "limit"
+        )
     return number_of(given, "offset") or 0, limit
 
 

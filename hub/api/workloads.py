@@ -25,6 +25,7 @@ from hub.services.reading.draft import draft
 from hub.services.reading.executor_status import read_status
 from shared.errors import Rejected
 from shared.manifests import media_type_of, read_bounded
+from shared.reject_codes import RejectCode
 
 router = new_router()
 PAGE: Final = 200
@@ -159,13 +160,13 @@ def _event(revision: int, items: list[dict[str, Any]]) -> bytes:
 async def _patch(request: Request) -> dict[str, Any]:
     """The body as a merge patch of an object. Raises Rejected."""
     if media_type_of(request.headers.get("content-type", "")) not in _PATCHES:
-        raise Rejected("UnsupportedMediaType", f"send {' or '.join(sorted(_PATCHES))}")
+        raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, f"send {' or '.join(sorted(_PATCHES))}")
     body = await request.body()
     if not body.strip():
-        raise Rejected("EmptyBody", "the body is empty")
+        raise Rejected(RejectCode.EMPTY_BODY, "the body is empty")
     given = await off_loop(
         request, len(body), read_bounded, body, hub_of(request).settings.api.bounds
     )
     if not isinstance(given, dict):
-        raise Rejected("ExpectedObject", "the body must be a JSON object")
+        raise Rejected(RejectCode.EXPECTED_OBJECT, "the body must be a JSON object")
     return given

@@ -31,6 +31,7 @@ from shared.failpoints import failpoint
 from shared.kinds import parse
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
+from shared.reject_codes import RejectCode
 
 TOGETHER: Final = 500  # objects of one transaction
 _PATCHES: Final = 16  # finalizers written at a time
@@ -171,7 +172,9 @@ class Mirror:
         except Exception as fault:
             log.exception("intake.failed", objects=len(read))
             if len(read) == 1:
-                error = Rejected("Unreadable", f"the hub can not take it: {fault!r}"[:500])
+                error = Rejected(
+                    RejectCode.UNREADABLE, f"the hub can not take it: {fault!r}"[:500]
+                )
                 self._settle(read[0][0], Applied(0, REJECTED, error=error))
                 return
             half = len(read) // 2
@@ -237,7 +240,7 @@ def _draft(obj: Object, now: dt.datetime) -> Draft | Rejected:
     except Rejected as refusal:
         return refusal
     except (KeyError, TypeError, ValueError) as fault:
-        return Rejected("Unreadable", f"the object can not be read: {fault!r}"[:500])
+        return Rejected(RejectCode.UNREADABLE, f"the object can not be read: {fault!r}"[:500])
 
 
 def _uid(obj: Object) -> str:

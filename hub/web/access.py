@@ -17,6 +17,7 @@ from hub.api.policy import PUBLIC, allow, hub_of, new_router
 from hub.services.access import credentials
 from hub.services.access.credentials import ADMINISTRATOR, SESSION, VIEWER, Principal
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 # Of every answer of the page. Nothing comes from elsewhere, and no inline script or style runs.
 HEADERS: Final = {
@@ -93,6 +94,6 @@ def _same_origin(request: Request) -> None:
     """Refuse a form that another site sent."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise Rejected("Forbidden", "this form was sent from another site")
+        raise Rejected(RejectCode.FORBIDDEN, "this form was sent from another site")
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
-        raise Rejected("Forbidden", "this form was sent from another site")
+        raise Rejected(RejectCode.FORBIDDEN, "this form was sent from another site")

@@ -25,6 +25,7 @@ from hub.web.access import HEADERS, viewer
 from hub.web.board import Board, templates
 from hub.web.views import address
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 _FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {
@@ -75,7 +76,7 @@ async def job(request: Request, uid: str) -> Response:
 async def static(request: Request, name: str) -> Response:
     """Style, script and sign of the page."""
     if name not in _STATIC:
-        raise Rejected("NotFound", "there is nothing at this path")
+        raise Rejected(RejectCode.NOT_FOUND, "there is nothing at this path")
     kept = _KEEP if request.query_params.get("v") == _VERSION else {}
     return Response(_STATIC[name], 200, {**HEADERS, **kept}, _TYPES[name])
 
@@ -86,7 +87,7 @@ async def live(request: Request) -> Response:
     """The parts of a view as server-sent events: all at first, then those that have changed."""
     who = await viewer(request)
     if who is None:
-        raise Rejected("Unauthenticated", "sign in first")
+        raise Rejected(RejectCode.UNAUTHENTICATED, "sign in first")
     streams = count_stream(request, who.id, hub_of(request).settings.api.streams_per_principal)
     asked = asked_of(request.query_params)
     renewals = counted(streams, who.id, _renewals(request, asked))

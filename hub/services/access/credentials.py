@@ -17,6 +17,7 @@ from hub.store.engine import Database
 from hub.store.transaction import Transaction
 from shared.clock import Clock
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 ADMINISTRATOR, VIEWER, AGENT = "administrator", "viewer", "agent"
 BEARER, JOIN, SESSION = "bearer", "join", "session"
@@ -91,11 +92,11 @@ def check_join(tx: Transaction, text: str) -> dict[str, Any]:
     """The row of a join token that could be redeemed now. Raises Rejected as `redeem_join` does."""
     found = _matching(tx, text, JOIN)
     if found is None or found["revoked_at"] is not None:
-        raise Rejected("Unauthenticated", UNAUTHENTICATED)
+        raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
     if found["used_at"] is not None:
-        raise Rejected("TokenUsed", "this join token was used; ask for a new one")
+        raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
     if found["expires_at"] is not None and found["expires_at"] <= tx.now:
-        raise Rejected("TokenExpired", "this join token has expired; ask for a new one")
+        raise Rejected(RejectCode.TOKEN_EXPIRED, "this join token has expired; ask for a new one")
     return found
 
 
@@ -103,7 +104,7 @@ def redeem_join(tx: Transaction, text: str) -> Principal:
     """Use up a join token. Raises Rejected: Unauthenticated, TokenExpired, TokenUsed (all 401)."""
     found = check_join(tx, text)
     if not tokens.use(tx, found["id"]):
-        raise Rejected("TokenUsed", "this join token was used; ask for a new one")
+        raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
     return _principal_of(found)
 
 

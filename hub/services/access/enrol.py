@@ -10,6 +10,7 @@ from hub.services.access.credentials import AGENT, redeem_join, replace_bearer
 from hub.store import clusters
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +30,14 @@ def enrol(tx: Transaction, token: str, cluster_uid: str) -> Enrolled:
     principal = redeem_join(tx, token)
     row = clusters.get(tx, principal.cluster)
     if row is None:
-        raise Rejected("NotFound", f"cluster {principal.cluster} does not exist")
+        raise Rejected(RejectCode.NOT_FOUND, f"cluster {principal.cluster} does not exist")
     if row["cluster_uid"] and row["cluster_uid"] != cluster_uid:
         text = f"{principal.cluster} is the name of another cluster (kube-system uid differs)"
-        raise Rejected("ClusterIdentityChanged", text, "cluster_uid")
+        raise Rejected(RejectCode.CLUSTER_IDENTITY_CHANGED, text, "cluster_uid")
     for other in clusters.list_all(tx):
         if other["cluster_uid"] == cluster_uid and other["name"] != principal.cluster:
             text = f"this cluster has joined as {other['name']}"
-            raise Rejected("ClusterAlreadyJoined", text, "cluster_uid")
+            raise Rejected(RejectCode.CLUSTER_ALREADY_JOINED, text, "cluster_uid")
     clusters.change(
         tx,
         principal.cluster,

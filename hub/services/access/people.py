@@ -12,6 +12,7 @@ from hub.store import audit, tokens
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.names import SUBDOMAIN_RULE, is_dns_subdomain
+from shared.reject_codes import RejectCode
 
 ROLES = (ADMINISTRATOR, VIEWER)
 FIRST = (ADMINISTRATOR, "admin")
@@ -29,9 +30,9 @@ def issue(tx: Transaction, role: str, name: str, principal: str) -> Row:
     Earlier tokens of that person end. Raises Rejected: InvalidRole, InvalidName, Forbidden.
     """
     if role not in ROLES:
-        raise Rejected("InvalidRole", f"a person is {' or '.join(ROLES)}", "role")
+        raise Rejected(RejectCode.INVALID_ROLE, f"a person is {' or '.join(ROLES)}", "role")
     if not is_dns_subdomain(name):
-        raise Rejected("InvalidName", SUBDOMAIN_RULE, "name")
+        raise Rejected(RejectCode.INVALID_NAME, SUBDOMAIN_RULE, "name")
     _leave_the_first(role, name)
     token = replace_bearer(tx, role, name)
     _note(tx, principal, "issue-token", role, name)
@@ -45,7 +46,7 @@ def revoke(tx: Transaction, role: str, name: str, principal: str) -> Row:
     _leave_the_first(role, name)
     found = tokens.find_principal(tx, role, name) if role in ROLES else None
     if found is None:
-        raise Rejected("NotFound", f"there is no {role[:64]} {name[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no {role[:64]} {name[:64]}")
     tokens.remove_principal(tx, found["id"])
     _note(tx, principal, "revoke-token", role, name)
     return _view(found)
@@ -56,7 +57,7 @@ def _leave_the_first(role: str, name: str) -> None:
         text = (
             "admin's token is in the hub's admin.token; delete that file and restart to replace it"
         )
-        raise Rejected("Forbidden", text, "name")
+        raise Rejected(RejectCode.FORBIDDEN, text, "name")
 
 
 def _note(tx: Transaction, principal: str, verb: str, role: str, name: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from hub.store import audit, settings
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 LIFT: Final = "bridge_lift"
 SILENT: Final = "HubClusterSilent"  # it does not answer: the bridge goes on when it does
@@ -54,10 +55,10 @@ def resume(tx: Transaction, reason: str, principal: str) -> Row:
         if told["running"]:
             stands = "it is running"
         text = f"the bridge is not stopped for {reason[:64] or 'no reason'}: {stands}"
-        raise Rejected("BridgeNotStopped", text, "reason")
+        raise Rejected(RejectCode.BRIDGE_NOT_STOPPED, text, "reason")
     if reason not in MEANING:
         text = f"{reason} ends by itself when what it names is gone: {told['message']}"
-        raise Rejected("BridgeWaits", text, "reason")
+        raise Rejected(RejectCode.BRIDGE_WAITS, text, "reason")
     settings.put(tx, LIFT, reason)
     audit.add(
         tx, principal=principal, verb="resume", object="HubCluster", outcome=f"lifts {reason}"

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 _TAG_BYTES = 16
 _LONGEST = 4096
@@ -42,7 +43,9 @@ class Pager:
         if principal != self.principal or question != self._question():
             raise _bad("it belongs to another list")
         if expires < self.now.timestamp():
-            raise Rejected("Expired", "the list is no longer kept; start it again", "continue")
+            raise Rejected(
+                RejectCode.EXPIRED, "the list is no longer kept; start it again", "continue"
+            )
         assert isinstance(position, list)
         return position
 
@@ -67,4 +70,6 @@ class Pager:
 
 
 def _bad(why: str) -> Rejected:
-    return Rejected("BadContinue", f"the continue token can not be used: {why}", "continue")
+    return Rejected(
+        RejectCode.BAD_CONTINUE, f"the continue token can not be used: {why}", "continue"
+    )

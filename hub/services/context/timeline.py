@@ -20,9 +20,10 @@ from hub.services.context.incarnations import began_ms, new_incarnation
 from hub.store import changes, settings
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import Mark
 
-CODE: Final = "HubRolledBack"
+CODE: Final = RejectCode.HUB_ROLLED_BACK
 # What a person is told who asks for something else; `roadstead restored` has the whole of it.
 BRIEFLY: Final = (
     "nothing is dispatched: this hub's store went back to an older copy "
@@ -150,7 +151,9 @@ def begin_anew(tx: Transaction) -> str:
     Raises Rejected: NotRolledBack.
     """
     if not stopped(tx):
-        raise Rejected("NotRolledBack", "the hub is not stopped: there is nothing to accept")
+        raise Rejected(
+            RejectCode.NOT_ROLLED_BACK, "the hub is not stopped: there is nothing to accept"
+        )
     shown = str((settings.get(tx, _STOPPED) or {}).get("incarnation", ""))
     earlier = str(settings.get(tx, "incarnation")), shown
     incarnation = new_incarnation(tx.now, earlier)

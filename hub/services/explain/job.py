@@ -21,6 +21,7 @@ from hub.services.kueue_view.open_checks import checks_of
 from hub.store import clusters, events, schedule, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import SUSPECT_AFTER_S
 
 TIMELINE: Final = 50  # events shown
@@ -73,10 +74,11 @@ def explain_job(
     """The whole story of one job. Raises Rejected(NotFound)."""
     row = workloads.get(tx, uid)
     if row is None:
-        raise Rejected("NotFound", f"there is no job {uid}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
     if row["deleted_at"] is not None and row["live"] is None:
         raise Rejected(
-            "NotFound", f"there is no job {row['namespace']}/{row['name']}: it was deleted"
+            RejectCode.NOT_FOUND,
+            f"there is no job {row['namespace']}/{row['name']}: it was deleted",
         )
     history = events.list_events(tx, uid=uid, limit=TIMELINE, newest_first=True)
     told: Row = {

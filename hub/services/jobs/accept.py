@@ -27,6 +27,7 @@ from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.batch_v1 import max_runtime_s
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 Identity = tuple[str, str, str]  # kind, namespace, name
@@ -45,7 +46,7 @@ class NameTaken(Rejected):
 
     def __init__(self, given: Draft, uid: str) -> None:
         super().__init__(
-            "AlreadyExists",
+            RejectCode.ALREADY_EXISTS,
             f"{noun(given)} {given.parsed.namespace}/{given.name} exists with uid {uid}; "
             "delete it or choose another name",
             "metadata.name",
@@ -139,7 +140,7 @@ def refuse_queue(given: Draft, queue: Queue, *, strict: bool) -> Rejected | None
     if not queue.reason or not (strict or queue.reason == NOT_SUSPENDABLE):
         return None
     field = "spec.queueName" if given.is_bare else f"metadata.labels[{keys.QUEUE_NAME}]"
-    return Rejected(queue.reason, queue.message, field)
+    return Rejected(RejectCode(queue.reason), queue.message, field)
 
 
 def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, int]:
@@ -232,7 +233,7 @@ def _judge(
     named = priority_class(given)
     if strict and named and named not in priorities:
         return Rejected(
-            PRIORITY_CLASS_NOT_FOUND,
+            RejectCode.PRIORITY_CLASS_NOT_FOUND,
             f"WorkloadPriorityClass {named} does not exist",
             f"metadata.labels[{keys.PRIORITY_CLASS}]",
         )
@@ -243,7 +244,7 @@ def occupied(given: Draft, holder: Row) -> Rejected:
     """Why a draft can not have the name that `holder` has."""
     if holder["origin"] != given.origin:
         return Rejected(
-            "OwnedElsewhere",
+            RejectCode.OWNED_ELSEWHERE,
             f"{noun(given)} {holder['namespace']}/{holder['name']} came from {holder['origin']} "
             f"and can not be changed from {given.origin}",
             "metadata.name",
@@ -251,7 +252,7 @@ def occupied(given: Draft, holder: Row) -> Rejected:
     if holder["withdraw_to"] == WithdrawTo.DELETED:
         what = f"{noun(given)} {holder['namespace']}/{holder['name']}"
         words = f"{what} is being deleted: submit it again once it is gone"
-        return Rejected("BeingDeleted", words, "metadata.name")
+        return Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
     return NameTaken(given, holder["uid"])
 
 

@@ -21,6 +21,7 @@ from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 # What may change while quota is held; Kueue keeps pod sets and queue of a reserved workload too.
@@ -114,13 +115,13 @@ def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
     before, now = old.get("spec") or {}, given.parsed.raw.get("spec") or {}
     rule = "can not change while quota is held" if state not in TERMINAL else "it has ended"
     wrong = [
-        FieldError(f"spec.{name}", "Immutable", rule)
+        FieldError(f"spec.{name}", RejectCode.IMMUTABLE, rule)
         for name in sorted({*before, *now} - _MUTABLE)
         if before.get(name) != now.get(name)
     ]
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
-        raise Rejected("Immutable", detail, wrong[0].field, tuple(wrong))
+        raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
 
 
 def _draft_of(tx: Transaction, row: Row) -> Draft | None:

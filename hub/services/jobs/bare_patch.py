@@ -17,6 +17,7 @@ from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse, parse_job
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
@@ -33,9 +34,11 @@ def parse_bare(manifest: Any) -> Parsed:
     """Read a Workload that names its queue. Raises Rejected."""
     parsed = parse(manifest)
     if parsed.kind != KIND or parsed.group != KUEUE:
-        raise Rejected("UnsupportedKind", f"this is no {KUEUE} {KIND}", "kind")
+        raise Rejected(RejectCode.UNSUPPORTED_KIND, f"this is no {KUEUE} {KIND}", "kind")
     if not parsed.spec.get("queueName"):
-        raise Rejected("Required", "a Workload without owner names its queue", "spec.queueName")
+        raise Rejected(
+            RejectCode.REQUIRED, "a Workload without owner names its queue", "spec.queueName"
+        )
     refuse_hindered(parsed)
     return parsed
 
@@ -56,10 +59,10 @@ def patch_workload(
     row = _bare_row(tx, namespace, name)
     latest = manifests.latest(tx, row["uid"])
     if latest is None:
-        raise Rejected("BeingDeleted", f"Workload {namespace}/{name} is being deleted")
+        raise Rejected(RejectCode.BEING_DELETED, f"Workload {namespace}/{name} is being deleted")
     parsed = parse(_merged(orjson.loads(latest[1]), patch), default_namespace=namespace)
     if (parsed.kind, parsed.namespace, parsed.name) != (KIND, namespace, name):
-        raise Rejected("Immutable", "kind, namespace and name stay", "metadata")
+        raise Rejected(RejectCode.IMMUTABLE, "kind, namespace and name stay", "metadata")
     given = draft(parsed, tx.now, origin=row["origin"], uid=row["uid"])
     if revise_bare(tx, given, row, intake):
         audit.add(
@@ -84,7 +87,7 @@ def _bare_row(tx: Transaction, namespace: str, name: str) -> Row:
     row = pages.find_row(tx, namespace, name)
     if row["kind"] != KIND:
         text = f"it is the Workload of Job {namespace}/{row['name']}: change or delete the Job"
-        raise Rejected("ForbiddenField", text, "metadata.name")
+        raise Rejected(RejectCode.FORBIDDEN_FIELD, text, "metadata.name")
     return row
 
 

@@ -9,6 +9,7 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 
 def cancel_job(tx: Transaction, uid: str, principal: str) -> dict[str, Any]:
@@ -36,15 +37,17 @@ def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") ->
     """
     row = jobs.find_job(tx, uid)
     if expected and expected != uid:
-        raise Rejected("PreconditionFailed", f"the job has uid {uid}", "preconditions.uid")
+        raise Rejected(
+            RejectCode.PRECONDITION_FAILED, f"the job has uid {uid}", "preconditions.uid"
+        )
     if row["live"] is None and row["deleted_at"] is not None:
-        raise Rejected("NotFound", f"there is no job {uid}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
     if row["live"] and row["origin"] == Origin.HUB_CLUSTER:
         kind, namespace, name = row["kind"].lower(), row["namespace"], row["name"]
         text = (
             f"{kind} {namespace}/{name} came from the hub cluster and is deleted there: kubectl "
         )
-        raise Rejected("OwnedElsewhere", f"{text}delete {kind} {name} -n {namespace}")
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, f"{text}delete {kind} {name} -n {namespace}")
     if row["withdraw_to"] != WithdrawTo.DELETED or State(row["state"]) in TERMINAL:
         withdraw_jobs(tx, [uid], WithdrawTo.DELETED, "DeletedByUser", f"deleted by {principal}")
         _note(tx, principal, "delete", row)

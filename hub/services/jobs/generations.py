@@ -12,6 +12,7 @@ from hub.services.reading.draft import Draft
 from hub.store import manifests, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
@@ -28,7 +29,7 @@ def standing_before(tx: Transaction, given: Draft, row: Row) -> StandingManifest
     latest = manifests.latest(tx, row["uid"])
     if latest is None:
         what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
-        raise Rejected("BeingDeleted", f"{what} is being deleted")
+        raise Rejected(RejectCode.BEING_DELETED, f"{what} is being deleted")
     generation, body, digest = latest
     return None if digest == given.hash else StandingManifest(generation, orjson.loads(body))
 

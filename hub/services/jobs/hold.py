@@ -14,6 +14,7 @@ from hub.services.works.evict import evict
 from hub.store import audit, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 BY_USER: Final = "HeldByUser"
 
@@ -32,7 +33,9 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Row:
         WithdrawTo.NOTHING,
         WithdrawTo.PENDING,
     }:
-        raise Rejected("AlreadyEnded", f"the job is {_stands(row)}: there is nothing to hold")
+        raise Rejected(
+            RejectCode.ALREADY_ENDED, f"the job is {_stands(row)}: there is nothing to hold"
+        )
     evict(tx, [uid], BY_USER, f"held by {principal}", to=WithdrawTo.HELD)
     _note(tx, principal, "hold", row)
     return jobs.get_job(tx, uid)
@@ -47,10 +50,12 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Row:
     row = _live(tx, uid)
     state = State(row["state"])
     if state in TERMINAL - {State.DEACTIVATED}:
-        raise Rejected("AlreadyEnded", f"the job is {state}: submit it again")
+        raise Rejected(RejectCode.ALREADY_ENDED, f"the job is {state}: submit it again")
     if row["live"] is None:
         name = f"{row['namespace']}/{row['name']}"
-        raise Rejected("AlreadyExists", f"job {name} gave its name back: submit it again")
+        raise Rejected(
+            RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
+        )
     if release(tx, [row], f"released by {principal}"):
         _note(tx, principal, "release", row)
     return jobs.get_job(tx, uid)
@@ -98,8 +103,8 @@ def _live(tx: Transaction, uid: str) -> Row:
         return row
     name = f"{row['namespace']}/{row['name']}"
     if row["live"] is not None:
-        raise Rejected("BeingDeleted", f"job {name} is being deleted")
-    raise Rejected("NotFound", f"there is no job {name}: it was deleted")
+        raise Rejected(RejectCode.BEING_DELETED, f"job {name} is being deleted")
+    raise Rejected(RejectCode.NOT_FOUND, f"there is no job {name}: it was deleted")
 
 
 def _held(row: Row) -> bool:

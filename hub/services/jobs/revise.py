@@ -16,6 +16,7 @@ from hub.store import works
 from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.errors import FieldError, Rejected
+from shared.reject_codes import RejectCode
 from shared.resources import job_pod_count
 
 Row = dict[str, Any]
@@ -59,17 +60,17 @@ def revise_job(tx: Transaction, given: Draft, row: Row, intake: Intake) -> bool:
 def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
     spec, new = old.get("spec") or {}, given.parsed.spec
     wrong = [
-        FieldError(f"spec.{name}", "Immutable", "can not change once the Job exists")
+        FieldError(f"spec.{name}", RejectCode.IMMUTABLE, "can not change once the Job exists")
         for name in sorted({*spec, *new} - _MUTABLE)
         if spec.get(name) != new.get(name)
     ]
     state = State(row["state"])
     if state not in QUEUED and state not in TERMINAL and _queue_of(old) != given.queue:
         rule = "can not change while the Job is on a cluster"
-        wrong.append(FieldError(f"metadata.labels[{keys.QUEUE_NAME}]", "Immutable", rule))
+        wrong.append(FieldError(f"metadata.labels[{keys.QUEUE_NAME}]", RejectCode.IMMUTABLE, rule))
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
-        raise Rejected("Immutable", detail, wrong[0].field, tuple(wrong))
+        raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
 
 
 def _queue_of(manifest: Row) -> str:

@@ -17,6 +17,7 @@ from hub.store import idempotency
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds import unheeded
+from shared.reject_codes import RejectCode
 
 CREATED, OK = 201, 200
 Key = tuple[str, str]
@@ -137,7 +138,7 @@ def _again(
         request_hash, status, body = submissions[twin].request_hash, reply.status, reply.body
     if request_hash != asked.request_hash:
         return Rejected(
-            "IdempotencyMismatch",
+            RejectCode.IDEMPOTENCY_MISMATCH,
             "this Idempotency-Key was used for another body; use a new key",
             "Idempotency-Key",
         )

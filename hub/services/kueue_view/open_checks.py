@@ -11,6 +11,7 @@ from hub.store import checks as stored, objects, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
@@ -59,7 +60,7 @@ def list_open(
 def find_job(tx: Transaction, uid: str) -> Row:
     row = workloads.get(tx, uid)
     if row is None or (row["deleted_at"] is not None and row["live"] is None):
-        raise Rejected("NotFound", f"there is no job {uid[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     return row
 
 

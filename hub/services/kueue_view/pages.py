@@ -16,6 +16,7 @@ from hub.store import manifests, objects, workload_pages
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP
+from shared.reject_codes import RejectCode
 
 Json = dict[str, Any]
 
@@ -111,7 +112,7 @@ def find_row(tx: Transaction, namespace: str, name: str) -> Json:
         for row in workload_pages.named(tx, namespace, called) if called else ():
             if workload_name(row) == name:
                 return row
-    raise Rejected("NotFound", f"there is no Workload {namespace[:64]}/{name[:64]}")
+    raise Rejected(RejectCode.NOT_FOUND, f"there is no Workload {namespace[:64]}/{name[:64]}")
 
 
 def shown(tx: Transaction, rows: Iterable[Json]) -> list[Json]:
@@ -143,7 +144,7 @@ def _condition(text: str) -> tuple[str, str]:
     kind, _, status = text.partition("=")
     if text and (kind not in CONDITIONS or status not in {"", "True", "False"}):
         expected = f"one of {', '.join(CONDITIONS)}, alone or with =True or =False"
-        raise Rejected("InvalidCondition", f"must be {expected}", "condition")
+        raise Rejected(RejectCode.INVALID_CONDITION, f"must be {expected}", "condition")
     return kind, status or "True"
 
 

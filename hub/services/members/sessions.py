@@ -17,6 +17,7 @@ from hub.store.engine import Database
 from hub.store.transaction import Transaction
 from shared.clock import Clock
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.session_ids import began_at
 from shared.wire.agent_v1 import (
     ObservedSet,
@@ -36,7 +37,7 @@ class Slow(Rejected):
     """429: more requests than an agent may send."""
 
     def __init__(self, retry_after_s: float) -> None:
-        super().__init__("TooManyRequests", f"at most {SYNCS_PER_S:g} syncs per second")
+        super().__init__(RejectCode.TOO_MANY_REQUESTS, f"at most {SYNCS_PER_S:g} syncs per second")
         self.retry_after_s = retry_after_s
 
 
@@ -117,10 +118,12 @@ class Session:
         Raises Rejected: SessionSuperseded, StaleSequence.
         """
         if request.session != self.id:
-            raise Rejected("SessionSuperseded", "another agent speaks for this cluster now")
+            raise Rejected(
+                RejectCode.SESSION_SUPERSEDED, "another agent speaks for this cluster now"
+            )
         if request.seq < self.seq:
             text = f"request {request.seq} after {self.seq}"
-            raise Rejected("StaleSequence", text, "seq")
+            raise Rejected(RejectCode.STALE_SEQUENCE, text, "seq")
         replay = request.seq == self.stored
         self.seq = request.seq
         self._turn.set()  # ends the request that hangs
@@ -134,11 +137,13 @@ class Session:
         live one: what it sent then has only just come.
         """
         if session in self.retired:
-            raise Rejected("SessionSuperseded", "this session was superseded and is over")
+            raise Rejected(
+                RejectCode.SESSION_SUPERSEDED, "this session was superseded and is over"
+            )
         began = began_at(session)
         if began is not None and self.began is not None and began < self.began:
             text = "a session that began after this one speaks for this cluster"
-            raise Rejected("SessionSuperseded", text)
+            raise Rejected(RejectCode.SESSION_SUPERSEDED, text)
         return [*self.retired, self.id][-MAX_RETIRED:] if self.id else self.retired
 
     def supersede(self, session: str, now: dt.datetime) -> None:
@@ -173,7 +178,7 @@ def load(tx: Transaction, cluster: str) -> Session:
     """The session as the cluster's row has it."""
     row = clusters.get(tx, cluster)
     if row is None:
-        raise Rejected("NotFound", f"cluster {cluster} does not exist")
+        raise Rejected(RejectCode.NOT_FOUND, f"cluster {cluster} does not exist")
     return Session(
         cluster_uid=row["cluster_uid"],
         id=row["session"],
@@ -224,7 +229,7 @@ class LiveSessions:
             session = await self._load(cluster, anew=True)
         if cluster_uid != session.cluster_uid:
             text = f"{cluster} joined as another cluster than this one (kube-system uid differs)"
-            raise Rejected("ClusterIdentityChanged", text, "cluster_uid")
+            raise Rejected(RejectCode.CLUSTER_IDENTITY_CHANGED, text, "cluster_uid")
         return session
 
     async def begin(self, cluster: str, session: Session, given: str) -> None:

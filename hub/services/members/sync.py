@@ -33,6 +33,7 @@ from shared import retry
 from shared.clock import Clock
 from shared.errors import Rejected
 from shared.failpoints import failpoint
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import (
     MAX_WORKS_PER_REPLY,
     PROTO,
@@ -149,7 +150,9 @@ class AgentSync:
         `retry_after_s`).
         """
         if request.proto != PROTO:
-            raise Rejected("UpgradeRequired", f"the hub speaks protocol {PROTO}", "proto")
+            raise Rejected(
+                RejectCode.UPGRADE_REQUIRED, f"the hub speaks protocol {PROTO}", "proto"
+            )
         await self._ready.wait()
         session = await self._sessions.of(cluster, request.cluster_uid)
         await self._check_marks(cluster, request)

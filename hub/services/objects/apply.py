@@ -26,6 +26,7 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.reject_codes import RejectCode
 
 _PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged", "rejected"
@@ -138,7 +139,7 @@ def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> App
     if row["withdraw_to"] == WithdrawTo.DELETED:
         what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
         words = f"{what} is being deleted: apply it again once it is gone"
-        refusal = Rejected("BeingDeleted", words, "metadata.name")
+        refusal = Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
         return Applied(index, REJECTED, row["uid"], given, refusal)
     try:
         revise = bare_intake.revise_bare if given.is_bare else revise_job
@@ -183,13 +184,15 @@ def _settle(
             row = None
         elif row["origin"] != given.origin:
             raise Rejected(
-                "OwnedElsewhere",
+                RejectCode.OWNED_ELSEWHERE,
                 f"{row['kind']} {row['name']} came from {row['origin']} "
                 f"and can not be changed from {given.origin}",
                 "metadata.name",
             )
         elif row["deleted_at"] is not None:
-            raise Rejected("BeingDeleted", f"{row['kind']} {row['name']} is being deleted")
+            raise Rejected(
+                RejectCode.BEING_DELETED, f"{row['kind']} {row['name']} is being deleted"
+            )
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, tx)

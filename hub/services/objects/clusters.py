@@ -15,6 +15,7 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 _API_VERSION = f"{FLEET}/v1"
@@ -43,7 +44,7 @@ def create_cluster(
     }
     given = draft(parse(manifest), tx.now)
     if clusters.get(tx, given.name) is not None:
-        raise Rejected("AlreadyExists", f"cluster {given.name} exists", "name")
+        raise Rejected(RejectCode.ALREADY_EXISTS, f"cluster {given.name} exists", "name")
     applied = apply_documents(tx, [given], settings.intake)[0]
     if applied.result == REJECTED and applied.error is not None:
         raise applied.error

@@ -12,6 +12,7 @@ from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 # What these caused in members is taken back first; the placements' service removes them then.
@@ -38,11 +39,11 @@ def delete_object(
     row = find(tx, group, kind, namespace, name)
     if expected and expected != row["uid"]:
         raise Rejected(
-            "PreconditionFailed", f"the object has uid {row['uid']}", "preconditions.uid"
+            RejectCode.PRECONDITION_FAILED, f"the object has uid {row['uid']}", "preconditions.uid"
         )
     if row["origin"] not in {origin, Origin.ANY, Origin.HUB}:
         text = f"{kind} {name} came from {row['origin']} and can not be deleted from {origin}"
-        raise Rejected("OwnedElsewhere", text)
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if drain and (group, kind) == (KUEUE, "ClusterQueue"):
         _drain(tx, name)
     else:
@@ -81,20 +82,20 @@ def _refuse_if_used(tx: Transaction, row: Row) -> None:
             left = [each for each in objects.list_namespace(tx, name, 2) if not _provided(each)]
             if left or jobs.count_in_namespace(tx, name):
                 raise Rejected(
-                    "NamespaceNotEmpty", f"namespace {name} still holds objects or jobs"
+                    RejectCode.NAMESPACE_NOT_EMPTY, f"namespace {name} still holds objects or jobs"
                 )
         case (group, "MemberCluster") if group == FLEET:
             held = jobs.count_by_cluster(tx).get(name, 0)
             if held:
                 raise Rejected(
-                    "ClusterNotEmpty",
+                    RejectCode.CLUSTER_NOT_EMPTY,
                     f"cluster {name} may still run {held} jobs: cordon it and let them end",
                 )
         case (group, "ClusterQueue") if group == KUEUE:
             charged = jobs.charged_to(tx, name)
             if charged:
                 raise Rejected(
-                    "QueueNotEmpty",
+                    RejectCode.QUEUE_NOT_EMPTY,
                     f"{len(charged)} jobs are charged to ClusterQueue {name}: let them end, or "
                     "delete it with drain=true",
                 )

@@ -18,6 +18,7 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 FENCED: Final = "ClusterFenced"
 _HELD: Final = (
@@ -54,12 +55,12 @@ def fence_cluster(
     """
     row = clusters.get(tx, name)
     if row is None:
-        raise Rejected("NotFound", f"there is no cluster {name[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no cluster {name[:64]}")
     if not though_it_answers:
         _refuse_alive(row, tx.now, suspect_after_s)
     if confirm != name:
         text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
-        raise Rejected("ConfirmationMismatch", text, "confirm")
+        raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
     credentials.forget_agent(tx, name)
     clusters.change(
         tx, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
@@ -89,7 +90,7 @@ def _refuse_alive(row: Mapping[str, Any], now: dt.datetime, suspect_after_s: flo
         f"{row['name']} answers: its agent was heard {silent_s} s ago, and its jobs run. Cordon it and "
         "let them end; written off all the same, every one of them runs twice"
     )
-    raise Rejected("ClusterAlive", text, "thoughItAnswers")
+    raise Rejected(RejectCode.CLUSTER_ALIVE, text, "thoughItAnswers")
 
 
 def _release(tx: Transaction, name: str, principal: str) -> list[str]:

@@ -17,6 +17,7 @@ from hub.store import audit, objects
 from hub.store.transaction import Transaction
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 _FIELDS: Final = frozenset(
@@ -40,10 +41,14 @@ def set_status(
     """
     row = find(tx, group, kind, namespace, name)
     if (group, kind) != (KUEUE, CHECK):
-        raise Rejected("NotSettable", f"the status of a {kind[:64]} is written by the hub")
+        raise Rejected(
+            RejectCode.NOT_SETTABLE, f"the status of a {kind[:64]} is written by the hub"
+        )
     given = read_conditions(conditions)
     if read_check(row).controller == MULTIKUEUE:
-        raise Rejected("NotSettable", f"the hub itself is the controller of check {name[:64]}")
+        raise Rejected(
+            RejectCode.NOT_SETTABLE, f"the hub itself is the controller of check {name[:64]}"
+        )
     if put_conditions(tx, row, given):
         audit.add(tx, principal=principal, verb="status", object=f"{CHECK} {name}", outcome="ok")
     return rendering.whole_object(find(tx, group, kind, namespace, name))
@@ -69,12 +74,12 @@ def put_conditions(tx: Transaction, row: Row, given: Sequence[Row]) -> bool:
 def read_conditions(given: Any) -> list[Row]:
     """Conditions as a controller sends them. Raises Rejected with every fault."""
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise Rejected("InvalidType", "must be a list of conditions", "conditions")
+        raise Rejected(RejectCode.INVALID_TYPE, "must be a list of conditions", "conditions")
     faults: list[FieldError] = []
     read = [_condition(f"conditions[{index}]", each, faults) for index, each in enumerate(given)]
     types = [each["type"] for each in read]
     if len(set(types)) < len(types):
-        faults.append(FieldError("conditions", "Duplicate", "a type is given twice"))
+        faults.append(FieldError("conditions", RejectCode.DUPLICATE, "a type is given twice"))
     if faults:
         first = faults[0]
         raise Rejected(first.code, f"{first.field}: {first.message}", errors=tuple(faults))
@@ -83,20 +88,20 @@ def read_conditions(given: Any) -> list[Row]:
 
 def _condition(path: str, each: Mapping[str, Any], faults: list[FieldError]) -> Row:
     faults += [
-        FieldError(f"{path}.{name[:64]}", "UnknownField", "is unknown")
+        FieldError(f"{path}.{name[:64]}", RejectCode.UNKNOWN_FIELD, "is unknown")
         for name in sorted(set(each) - _FIELDS)
     ]
     faults += [
-        FieldError(f"{path}.{name}", "Required", "is required, as a text")
+        FieldError(f"{path}.{name}", RejectCode.REQUIRED, "is required, as a text")
         for name in ("type", "status", "reason")
         if not isinstance(each.get(name), str) or not each[name]
     ]
     if each.get("status") not in ("True", "False", "Unknown"):
         text = "must be True, False or Unknown"
-        faults.append(FieldError(f"{path}.status", "InvalidValue", text))
+        faults.append(FieldError(f"{path}.status", RejectCode.INVALID_VALUE, text))
     message = each.get("message") or ""
     if not isinstance(message, str):
-        faults.append(FieldError(f"{path}.message", "InvalidType", "must be a text"))
+        faults.append(FieldError(f"{path}.message", RejectCode.INVALID_TYPE, "must be a text"))
     return {
         "type": str(each.get("type")),
         "status": str(each.get("status")),

@@ -17,6 +17,7 @@ from hub.services.works.evict import evict
 from hub.store import audit, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 _ASKED: Final = CHARGED - {State.WITHDRAWING}
@@ -32,7 +33,7 @@ def set_states(tx: Transaction, uid: str, states: Sequence[Mapping[str, Any]], b
     row = find_job(tx, uid)
     if State(row["state"]) not in _ASKED:
         text = f"the workload is {row['state']}: it holds no quota, and no check is asked"
-        raise Rejected("NotReserved", text)
+        raise Rejected(RejectCode.NOT_RESERVED, text)
     present: dict[str, Row] = row["checks"] or {}
     pod_sets = [p["name"] for p in (row["admission"] or {}).get("podSets") or ()]
     given = read_states(states, pod_sets)
@@ -65,17 +66,19 @@ def _refuse(
         if name not in present:
             asked = ", ".join(sorted(present)) or "none"
             text = f"check {name[:64]} is not asked of this workload; its checks: {asked}"
-            raise Rejected("UnknownCheck", text, "name")
+            raise Rejected(RejectCode.UNKNOWN_CHECK, text, "name")
     controllers = controllers_by_check(tx)
     own = [name for name in given if controllers.get(name) == admission_checks.MULTIKUEUE]
     if own:
-        raise Rejected("AnsweredByHub", f"the hub answers check {own[0]} itself", "name")
+        raise Rejected(
+            RejectCode.ANSWERED_BY_HUB, f"the hub answers check {own[0]} itself", "name"
+        )
     if row["state"] == State.RESERVED:
         return
     for name, each in given.items():
         if "podSetUpdates" in each and each["podSetUpdates"] != present[name].get("podSetUpdates"):
             text = f"the workload is {row['state']}: its pods can not be changed any more"
-            raise Rejected("Immutable", text, "podSetUpdates")
+            raise Rejected(RejectCode.IMMUTABLE, text, "podSetUpdates")
 
 
 def _differs(present: Row, given: Row) -> bool:

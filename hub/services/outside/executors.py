@@ -17,6 +17,7 @@ from hub.services.reading.executor_status import Said, read_status
 from hub.store import workload_pages, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
@@ -62,7 +63,7 @@ def report_status(tx: Transaction, uid: str, status: Mapping[str, Any], by: str)
     """What the hub cluster's object of one Workload says. Raises Rejected."""
     row = workloads.get(tx, uid)
     if row is None:
-        raise Rejected("NotFound", f"there is no Workload {uid[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no Workload {uid[:64]}")
     report = ExecutorReport(row["namespace"], row["name"], read_status(status), by)
     ending: dict[str, tuple[Row, ExecutorReport]] = {}
     _judge(tx, report, row, ending)
@@ -95,14 +96,14 @@ def _judge(
     if isinstance(row, Rejected):
         raise row
     if report.uid and report.uid != row["uid"]:
-        raise Rejected("PreconditionFailed", f"it has uid {row['uid']}", "metadata.uid")
+        raise Rejected(RejectCode.PRECONDITION_FAILED, f"it has uid {row['uid']}", "metadata.uid")
     if report.epoch is not None and report.epoch != row["epoch"]:
         text = f"epoch {report.epoch} has ended: {row['epoch']} is the last"
-        raise Rejected("PreconditionFailed", text, "epoch")
+        raise Rejected(RejectCode.PRECONDITION_FAILED, text, "epoch")
     said = report.said
     if row["kind"] != KIND and (said.finished or said.ready is not None or said.reclaimable):
         text = "the Job's own status says how far it is; of its Workload only checks are written"
-        raise Rejected("ForbiddenField", text, "status")
+        raise Rejected(RejectCode.FORBIDDEN_FIELD, text, "status")
     if said.checks:
         check_states.set_states(tx, row["uid"], said.checks, report.by)
     if State(row["state"]) in TERMINAL:
@@ -150,7 +151,7 @@ def _reclaim(tx: Transaction, uid: str, counts: Mapping[str, int]) -> None:
     """Quota of pods that are not needed any more is free at once. Raises Rejected."""
     row = workloads.get(tx, uid)
     if row is None or not row["admission"]:
-        raise Rejected("NotReserved", "it holds no quota that pods could give back")
+        raise Rejected(RejectCode.NOT_RESERVED, "it holds no quota that pods could give back")
     admission = reclaimed(row["admission"], counts)
     if admission != row["admission"]:
         workloads.change(tx, [{"uid": uid, "admission": admission}])

@@ -14,6 +14,7 @@ from hub.store import clusters, jobs
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
@@ -132,5 +133,5 @@ def find_cluster(tx: Transaction, name: str) -> Row:
     """The row of a member. Raises Rejected: NotFound."""
     row = clusters.get(tx, name)
     if row is None:
-        raise Rejected("NotFound", f"there is no cluster {name[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no cluster {name[:64]}")
     return row

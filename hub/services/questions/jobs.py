@@ -12,6 +12,7 @@ from hub.services.context.paging import Pager
 from hub.store import changes, events, jobs, manifests, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 # Rows looked at for one page of a list with a label selector: a rare label costs several pages.
 MAX_SCANNED = 20_000
@@ -56,7 +57,7 @@ def find_job(tx: Transaction, uid: str) -> dict[str, Any]:
     """The workload row. Raises Rejected: NotFound."""
     row = workloads.get(tx, uid)
     if row is None:
-        raise Rejected("NotFound", f"there is no job {uid[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     return row
 
 
@@ -73,7 +74,7 @@ def find_job_by_name(tx: Transaction, namespace: str, name: str) -> dict[str, An
         if hub_cluster_uid(tx):
             seen = f"kubectl describe job {name} -n {namespace}"
             text += f"; if kubectl made one and the hub refused it, this says why: {seen}"
-        raise Rejected("NotFound", text)
+        raise Rejected(RejectCode.NOT_FOUND, text)
     return row
 
 

@@ -10,6 +10,7 @@ from hub.services.queues import usage
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 _PAGE_BYTES: Final = 2 << 20  # of manifests, after which a page ends
@@ -73,5 +74,5 @@ def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> R
     row = objects.find(tx, group, kind, namespace, name)
     if row is None:
         where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
-        raise Rejected("NotFound", f"there is no {kind[:64]} {where}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no {kind[:64]} {where}")
     return row

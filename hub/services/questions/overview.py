@@ -14,6 +14,7 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 _PLACEMENTS = ("ClusterResourcePlacement", "ResourcePlacement")
@@ -65,7 +66,7 @@ def get_placement(tx: Transaction, namespace: str, name: str) -> Row:
     row = objects.find(tx, PLACEMENT, kind, namespace, name)
     if row is None:
         where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
-        raise Rejected("NotFound", f"there is no placement {where}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no placement {where}")
     return _placement(row)
 
 
@@ -104,7 +105,7 @@ def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[
     oldest, newest = changes.oldest_revision(tx), changes.last_revision(tx)
     if revision > newest or revision + 1 < oldest:
         raise Rejected(
-            "Expired",
+            RejectCode.EXPIRED,
             f"revisions {oldest} to {newest} are kept: list again, then follow from the newest",
             "revision",
         )

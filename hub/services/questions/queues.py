@@ -13,6 +13,7 @@ from shared import quantity
 from shared.conditions import find
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 
@@ -38,7 +39,7 @@ def get_cluster_queue(tx: Transaction, name: str) -> Row:
     """One ClusterQueue. Raises Rejected: NotFound."""
     row = objects.find(tx, KUEUE, "ClusterQueue", "", name)
     if row is None:
-        raise Rejected("NotFound", f"there is no ClusterQueue {name[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no ClusterQueue {name[:64]}")
     local_queues = objects.list_kind(tx, KUEUE, "LocalQueue")
     return _cluster_queue(row, local_queues, usage.count(tx))
 
@@ -47,7 +48,9 @@ def get_local_queue(tx: Transaction, namespace: str, name: str) -> Row:
     """One LocalQueue. Raises Rejected: NotFound."""
     row = objects.find(tx, KUEUE, "LocalQueue", namespace, name)
     if row is None:
-        raise Rejected("NotFound", f"there is no LocalQueue {namespace[:64]}/{name[:64]}")
+        raise Rejected(
+            RejectCode.NOT_FOUND, f"there is no LocalQueue {namespace[:64]}/{name[:64]}"
+        )
     told = _local_queue(row, usage.count(tx))
     return {"kind": "LocalQueue", **told}
 

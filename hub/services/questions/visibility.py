@@ -20,6 +20,7 @@ from hub.store import objects, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 API_VERSION: Final = "visibility.kueue.x-k8s.io/v1beta2"
 DEFAULT_LIMIT: Final = 1000  # Kueue's
@@ -42,7 +43,7 @@ def in_cluster_queue(
 ) -> Json:
     """A PendingWorkloadsSummary of one ClusterQueue. Raises Rejected: NotFound."""
     if objects.find(tx, KUEUE, "ClusterQueue", "", name) is None:
-        raise Rejected("NotFound", f"there is no ClusterQueue {name[:64]}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no ClusterQueue {name[:64]}")
     line = () if index is None else places(tx, index, name, offset + limit)
     return _summary(tx, list(islice(line, offset, offset + limit)))
 
@@ -58,7 +59,8 @@ def in_local_queue(
     row = objects.find(tx, KUEUE, "LocalQueue", *local_queue)
     if row is None:
         raise Rejected(
-            "NotFound", f"there is no LocalQueue {local_queue[0][:64]}/{local_queue[1][:64]}"
+            RejectCode.NOT_FOUND,
+            f"there is no LocalQueue {local_queue[0][:64]}/{local_queue[1][:64]}",
         )
     target = str((row["spec"] or {}).get("clusterQueue") or "")
     line: Iterable[Place] = () if index is None else places(tx, index, target, None)

@@ -4,6 +4,7 @@ from hub.services.index.catalog import KUEUE
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 
 class Parents:
@@ -22,7 +23,7 @@ class Parents:
             above = known.get(above, "")
         if parent and above == name:
             detail = f"cohorts would form a cycle: {' -> '.join([*path, name])}"
-            raise Rejected("CohortCycle", detail, "spec.parentName")
+            raise Rejected(RejectCode.COHORT_CYCLE, detail, "spec.parentName")
         known[name] = parent
 
     def _parents(self) -> dict[str, str]:

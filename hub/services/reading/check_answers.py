@@ -6,6 +6,7 @@ from typing import Any, Final
 from hub.domain.workloads.admission_checks import Answer
 from shared.errors import FieldError, Rejected
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 Row = dict[str, Any]
 MESSAGE_CHARS: Final = 32_768  # Kueue's limit
@@ -27,13 +28,13 @@ _TOLERATION_FIELDS: Final = frozenset({"key", "operator", "value", "effect", "to
 
 
 class _Faults(list[FieldError]):
-    def add(self, field: str, code: str, message: str) -> None:
+    def add(self, field: str, code: RejectCode, message: str) -> None:
         self.append(FieldError(field, code, message))
 
     def unknown(self, path: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
         for name in sorted(set(given) - known):
             text = f"is unknown; expected one of {', '.join(sorted(known))}"
-            self.add(f"{path}{shown(name)}", "UnknownField", text)
+            self.add(f"{path}{shown(name)}", RejectCode.UNKNOWN_FIELD, text)
 
 
 def read_states(
@@ -49,7 +50,7 @@ def read_states(
         path = "" if len(given) == 1 else f"[{index}]."
         state = _state(path, each, pod_sets, faults)
         if state["name"] in found:
-            faults.add(f"{path}name", "Duplicate", "is given twice")
+            faults.add(f"{path}name", RejectCode.DUPLICATE, "is given twice")
         found[state["name"]] = state
     if faults:
         first = faults[0]
@@ -61,14 +62,16 @@ def _state(path: str, each: Mapping[str, Any], pod_sets: Sequence[str], faults: 
     faults.unknown(path, each, _STATE_FIELDS)
     read: Row = {"name": str(each.get("name") or ""), "state": each.get("state")}
     if not read["name"]:
-        faults.add(f"{path}name", "Required", "is required")
+        faults.add(f"{path}name", RejectCode.REQUIRED, "is required")
     if read["state"] not in list(Answer):
-        faults.add(f"{path}state", "InvalidState", f"must be one of {', '.join(Answer)}")
+        faults.add(f"{path}state", RejectCode.INVALID_STATE, f"must be one of {', '.join(Answer)}")
     if (message := each.get("message")) is not None:
         if not isinstance(message, str):
-            faults.add(f"{path}message", "InvalidType", "must be a text")
+            faults.add(f"{path}message", RejectCode.INVALID_TYPE, "must be a text")
         elif len(message) > MESSAGE_CHARS:
-            faults.add(f"{path}message", "TooLong", f"has more than {MESSAGE_CHARS} characters")
+            faults.add(
+                f"{path}message", RejectCode.TOO_LONG, f"has more than {MESSAGE_CHARS} characters"
+            )
         read["message"] = message
     _read_numbers(path, each, read, faults)
     if each.get("podSetUpdates") is not None:
@@ -84,16 +87,16 @@ def _read_numbers(path: str, each: Mapping[str, Any], read: Row, faults: _Faults
         if number is None:
             continue
         if isinstance(number, bool) or not isinstance(number, int):
-            faults.add(path + name, "InvalidType", "must be a whole number")
+            faults.add(path + name, RejectCode.INVALID_TYPE, "must be a whole number")
         elif not 0 <= number <= MOST_SECONDS:
-            faults.add(path + name, "OutOfRange", f"must be from 0 to {MOST_SECONDS}")
+            faults.add(path + name, RejectCode.OUT_OF_RANGE, f"must be from 0 to {MOST_SECONDS}")
         else:
             read[name] = number
 
 
 def _updates(path: str, given: Any, pod_sets: Sequence[str], faults: _Faults) -> list[Row]:
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        faults.add(path, "InvalidType", "must be a list of objects")
+        faults.add(path, RejectCode.INVALID_TYPE, "must be a list of objects")
         return []
     read: list[Row] = []
     for index, each in enumerate(given):
@@ -102,9 +105,9 @@ def _updates(path: str, given: Any, pod_sets: Sequence[str], faults: _Faults) ->
         name = each.get("name")
         if name not in pod_sets:
             text = f"names no pod set of this workload; there are {', '.join(pod_sets)}"
-            faults.add(f"{at}.name", "UnknownPodSet", text)
+            faults.add(f"{at}.name", RejectCode.UNKNOWN_POD_SET, text)
         elif name in (one["name"] for one in read):
-            faults.add(f"{at}.name", "Duplicate", "is given twice")
+            faults.add(f"{at}.name", RejectCode.DUPLICATE, "is given twice")
         update: Row = {"name": name}
         for part in _MAPS:
             if each.get(part):
@@ -117,14 +120,14 @@ def _updates(path: str, given: Any, pod_sets: Sequence[str], faults: _Faults) ->
 
 def _texts(path: str, given: Any, faults: _Faults) -> dict[str, str]:
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
-        faults.add(path, "InvalidType", "must map texts to texts")
+        faults.add(path, RejectCode.INVALID_TYPE, "must map texts to texts")
         return {}
     return dict(given)
 
 
 def _tolerations(path: str, given: Any, faults: _Faults) -> list[Row]:
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        faults.add(path, "InvalidType", "must be a list of objects")
+        faults.add(path, RejectCode.INVALID_TYPE, "must be a list of objects")
         return []
     for index, each in enumerate(given):
         faults.unknown(f"{path}[{index}].", each, _TOLERATION_FIELDS)

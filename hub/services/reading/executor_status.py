@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from shared.errors import FieldError, Rejected
+from shared.reject_codes import RejectCode
 
 Row = Mapping[str, Any]
 REASON_CHARS: Final = 64
@@ -46,9 +47,9 @@ class Said:
 def read_status(status: Any, path: str = "status") -> Said:
     """Read a status, or a merge patch of one. Raises Rejected."""
     if not isinstance(status, dict):
-        raise Rejected("InvalidType", "must be an object", path)
+        raise Rejected(RejectCode.INVALID_TYPE, "must be an object", path)
     wrong = [
-        FieldError(f"{path}.{name}", "ForbiddenField", "is the hub's to write")
+        FieldError(f"{path}.{name}", RejectCode.FORBIDDEN_FIELD, "is the hub's to write")
         for name in sorted(set(status) - _FIELDS)
     ]
     if wrong:
@@ -71,9 +72,9 @@ def read_status(status: Any, path: str = "status") -> Said:
 
 def _objects(value: Any, path: str) -> Sequence[Row]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise Rejected("InvalidType", "must be a list of objects", path)
+        raise Rejected(RejectCode.INVALID_TYPE, "must be a list of objects", path)
     if len(value) > MOST:
-        raise Rejected("OutOfRange", f"holds more than {MOST}", path)
+        raise Rejected(RejectCode.OUT_OF_RANGE, f"holds more than {MOST}", path)
     return value
 
 
@@ -82,7 +83,9 @@ def _conditions(conditions: Sequence[Row], path: str) -> tuple[Finished | None, 
     for index, each in enumerate(conditions):
         where, status = f"{path}[{index}]", each.get("status")
         if status not in ("True", "False", "Unknown"):
-            raise Rejected("UnsupportedValue", "must be True, False or Unknown", f"{where}.status")
+            raise Rejected(
+                RejectCode.UNSUPPORTED_VALUE, "must be True, False or Unknown", f"{where}.status"
+            )
         if each.get("type") == "Finished" and status == "True":
             reason, message = _text(each, "reason", where), _text(each, "message", where)
             finished = Finished(
@@ -98,7 +101,9 @@ def _reclaimable(pods: Sequence[Row], path: str) -> dict[str, int]:
     for index, each in enumerate(pods):
         name, count = _text(each, "name", f"{path}[{index}]"), each.get("count")
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count < 2**31:
-            raise Rejected("OutOfRange", "must be a whole number", f"{path}[{index}].count")
+            raise Rejected(
+                RejectCode.OUT_OF_RANGE, "must be a whole number", f"{path}[{index}].count"
+            )
         found[name] = count
     return found
 
@@ -106,5 +111,5 @@ def _reclaimable(pods: Sequence[Row], path: str) -> dict[str, int]:
 def _text(given: Row, name: str, where: str) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
-        raise Rejected("InvalidType", "must be a string", f"{where}.{name}")
+        raise Rejected(RejectCode.INVALID_TYPE, "must be a string", f"{where}.{name}")
     return value

@@ -12,6 +12,7 @@ from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.podsecurity import LEVELS, Level, Rules
 from shared.podsecurity.rules import ENFORCE
+from shared.reject_codes import RejectCode
 
 
 class Gatekeeper:
@@ -63,4 +64,6 @@ def _refuse_label(given: Draft) -> Rejected | None:
     if named is None or named in LEVELS or given.parsed.kind != "Namespace":
         return None
     field = f"metadata.labels[{ENFORCE}]"
-    return Rejected("UnsupportedValue", f"{field}: must be one of {', '.join(LEVELS)}", field)
+    return Rejected(
+        RejectCode.UNSUPPORTED_VALUE, f"{field}: must be one of {', '.join(LEVELS)}", field
+    )

@@ -19,6 +19,7 @@ from hub.domain.plan import (
     Score,
     Verdict,
 )
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import Transition
 from hub.services.context.decisions import score_view, told_growth, verdict_view
 from hub.services.index.check_catalog import Gate
@@ -38,7 +39,7 @@ class PreparedPlan:
 
     moves: list[Row] = field(default_factory=list)
     reserves: list[Row] = field(default_factory=list)  # admission checks come first
-    options: dict[str, Row] = field(default_factory=dict)
+    options: dict[str, ApplyOptions] = field(default_factory=dict)
     placed_by: dict[str, str] = field(default_factory=dict)
     evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
     nominations: list[Nominated] = field(default_factory=list)
@@ -145,7 +146,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self._admissions: dict[int, Any] = {}
-        self._options: dict[int, Row] = {}
+        self._options: dict[int, ApplyOptions] = {}
         self._scores: dict[tuple[int, int], bytes] = {}
         self._rejected: dict[int, bytes] = {}
 
@@ -156,7 +157,7 @@ class _Writer:
             self._admissions[id(assignment)] = found
         return found
 
-    def options(self, assignment: Assignment) -> Row:
+    def options(self, assignment: Assignment) -> ApplyOptions:
         found = self._options.get(id(assignment))
         if found is None:
             found = self._options[id(assignment)] = assignment.additions()
