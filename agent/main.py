@@ -100,7 +100,7 @@ class Agent:
             self._news,
             self._clock,
             self.meters,
-            self.settings.gate,
+            self.settings.policy,
         )
         self.reconciler = reconciler
         health = Health(client, self._clock, self._news)

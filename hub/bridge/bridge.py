@@ -13,14 +13,14 @@ from typing import Any, Final
 import structlog
 
 from hub.bridge.check_conditions import CheckConditions
+from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
 from hub.bridge.deletion import Deletions
+from hub.bridge.events import EventRecorder
 from hub.bridge.following import Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
-from hub.bridge.standing import PULSE_S, BridgeCondition
-from hub.bridge.tellings import EventRecorder
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
 from hub.services.context.hub import Hub

@@ -13,10 +13,10 @@ import structlog
 
 from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
+from hub.bridge.events import EventRecorder
 from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
 from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
-from hub.bridge.tellings import EventRecorder
 from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored

@@ -28,7 +28,7 @@ _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|µs|ns|m|s)")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SimulationSettings:
     """How to decide. `history` None: no admission fair sharing."""
 
     rules: Rules = field(default_factory=Rules)
@@ -39,19 +39,19 @@ class Settings:
     unknown: tuple[str, ...] = ()  # keys that mean nothing here
 
 
-def read_settings(path: Path | None) -> Settings:
+def read_settings(path: Path | None) -> SimulationSettings:
     """The settings of a file; all defaults without one. Raises `Unreadable`."""
     if path is None:
-        return Settings()
+        return SimulationSettings()
     documents = [d for d in read_content(path) if d is not None]
     if not documents:
-        return Settings()
+        return SimulationSettings()
     if len(documents) > 1 or not isinstance(documents[0], dict):
         raise Unreadable(str(path), 1, "", "settings are one object")
     return settings_of(documents[0], str(path))
 
 
-def settings_of(given: Mapping[str, Any], file: str = "settings") -> Settings:
+def settings_of(given: Mapping[str, Any], file: str = "settings") -> SimulationSettings:
     """Settings from a mapping; raises `Unreadable`."""
     return _Reader(given, file).read()
 
@@ -61,7 +61,7 @@ class _Reader:
         self._given = given
         self._file = file
 
-    def read(self) -> Settings:
+    def read(self) -> SimulationSettings:
         known = {
             "fairSharing", "admissionFairSharing", "partialAdmission", "missingNamespaceSelector",
             "waitForPodsReady", "resources", "preemption", "apiVersion", "kind",
@@ -78,7 +78,7 @@ class _Reader:
             ("Everything", "Nothing"),
             "missingNamespaceSelector",
         )
-        return Settings(
+        return SimulationSettings(
             rules=self._rules(enabled(waiting) and bool(waiting.get("blockAdmission"))),
             history=self._history(),
             missing_selector=EVERYTHING if missing == "Everything" else None,

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hub.bridge.condition import BridgeCondition
 from hub.bridge.deletion import Deletions
+from hub.bridge.events import EventRecorder
 from hub.bridge.kinds import JOB, NAMESPACE, Mirrored
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
-from hub.bridge.standing import BridgeCondition
-from hub.bridge.tellings import EventRecorder
 from hub.bridge.writeback import Writeback
 from hub.services.context import leadership
 from hub.services.placements.index import PlacementIndex

@@ -47,3 +47,36 @@ def test_no_class_has_a_vague_name() -> None:
         if _words(node.name)[-1] in VAGUE
     ]
     assert vague == []
+
+
+# Words of a private language, where the field has one: Kueue's, Kubernetes' or none at all.
+METAPHORS = {
+    "bench", "bid", "contender", "desk", "door", "given", "ground", "grounds", "hear", "heard", "holding",
+    "holdings", "ladder", "look", "market", "picture", "pulse", "roster", "rung", "sight", "standing",
+    "standings", "telling", "tellings", "told", "wish", "wishes",
+}  # fmt: skip
+# Kubernetes' own kinds, one module a version: their names are the API's.
+_OF_THE_API = re.compile(r"^shared/kinds/(.*_(v\d\w*|status)|model)\.py$")
+
+
+def test_no_module_is_named_by_a_metaphor() -> None:
+    """Whoever knows Kueue and Kubernetes guesses what stands in a file."""
+    private = [
+        str(path)
+        for path in sources.python_files()
+        if path.parts[0] in {"agent", "hub", "shared"}
+        if any(word in METAPHORS for part in path.with_suffix("").parts for word in _words(part))
+    ]
+    assert private == []
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """No two classes of one root share a name, but for versions of one kind of the API."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for path in sources.python_files():
+        if path.parts[0] not in {"agent", "hub", "shared"} or _OF_THE_API.match(str(path)):
+            continue
+        for node in ast.walk(sources.tree_of(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault((path.parts[0], node.name), []).append(str(path))
+    assert [(name, files) for name, files in places.items() if len(files) > 1] == []

@@ -371,7 +371,7 @@ observe_service = bound(
 )
 offers = bound("hub.services.works.offer", **_STORE)
 evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
-holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
+tracked = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
 sessions = bound("hub.services.members.sessions", **_STORE)
 timeline = bound("hub.services.context.timeline", **_STORE, changes=CHANGES)
 sync = bound(

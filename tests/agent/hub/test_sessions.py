@@ -91,7 +91,7 @@ async def test_the_agent_goes_on_while_the_hub_is_away(member):
     member.start()
     await member.hub.seen("u-1", "Applied")
     member.hub.down = True
-    live = member.agent.reconciler.holdings["u-1"].seen
+    live = member.agent.reconciler.tracked_works["u-1"].seen
     await eventually(lambda: finished(live.live))
     member.hub.down = False
     await member.hub.finished("u-1")
@@ -112,7 +112,7 @@ async def test_no_job_is_created_once_the_lease_has_run_out(member):
     reconciler = member.agent.reconciler
 
     def nudged():
-        reconciler.holdings["u-1"].forget_trouble()
+        reconciler.tracked_works["u-1"].forget_trouble()
         reconciler.mark("u-1")
         return reconciler.observed.entries["u-1"].reason == "LeaseExpired"
 
