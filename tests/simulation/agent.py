@@ -65,15 +65,15 @@ class Driven(Reconciler):
         self._lease = agent.lease
         self._news = agent.news
         self._clock = agent.clock
-        self._audit = Resync(self.tracked_works, self.observer, self._applier, agent.clock, self)
+        self._resync = Resync(self.tracked_works, self.observer, self._applier, agent.clock, self)
         self._copies = Copies(HUB_ID, self.observer, self._applier, agent.lease, agent.clock)
         self._waves = Waves()
         self._wave_waiters = set()
         self._lease_waiters = set()
-        self._due = self  # type: ignore[assignment]
+        self._work_queue = self  # type: ignore[assignment]
         self._timers = self  # type: ignore[assignment]
         self._steps = self  # type: ignore[assignment]
-        self._releases = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
+        self._removals = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
         self.marks = Marks()
         self._namespaces = set()
         self._hands = Steps(
@@ -140,7 +140,7 @@ class Driven(Reconciler):
         """What the audit does now and then."""
         now = self._clock.monotonic()
         for tracked in list(self.tracked_works.values()):
-            if self._audit._is_unseen(tracked, now):
+            if self._resync._is_unseen(tracked, now):
                 self.look_again(tracked)
 
 
