@@ -17,7 +17,7 @@ from agent.hub.client import HubClient, HubError
 from agent.hub.credential import Credential
 from agent.hub.sync import AcceptedError, Exchange, RevokedError, SupersededError
 from agent.member.health import Health
-from agent.metrics import Meters, serve
+from agent.metrics import Meters, MetricsServer
 from agent.reconcile.reconciler import Reconciler
 from agent.works.lease import Lease
 from shared.clock import Clock, SystemClock
@@ -145,7 +145,7 @@ class Agent:
                 task.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
             if metrics is not None:
-                metrics.close()
+                await metrics.close()
         return EXIT_STOPPED
 
     def _news(self) -> None:
@@ -214,7 +214,7 @@ class Agent:
             token = _token_in(path)
         return token
 
-    async def _serve_metrics(self, loops: list[asyncio.Task[None]]) -> asyncio.Server | None:
+    async def _serve_metrics(self, loops: list[asyncio.Task[None]]) -> MetricsServer | None:
         port = self.settings.metrics_port
         if port is None:
             return None
@@ -222,7 +222,9 @@ class Agent:
         def alive() -> bool:
             return not any(task.done() for task in loops)
 
-        return await serve(self.settings.metrics_host, port, self.meters, alive)
+        server = MetricsServer(self.meters, alive)
+        await server.start(self.settings.metrics_host, port)
+        return server
 
 
 def _of_the_member(failure: BaseException) -> bool:
