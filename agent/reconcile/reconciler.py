@@ -74,14 +74,9 @@ class Reconciler:
         self._steps: asyncio.Queue[tuple[TrackedWork, Decision]] = asyncio.Queue()
         self.marks = Marks()
         self._namespaces: set[str] = set()  # names of Namespaces among the works
-        self._hands = Steps(
-            self._applier,
-            lease,
-            clock,
-            meters,
-            self._namespaces,
-            self.marks,
-            policy or MemberPolicy(),
+        policy = policy or MemberPolicy()
+        self._carrier = Steps(
+            self._applier, lease, clock, meters, self._namespaces, self.marks, policy
         )
         self._removals = FinalizerRemoval(clock, self._release)
 
@@ -319,7 +314,7 @@ class Reconciler:
 
     async def _carry_out(self, tracked: TrackedWork, decision: Decision) -> None:
         before = tracked.seen.live
-        outcome = await self._hands.carry_out(tracked, decision)
+        outcome = await self._carrier.carry_out(tracked, decision)
         if before is not None and not tracked.means(before):
             outcome = Outcome()  # it was done to a copy
         if (other := self.tracked_works.get(outcome.taken_by)) is not None:

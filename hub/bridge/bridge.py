@@ -52,7 +52,7 @@ class Bridge:
         self._term = term
         self._kubeconfig = kubeconfig
         self._connected = False
-        self.standing = BridgeCondition(hub, term)
+        self.condition = BridgeCondition(hub, term)
 
     async def run(self) -> None:
         """Bridge until cancelled."""
@@ -73,20 +73,20 @@ class Bridge:
                 pass
         except Exception as failure:
             with contextlib.suppress(StoreUnavailable):  # it is tried, and told, again
-                await self.standing.is_silent(_words(failure, self._kubeconfig))
+                await self.condition.is_silent(_words(failure, self._kubeconfig))
             raise
 
     async def _cross(self) -> bool:
         """One connection; False: it stopped, and another is to be made."""
         async with await KubeClient.connect(self._kubeconfig, clock=self._hub.clock) as client:
-            await self.standing.check(client)
+            await self.condition.check(client)
             self._connected = True
-            if self.standing.stopped:  # not ours to touch: look again later
-                if not await self.standing.obey():
+            if self.condition.stopped:  # not ours to touch: look again later
+                if not await self.condition.obey():
                     await self._hub.clock.sleep(STOPPED_S)
                 return False
             await install_crds(client, self._hub.clock)
-            await _Crossing(self._hub, self._term, client, self.standing).run()
+            await _Crossing(self._hub, self._term, client, self.condition).run()
             return True
 
 
@@ -107,12 +107,12 @@ class _Crossing:
         hub: Hub,
         term: Callable[[], int],
         client: KubeClient,
-        standing: BridgeCondition,
+        condition: BridgeCondition,
     ) -> None:
         self._hub = hub
         self._term = term
         self._client = client
-        self._standing = standing
+        self._condition = condition
         self._inward = self._loop("bridge-in", self._take, MIRROR_LEAST_S)
         self._outward = self._loop("bridge-out", self._give, WRITE_LEAST_S)
         self._shown = self._loop("bridge-workloads", self._show, WRITE_LEAST_S)
@@ -121,10 +121,10 @@ class _Crossing:
         self._sources = Sources(client, hub.clock, self._inward.wake)
         self._following = Following(client, self._sources, self._index)
         self._mirror = Mirror(hub, client, self._sources, self._index, self._look_at)
-        self._deletions = Deletions(hub, client, self._sources, self._mirror, standing)
-        self._tellings = EventRecorder(hub, client, self._sources)
+        self._deletions = Deletions(hub, client, self._sources, self._mirror, condition)
+        self._events = EventRecorder(hub, client, self._sources)
         self._writeback = Writeback(
-            hub, client, self._sources, self._mirror, self._tellings, self._following.unreadable
+            hub, client, self._sources, self._mirror, self._events, self._following.unreadable
         )
         self._checks = CheckConditions(hub, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
@@ -162,20 +162,20 @@ class _Crossing:
         if not term:
             return None
         await self._check()
-        if self._standing.stopped and not await self._standing.obey():
+        if self._condition.stopped and not await self._condition.obey():
             return None
-        if self._standing.lifted:  # what was found absent is looked at once more, and carried out
+        if self._condition.lifted:  # what was found absent is looked at once more, and carried out
             for source in self._sources:
                 source.compared = False
         await self._following.turn()
         for source in self._sources:
             await self._look_at_list(source, term)
-        if self._standing.stopped:
+        if self._condition.stopped:
             return None
         await self._mirror.turn(term, self._hub.settings.intake)
         await self._checks.turn(term)
         await self._deletions.turn(term)
-        self._standing.lifted = ""
+        self._condition.lifted = ""
         return AGAIN_S if self._sources.changed else None
 
     async def _look_at_list(self, source: Any, term: int) -> None:
@@ -186,8 +186,8 @@ class _Crossing:
         if informer.relists != source.relists:
             source.relists = informer.relists
             name = f"{informer.api_version}/{informer.kind}"
-            await self._standing.note_version(name, informer.resource_version)
-        if not source.compared and not self._standing.stopped:
+            await self._condition.note_version(name, informer.resource_version)
+        if not source.compared and not self._condition.stopped:
             source.compared = True
             await self._deletions.compare(source, term)
 
@@ -196,28 +196,28 @@ class _Crossing:
         if now - self._checked_at >= CHECK_S:
             self._checked_at = now
             with contextlib.suppress(errors.KubeError):  # it will answer another time
-                await self._standing.check(self._client)
+                await self._condition.check(self._client)
         if now - self._retried_at >= RETRY_S:
             self._retried_at = now
             self._mirror.retry_refused()
 
     async def _ask(self) -> float | None:
         """Does the hub cluster answer at all?"""
-        await self._standing.ask(self._client)
+        await self._condition.ask(self._client)
         return None
 
     async def _give(self) -> float | None:
         """From the hub to the hub cluster."""
-        if self._term() and not self._standing.stopped:
+        if self._term() and not self._condition.stopped:
             for uid in self._following.news():
                 self._writeback.note(uid)
             await self._writeback.turn()
-            await self._tellings.turn()
+            await self._events.turn()
         return None
 
     async def _show(self) -> float | None:
         """Workload objects of Jobs, if they are wanted."""
-        if not self._term() or self._standing.stopped:
+        if not self._term() or self._condition.stopped:
             return None
         return await self._workloads.turn()
 
@@ -242,7 +242,7 @@ class _Crossing:
                     self._show_soon(keys)
             if touched := change.keys.get("objects"):
                 await self._follow_placements(touched)
-            if self._mirror.leaving or (self._standing.stopped and "settings" in change.keys):
+            if self._mirror.leaving or (self._condition.stopped and "settings" in change.keys):
                 self._inward.wake()
             self._outward.wake()
 

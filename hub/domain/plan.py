@@ -114,6 +114,15 @@ class Assignment:
         )
 
 
+class LeftOut(StrEnum):
+    """Why a placement was not written: what it was decided of is no longer so. It is decided anew."""
+
+    GONE = "Gone"  # the workload was deleted
+    MOVED = "Moved"  # it is in another state, or of another epoch
+    CHANGED = "Changed"  # its manifest is of another generation
+    CLUSTER_CLOSED = "ClusterClosed"  # the cluster was forgotten, written off or cordoned
+
+
 class TermScore(NamedTuple):
     """One preference as it counted for one cluster. `value` None: the cluster lacks the property."""
 

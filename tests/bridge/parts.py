@@ -33,9 +33,9 @@ class Parts:
         self.hub, self.kube, self.term = hub, kube, term
         self.sources = Sources(kube, hub.clock, lambda: None)
         self.index = PlacementIndex()
-        self.standing = BridgeCondition(hub.hub, lambda: term)
+        self.condition = BridgeCondition(hub.hub, lambda: term)
         self.mirror = Mirror(hub.hub, kube, self.sources, self.index, lambda uid: None)
-        self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.standing)
+        self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.condition)
         self.writeback = Writeback(
             hub.hub,
             kube,

@@ -76,7 +76,7 @@ class Driven(Reconciler):
         self._removals = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
         self.marks = Marks()
         self._namespaces = set()
-        self._hands = Steps(
+        self._carrier = Steps(
             self._applier,
             agent.lease,
             agent.clock,

@@ -100,7 +100,7 @@ def _place(
         )
         prepared.options[row.uid] = options
         prepared.placed_by[row.uid] = row.placement
-    return commit.commit_plan(tx, prepared, term) if prepared.moves else []
+    return commit.commit_plan(tx, prepared, term).placed if prepared.moves else []
 
 
 def _updates(states: admission_checks.States) -> bool:
