@@ -139,7 +139,7 @@ async def test_explain_names_the_checks_that_are_open(tmp_path: Path) -> None:
     [
         ("/v1/jobs/{uid}/checks/none", {"state": "Ready"}, 422, "UnknownCheck"),
         ("/v1/jobs/{uid}/checks/budget", {"state": "Yes"}, 422, "InvalidState"),
-        ("/v1/jobs/{uid}/checks/budget", {}, 422, "InvalidState"),
+        ("/v1/jobs/{uid}/checks/budget", {}, 422, "Required"),
         ("/v1/jobs/{uid}/checks/budget", {"state": "Ready", "x": 1}, 422, "UnknownField"),
         (
             "/v1/jobs/{uid}/checks/budget",

@@ -1,16 +1,14 @@
 """What each verb shows: tables that fit 80 columns, pages, and -o json, yaml or wide."""
 
 import json
-import os
-import pty
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import yaml
 
+from hub.domain.workloads.states import State
 from tests.cli.build import a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours, run
 from tests.cli.scripted import Answer, answering, items
@@ -165,15 +163,15 @@ def test_explain_says_why_a_job_waits(hub):
     assert "What happened" in done.lines
 
 
-def _watching(server: str, output: int | None) -> subprocess.Popen:
+def _watching(server: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "roadstead.cli", "--server", server, "jobs", "ls", "--watch"]
     return subprocess.Popen(
         command,
-        stdout=output or subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=REPOSITORY,
-        env={**environment_without_ours(), "TERM": "xterm"},
+        env=environment_without_ours(),
     )
 
 
@@ -182,7 +180,7 @@ def test_watch_goes_on_through_a_restart_and_ends_with_ctrl_c():
     away = Answer({"code": "Unavailable", "detail": "starting"}, 503)
     answers = [items(a_listed_job("one")), away, items(a_listed_job("two"))]
     with answering(*answers) as script:
-        process = _watching(script.address, None)
+        process = _watching(script.address)
         printed = [process.stdout.readline() for _ in range(4)]
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
@@ -191,21 +189,11 @@ def test_watch_goes_on_through_a_restart_and_ends_with_ctrl_c():
     assert process.returncode == 0
 
 
-def test_on_a_terminal_the_table_has_its_width_and_watch_clears():
-    """On a terminal of 80 columns the table fits it, and --watch begins each time at the top."""
-    ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
-    with answering(items(a_listed_job("n" * 63, namespace="m" * 63))) as script:
-        process = _watching(script.address, theirs)
-        seen, deadline = "", time.monotonic() + 20
-        while seen.count("NAMESPACE") < 2 and time.monotonic() < deadline:
-            try:
-                seen += os.read(ours, 4096).decode()
-            except BlockingIOError:
-                time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-    os.close(ours)
-    os.close(theirs)
-    assert seen.count("\x1b[2J") >= 2
-    assert "…" in seen
+def test_an_unknown_state_is_refused_with_those_there_are():
+    """The hub is not asked for what it can not have; 2, and the list of states. Case is no matter."""
+    with answering(items(a_listed_job())) as script:
+        refused = run("--server", script.address, "jobs", "ls", "--state", "Nope")
+        assert (refused.code, script.asked) == (2, [])
+        assert run("--server", script.address, "jobs", "ls", "--state", "running").code == 0
+    assert all(state in refused.err for state in State)
+    assert script.asked == ["GET /v1/jobs?state=Running&limit=201"]

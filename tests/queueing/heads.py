@@ -25,6 +25,6 @@ def nominated(heads: dict[str, tuple[Any, int, float, Any]], timestamp: str) -> 
     read = [documents.read_document("scene", n, m) for n, m in enumerate(listed, start=1)]
     settings = settings_of({"waitForPodsReady": {"requeuingStrategy": {"timestamp": timestamp}}})
     engine = engine_of(scene.build(read, settings, documents.read_instant(scenes.stamp())))
-    waiting = [line.pop() for _, line in sorted(engine.lines.items())]
+    waiting = [turns.pop() for _, turns in sorted(engine.waiting.turns.items())]
     attempts, _ = engine.rounds.nominate([who for who in waiting if who])
     return attempts

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from hub.domain.workloads.demand import CLUSTER_SELECTOR
 from roadstead.cli.simulate import simulate
 from tests.queueing.scenes import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
 
@@ -54,6 +55,12 @@ def _bad_status() -> list:
     return [a_workload("w", "q", status={"requeueState": {"requeueAt": "soon"}})]
 
 
+def _bad_selector() -> list:
+    workload = a_workload("w", "q")
+    workload["metadata"]["annotations"] = {CLUSTER_SELECTOR: "((("}
+    return [workload]
+
+
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
@@ -67,6 +74,7 @@ def _bad_status() -> list:
         ([a_queue("q", 1, weight=-1)[0]], ["spec.fairSharing.weight", "InvalidWeight"]),
         ([a_workload("w", "q", "10E")], ["document 1", "spec.podSets[0]", "QuantityTooLarge"]),
         (_bad_status(), ["document 1", "status.requeueState.requeueAt"]),
+        (_bad_selector(), ["document 1", CLUSTER_SELECTOR, "InvalidSelector"]),
         ([{**a_flavor(), "spec": {"nodeLabel": {}}}], ["spec.nodeLabel", "UnknownField"]),
     ],
 )

@@ -11,6 +11,7 @@ import httpx
 from hub.api.app import create_app
 from hub.services.access import credentials
 from hub.services.context.settings import Settings
+from tests.openapi.conformance import Conformance
 from tests.scheduling.hubs import Running, running
 
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
@@ -97,5 +98,6 @@ async def desk(folder: Path, limits: Settings | None = None) -> AsyncIterator[De
             transport=httpx.ASGITransport(app),
             base_url="http://hub",
             headers={"Authorization": f"Bearer {token}"},
+            event_hooks={"response": [Conformance(app.routes).check]},
         ) as http:
             yield Desk(hub, http)

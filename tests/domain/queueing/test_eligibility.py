@@ -1,0 +1,72 @@
+"""May queues admit: of several reasons the one that Kueue gives (queueing 1.1)."""
+
+from dataclasses import replace
+
+import pytest
+
+from hub.domain.plan import Reason
+from hub.domain.queueing.eligibility import Inactive, inactivity, may_admit, may_admit_from
+from hub.domain.quota.declared import LocalQueue
+from hub.domain.workloads.admission_checks import Fault
+from shared.selectors import read_selector
+from tests.domain.build import a_queue
+
+FAULT = Fault("AdmissionCheckNotFound", "AdmissionChecks not found: budget")
+OPEN = LocalQueue("team", "door", "all")
+HELD = LocalQueue("team", "door", "all", "Hold")
+MISSING = Inactive("FlavorNotFound", "spot")
+
+
+@pytest.mark.parametrize(
+    ("local_queue", "exists", "inactive", "reason", "condition"),
+    [
+        (None, False, None, Reason.QUEUE_NOT_FOUND, ""),
+        (HELD, False, None, Reason.QUEUE_STOPPED, "Stopped"),
+        (HELD, True, MISSING, Reason.QUEUE_STOPPED, "Stopped"),
+        (OPEN, False, None, Reason.QUEUE_NOT_FOUND, "ClusterQueueDoesNotExist"),
+        (OPEN, True, Inactive("Stopped", "Hold"), Reason.QUEUE_STOPPED, "ClusterQueueIsInactive"),
+        (OPEN, True, MISSING, Reason.MISCONFIGURED, "ClusterQueueIsInactive"),
+        (OPEN, True, None, None, "Ready"),
+    ],
+)
+def test_the_local_queue_is_asked_before_its_cluster_queue(
+    local_queue: LocalQueue | None,
+    exists: bool,
+    inactive: Inactive | None,
+    reason: Reason | None,
+    condition: str,
+) -> None:
+    """Missing, stopped, without ClusterQueue, with one that admits nothing: in this order."""
+    verdict = may_admit(local_queue, inactive, named="door", exists=exists)
+    assert (verdict.reason, verdict.condition) == (reason, condition)
+    assert verdict.admits == (reason is None)
+
+
+@pytest.mark.parametrize(
+    ("stop_policy", "cycle", "flavors", "checks", "reason"),
+    [
+        ("Hold", ("a", "a"), set(), FAULT, "Stopped"),
+        ("None", ("a", "a"), set(), FAULT, "CohortCycle"),
+        ("None", (), set(), FAULT, "FlavorNotFound"),
+        ("None", (), {"spot"}, FAULT, "AdmissionCheckNotFound"),
+        ("None", (), {"spot"}, None, None),
+    ],
+)
+def test_a_cluster_queue_gives_one_reason(
+    stop_policy: str,
+    cycle: tuple[str, ...],
+    flavors: set[str],
+    checks: Fault | None,
+    reason: str | None,
+) -> None:
+    """Stopped, then cohorts in a cycle, then missing flavors, then its checks."""
+    why = inactivity(stop_policy, cycle, ["spot"], flavors, checks)
+    assert (why.reason if why else None) == reason
+
+
+def test_a_namespace_has_at_least_its_name() -> None:
+    """One that nobody has described is selected by the label that every namespace has."""
+    by_name = read_selector({"matchLabels": {"kubernetes.io/metadata.name": "team"}})
+    queue = replace(a_queue(), selector=by_name)
+    assert may_admit_from("team", queue, {}).admits
+    assert may_admit_from("other", queue, {}).reason is Reason.NAMESPACE_MISMATCH
