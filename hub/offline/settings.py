@@ -14,8 +14,8 @@ from hub.domain.preemption.fair import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_
 from hub.domain.preemption.search import ORDERS, PreemptionLimits
 from hub.domain.quota.declared import EVERYTHING
 from hub.domain.quota.usage_history import UsageHistory
-from hub.domain.selectors import LabelSelector
 from hub.offline.documents import Unreadable, read_content
+from shared.selectors import LabelSelector
 
 _STRATEGIES: Final = (
     DEFAULT_STRATEGIES,
