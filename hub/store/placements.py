@@ -8,9 +8,10 @@ from sqlalchemy import delete, insert as plain_insert, select, tuple_
 from hub.store.dialect import CHUNK, insert
 from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
+from shared.groups import PLACEMENT
 
 Row = dict[str, Any]
-GROUP = "placement.kubernetes-fleet.io"
+GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 
 
