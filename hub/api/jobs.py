@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query
 from starlette.requests import Request
@@ -163,8 +163,8 @@ async def delete_job_by_name(
     request: Request, namespace: str, name: str, options: Options = None
 ) -> Response:
     """Delete the job that has this name. Body as for its uid."""
-    found: dict[str, Any] = await hub_of(request).read(jobs.find_job_by_name, namespace, name)
-    return await _delete(request, found["uid"], options)
+    found = await hub_of(request).read(jobs.find_job_by_name, namespace, name)
+    return await _delete(request, found.uid, options)
 
 
 async def _delete(request: Request, uid: str, options: Options) -> Response:

@@ -53,10 +53,10 @@ def read_settings(path: Path | None) -> SimulationSettings:
 
 def settings_of(given: Mapping[str, Any], file: str = "settings") -> SimulationSettings:
     """Settings from a mapping; raises `Unreadable`."""
-    return _Reader(given, file).read()
+    return _SettingsReader(given, file).read()
 
 
-class _Reader:
+class _SettingsReader:
     def __init__(self, given: Mapping[str, Any], file: str) -> None:
         self._given = given
         self._file = file

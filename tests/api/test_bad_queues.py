@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hub.store import workloads
+from hub.store.records.workloads import Workload, move_of
 from tests.api.serving import a_job, served
 from tests.bad_inputs.objects import KUEUE, a_queue
 
@@ -97,8 +98,8 @@ async def test_a_queue_in_use_may_be_drained_and_deleted(tmp_path):
         assert (await hub.admin.delete(f"{path}?drain=perhaps")).status_code == 422
         assert (await hub.admin.delete(f"{path}?drain=true")).status_code == 200
         row = await _job(hub)
-        assert (row["state"], row["withdraw_to"]) == ("Withdrawing", "Pending")
-        assert row["reason"] == "ClusterQueueStopped"
+        assert (row.state, row.withdraw_to) == ("Withdrawing", "Pending")
+        assert row.reason == "ClusterQueueStopped"
 
 
 async def test_a_quota_below_what_is_used_is_taken_and_said(tmp_path):
@@ -109,15 +110,15 @@ async def test_a_quota_below_what_is_used_is_taken_and_said(tmp_path):
         smaller = a_queue(nominalQuota="500m", borrowingLimit="0")
         assert await _codes(hub, smaller) == [None]
         assert (await hub.admin.get("/v1/queues/q")).json()["state"] == "OverQuota"
-        assert (await _job(hub))["state"] == "Offered"
+        assert (await _job(hub)).state == "Offered"
 
 
-async def _job(hub: Any) -> dict[str, Any]:
+async def _job(hub: Any) -> Workload:
     found = await hub.db.read(lambda unit: workloads.live_by_name(unit, [("team-a", "j")]))
     return found["team-a", "j"]
 
 
-async def _move(hub: Any, name: str, row: dict[str, Any], **columns: Any) -> None:
-    given = {"uid": row["uid"], "epoch": row["epoch"], **columns}
+async def _move(hub: Any, name: str, row: Workload, **columns: Any) -> None:
+    given = move_of(row.uid, row.epoch, columns)
     moved = await hub.db.write(lambda unit: workloads.transition(unit, name, [given]))
-    assert moved == [row["uid"]], name
+    assert moved == [row.uid], name

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hub.store import workloads
+from hub.store.records.workloads import Workload
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.test_jobs import absent, apply_guide, workload
 from tests.sync.hubs import ran
@@ -32,16 +33,16 @@ async def says(it: World, kind: str, expected: str) -> dict[str, Any] | None:
     return found if found and said(found).get(kind) == expected else None
 
 
-async def running(it: World) -> dict[str, Any]:
+async def running(it: World) -> Workload:
     """The guide's Job, placed on member north and running there; its row."""
     await apply_guide(it)
     row = await until(lambda: workload(it, "mock-workload"))
     agent = await it.hub.join("north")
     it.agents["north"] = agent
-    await it.hub.place(row["uid"], "north")
+    await it.hub.place(row.uid, "north")
     await agent.sync()
-    await agent.sync(ran(row["uid"], active=3, ready=3, running_since="2026-05-01T00:00:01Z"))
-    return dict(row)
+    await agent.sync(ran(row.uid, active=3, ready=3, running_since="2026-05-01T00:00:01Z"))
+    return row
 
 
 async def test_a_job_gets_a_workload_that_it_owns(tmp_path: Path):
@@ -65,7 +66,7 @@ async def test_the_workload_follows_its_job(tmp_path: Path):
         row = await running(it)
         obj = await until(lambda: says(it, "Admitted", "True Admitted"))
         assert obj["status"]["clusterName"] == "north"
-        await it.agents["north"].sync(ran(row["uid"], succeeded=3, result="Succeeded"))
+        await it.agents["north"].sync(ran(row.uid, succeeded=3, result="Succeeded"))
         await until(lambda: says(it, "Finished", "True Succeeded"))
 
 
@@ -81,7 +82,7 @@ async def test_a_deleted_workload_is_made_again(tmp_path: Path):
             return found and found["metadata"]["uid"] != first["metadata"]["uid"]
 
         await until(another)
-        assert (await workload(it, "mock-workload"))["state"] == "Pending"
+        assert (await workload(it, "mock-workload")).state == "Pending"
 
 
 async def test_the_workload_goes_with_its_job(tmp_path: Path):
@@ -125,7 +126,7 @@ async def test_a_condition_of_somebody_else_stays(tmp_path: Path):
         row = await workload(it, "mock-workload")
         await it.hub.write(
             lambda unit: workloads.refuse(
-                unit, [{"uid": row["uid"], "reason": "WaitingForQuota", "message": "2 cpu more"}]
+                unit, [{"uid": row.uid, "reason": "WaitingForQuota", "message": "2 cpu more"}]
             )
         )
         obj = await until(lambda: says(it, "QuotaReserved", "False WaitingForQuota"))

@@ -13,6 +13,7 @@ from hub.bridge.kinds import WORKLOAD, Mirrored
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.workload_words import answered
 from hub.bridge.writeback import MEMBERS_S
+from hub.domain.workloads.states import Transition
 from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
 from shared.clock import ManualClock, SystemClock
@@ -214,8 +215,9 @@ def test_an_answer_from_before_this_state_is_no_answer():
 
 
 def hold(tx: Any, row: dict[str, Any]) -> None:
-    moved = {"uid": row["uid"], "epoch": row["epoch"], "reason": "HeldByUser"}
-    workloads.transition(tx, "hold", [moved])
+    workloads.transition(
+        tx, Transition.HOLD, [{"uid": row["uid"], "epoch": row["epoch"], "reason": "HeldByUser"}]
+    )
 
 
 async def happens(it: Parts, job: dict[str, Any], reason: str) -> None:

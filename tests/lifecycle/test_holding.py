@@ -91,11 +91,11 @@ async def test_a_running_job_is_evicted_to_held(tmp_path):
         await gone(hub, uid)
         await hub.settle()
         row = await hub.job(uid)
-        assert (row["state"], row["reason"], row["cluster"]) == ("Held", "HeldByUser", "")
-        assert row["evicted"]["reason"] == "Deactivated"
+        assert (row.state, row.reason, row.cluster) == ("Held", "HeldByUser", "")
+        assert row.evicted["reason"] == "Deactivated"
         await _release(hub, uid)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_a_job_released_on_its_way_to_held_waits_again(tmp_path):
@@ -106,7 +106,7 @@ async def test_a_job_released_on_its_way_to_held_waits_again(tmp_path):
         await _hold(hub, uid)
         await _release(hub, uid)
         await gone(hub, uid)
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
 
 
 async def test_a_job_being_preempted_can_be_held(tmp_path):
@@ -117,7 +117,7 @@ async def test_a_job_being_preempted_can_be_held(tmp_path):
         await hub.hub.db.write(lambda tx: evict(tx, [uid], "Preempted", "for another"))
         await _hold(hub, uid)
         await gone(hub, uid)
-        assert (await hub.job(uid))["state"] == "Held"
+        assert (await hub.job(uid)).state == "Held"
 
 
 async def test_a_job_that_is_being_cancelled_can_not_be_held(tmp_path):
@@ -138,9 +138,9 @@ async def test_a_deactivated_job_is_reactivated_with_all_of_its_time(tmp_path):
         await lively(hub, uid)
         await passed(hub, 20, watch)
         await gone(hub, uid)
-        assert (await hub.job(uid))["state"] == "Deactivated"
+        assert (await hub.job(uid)).state == "Deactivated"
         await _release(hub, uid)
         row = await hub.job(uid)
-        assert (row["state"], row["ran_s"], row["finished_at"]) == ("Pending", 0, None)
+        assert (row.state, row.ran_s, row.finished_at) == ("Pending", 0, None)
         await passed(hub, 1, watch)
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"

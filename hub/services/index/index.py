@@ -35,6 +35,7 @@ from hub.services.index.pending_router import PendingRouter
 from hub.services.index.pool_keys import PoolKeys
 from hub.services.index.reader import Affected, Known, News
 from hub.services.index.reservations import Reservations
+from hub.store.records.workloads import ReasonToWait
 from hub.store.schedule import SchedulingRow
 from shared.resources import PodSet
 from shared.selectors import LabelSelector
@@ -372,7 +373,7 @@ class ScheduleIndex:
                 stored[lane.demand.key] = lane.refusal
         return stored
 
-    def tell(self, limit: int) -> list[dict[str, str]]:
+    def tell(self, limit: int) -> list[ReasonToWait]:
         """Rows of waiting workloads to set reason and message of, at most `limit`."""
         return self.pending_reasons.take(
             limit, lambda uid: uid in self.waiting or uid in self.held_back
