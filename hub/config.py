@@ -10,6 +10,7 @@ from dataclasses import Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hub.services.context.settings import Settings
+from shared.documents import Json
 
 
 def limits_from(environ: Mapping[str, str]) -> Settings:
@@ -25,7 +26,7 @@ def limits_from(environ: Mapping[str, str]) -> Settings:
 
 def _read(concern: str, defaults: Any, environ: Mapping[str, str]) -> Any:
     hints = get_type_hints(type(defaults))
-    given: dict[str, Any] = {}
+    given: Json = {}
     for each in _settable(defaults):
         variable = f"ROADSTEAD_{concern}_{each.name}".upper()
         text = environ.get(variable)

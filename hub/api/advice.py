@@ -10,6 +10,7 @@ from hub.api.policy import hub_of
 from hub.services.context import timeline
 from hub.services.explain.never_fits import Warnings
 from hub.services.reading.draft import Draft
+from shared.documents import Json
 from shared.errors import Rejected
 
 
@@ -38,7 +39,7 @@ def with_warnings(body: bytes, said: Sequence[Any]) -> bytes:
     """The JSON object of `body` with these among its `warnings`, where there are any."""
     if not said:
         return body
-    told: dict[str, Any] = orjson.loads(body)
+    told: Json = orjson.loads(body)
     told["warnings"] = [*(told.get("warnings") or ()), *said]
     return orjson.dumps(told)
 

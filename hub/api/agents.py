@@ -6,7 +6,7 @@ taken. Identity comes from the credential alone.
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from fastapi import APIRouter
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from hub.api import described
 from hub.api.described import JSON, ref
 from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of
-from hub.api.reply import Json
+from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.services.access.credentials import check_join
 from hub.services.access.enrol import enrol
@@ -26,6 +26,7 @@ from hub.services.context.hub import Hub
 from hub.services.members.faults import is_noted, note_fault
 from hub.services.members.sync import AgentSync
 from hub.services.reading.capacity_report import check_capacity
+from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
@@ -96,7 +97,7 @@ async def register_agent(request: Request) -> Response:
         hub_id=sync.hub_id,
         incarnation=sync.incarnation,
     )
-    return Json(answer.model_dump())
+    return JsonResponse(answer.model_dump())
 
 
 @router.post(
@@ -129,7 +130,7 @@ async def sync_agent(request: Request) -> Response:
     for fault in refused:
         if fault.code == CAPACITY_INVALID:
             await _note(hub, cluster, fault.code, fault.detail)
-    return Json(answer)
+    return JsonResponse(answer)
 
 
 @contextlib.asynccontextmanager
@@ -173,7 +174,7 @@ def _without_malformed(
     errors = fault.errors(include_url=False, include_context=False, include_input=False)
     if any(not _is_partial(error) for error in errors):
         raise _invalid(fault, cluster) from fault
-    given: dict[str, Any] = orjson.loads(body)
+    given: Json = orjson.loads(body)
     wrong: dict[int, str] = {}
     refused: list[Refused] = []
     for error in errors:

@@ -31,7 +31,7 @@ from hub.api.description import describe
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
 from hub.api.policy import PUBLIC, allow, hub_of, policy_of
-from hub.api.reply import Json
+from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
 from hub.api.validation import refusal_of
 from hub.services.context.hub import Hub
@@ -108,7 +108,7 @@ def _description(app: FastAPI) -> APIRouter:
     async def openapi(request: Request) -> Response:
         if not made:
             made[:] = [await hub_of(request).beside(lambda: orjson.dumps(describe(app.routes)))]
-        return Json(made[0])
+        return JsonResponse(made[0])
 
     return router
 

@@ -22,11 +22,12 @@ from hub.api.described import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.errors import PROBLEM_TYPE, problem
 from hub.api.models.objects import ApplyResult, Manifest
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
-from hub.api.reply import Json
+from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.services.context import rendering
 from hub.services.objects.apply import REJECTED, Applied, apply_for
 from hub.services.reading.draft import Draft, draft
+from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.kinds import unheeded
 from shared.kinds.names import LABEL_RULE, is_dns_label
@@ -106,7 +107,7 @@ async def apply_documents(
     items = b'"items":[%b]}' % b",".join(answer.items)
     refusal = answer.first
     if answer.taken or refusal is None:
-        return Json(b"{" + items, 207 if answer.refused else 200)
+        return JsonResponse(b"{" + items, 207 if answer.refused else 200)
     told = problem(refusal.code, refusal.detail, request.state.request_id, errors=answer.errors)
     return Response(
         bytes(told.body)[:-1] + b"," + items, told.status_code, media_type=PROBLEM_TYPE
@@ -158,11 +159,11 @@ def _errors(place: int, refusal: Rejected) -> list[FieldError]:
     ]
 
 
-def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> dict[str, Any]:
+def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> Json:
     given = applied.draft
     raw = value if isinstance(value, dict) else {}
     named = raw.get("metadata")
-    metadata: dict[str, Any] = named if isinstance(named, dict) else {}
+    metadata: Json = named if isinstance(named, dict) else {}
     item = {
         "index": index,
         "apiVersion": _text(raw.get("apiVersion")),

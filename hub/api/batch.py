@@ -19,12 +19,13 @@ from hub.api.described import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML
 from hub.api.models.jobs import BatchResult
 from hub.api.models.objects import JobManifest
 from hub.api.policy import ADMINISTRATOR, allow, hub_of
-from hub.api.reply import Json, idempotency_key
+from hub.api.reply import JsonResponse, idempotency_key
 from hub.api.routing import new_router
 from hub.services.context.hub import Hub
 from hub.services.jobs.bare_patch import parse_unit
 from hub.services.jobs.submit import Reply, Submission, submit
 from hub.services.reading.draft import Draft, draft
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.manifests import (
     JSON_TYPES,
@@ -64,7 +65,7 @@ async def submit_batch(request: Request) -> Response:
     async with hub.bulk:
         entries = await _entries(request)
         parts: list[Reply] = []
-        said: list[dict[str, Any]] = []
+        said: list[Json] = []
         first = 0
         while drafts := await off_loop(request, size, _drafts, hub, entries):
             submission = Submission(
@@ -84,7 +85,7 @@ async def submit_batch(request: Request) -> Response:
     replayed = bool(parts) and all(part.replayed for part in parts)
     headers = {"Idempotent-Replay": "true"} if replayed else None
     body = _answer([part.body[1:-1] for part in parts], first)
-    return Json(with_warnings(body, said), 200, headers)
+    return JsonResponse(with_warnings(body, said), 200, headers)
 
 
 async def _entries(request: Request) -> Iterator[Entry]:

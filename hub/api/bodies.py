@@ -10,6 +10,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from starlette.requests import Request
 
 from hub.api.policy import hub_of
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.manifests import (
     YAML_TYPES,
@@ -49,9 +50,7 @@ async def read_many(request: Request) -> list[tuple[int, Any]]:
     return await off_loop(request, len(body), read_documents, body, content_type, bounds)
 
 
-async def read_object(
-    request: Request, media_types: Sequence[str] = OBJECT
-) -> dict[str, Any] | None:
+async def read_object(request: Request, media_types: Sequence[str] = OBJECT) -> Json | None:
     """The body's one JSON object, or None for no body. Raises Rejected."""
     body = await request.body()
     if not body.strip():

@@ -13,7 +13,7 @@ from hub.api.models.checks import JobChecks, NewCheckState, ObjectStatus, OpenCh
 from hub.api.models.objects import ShownObject
 from hub.api.parameters import CheckFilters
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
-from hub.api.reply import Json, pager
+from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
 from hub.services.kueue_view import open_checks
 from hub.services.outside import check_active, check_states
@@ -32,14 +32,14 @@ async def list_open_checks(request: Request, asked: Annotated[CheckFilters, Quer
     found = hub_of(request).read(
         open_checks.list_open, check, controller, page, token or None, asked.limit
     )
-    return Json(await found)
+    return JsonResponse(await found)
 
 
 @router.get("/v1/jobs/{uid}/checks", response_model=JobChecks)
 @allow(ADMINISTRATOR, VIEWER)
 async def list_job_checks(request: Request, uid: str) -> Response:
     """The admission checks of one job, with what was answered."""
-    return Json(await hub_of(request).read(open_checks.checks_of, uid))
+    return JsonResponse(await hub_of(request).read(open_checks.checks_of, uid))
 
 
 @router.put("/v1/jobs/{uid}/checks/{check}", response_model=JobChecks)
@@ -52,7 +52,9 @@ async def answer_check(request: Request, uid: str, check: str, answer: NewCheckS
     """
     given = {"name": check, **answer.model_dump(by_alias=True, exclude_none=True)}
     name = caller(request).name
-    return Json(await hub_of(request).write(check_states.set_state_by_person, uid, given, name))
+    return JsonResponse(
+        await hub_of(request).write(check_states.set_state_by_person, uid, given, name)
+    )
 
 
 @router.put("/v1/objects/{group}/{kind}/{name}/status", response_model=ShownObject)
@@ -62,7 +64,7 @@ async def set_object_status(
     request: Request, group: str, kind: str, name: str, given: ObjectStatus
 ) -> Response:
     """Set the conditions of an AdmissionCheck: {"conditions": [{type, status, reason, message}]}."""
-    return Json(
+    return JsonResponse(
         await hub_of(request).write(
             check_active.set_status,
             group,

@@ -14,7 +14,7 @@ from hub.api.models.clusters import (
 )
 from hub.api.models.objects import Deletion, Options, uid_of
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
-from hub.api.reply import Json
+from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
 from hub.services.objects import clusters, delete, fence
@@ -30,7 +30,7 @@ router = new_router("clusters")
 async def list_clusters(request: Request) -> Response:
     """All members with state, room and heartbeat."""
     hub = hub_of(request)
-    return Json(await hub.read(member_questions.list_clusters, hub.settings))
+    return JsonResponse(await hub.read(member_questions.list_clusters, hub.settings))
 
 
 @router.post("/v1/clusters", status_code=201, response_model=DeclaredCluster)
@@ -48,7 +48,7 @@ async def create_cluster(request: Request, given: NewCluster) -> Response:
         caller(request).name,
         given.pools,
     )
-    return Json(made, 201)
+    return JsonResponse(made, 201)
 
 
 @router.get("/v1/clusters/{name}", response_model=MemberClusterDetail)
@@ -56,7 +56,7 @@ async def create_cluster(request: Request, given: NewCluster) -> Response:
 async def get_cluster(request: Request, name: str) -> Response:
     """One member with its pools."""
     hub = hub_of(request)
-    return Json(await hub.read(member_questions.get_cluster, name, hub.settings))
+    return JsonResponse(await hub.read(member_questions.get_cluster, name, hub.settings))
 
 
 @router.delete("/v1/clusters/{name}", response_model=Deletion)
@@ -64,7 +64,7 @@ async def get_cluster(request: Request, name: str) -> Response:
 @refuses(RejectCode.CLUSTER_NOT_EMPTY, RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_cluster(request: Request, name: str, options: Options = None) -> Response:
     """Forget a member that holds no jobs; its agent's credential ends. Body as for any object."""
-    return Json(
+    return JsonResponse(
         await hub_of(request).write(
             delete.delete_object,
             GROUP,
@@ -83,7 +83,7 @@ async def delete_cluster(request: Request, name: str, options: Options = None) -
 async def renew_join_token(request: Request, name: str) -> Response:
     """A fresh one-time join token; earlier unused ones end."""
     hub = hub_of(request)
-    return Json(
+    return JsonResponse(
         await hub.write(clusters.renew_join_token, name, hub.settings, caller(request).name), 201
     )
 
@@ -104,7 +104,7 @@ async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -
     One that still answers is refused, unless `thoughItAnswers` is true: what runs there runs twice.
     """
     hub = hub_of(request)
-    return Json(
+    return JsonResponse(
         await hub.write(
             fence.fence_cluster,
             name,
@@ -126,4 +126,6 @@ async def uncordon_cluster(request: Request, name: str) -> Response:
 async def _switch(request: Request, name: str, *, on: bool) -> Response:
     hub = hub_of(request)
     principal = caller(request).name
-    return Json(await hub.write(clusters.cordon_cluster, name, hub.settings, principal, on=on))
+    return JsonResponse(
+        await hub.write(clusters.cordon_cluster, name, hub.settings, principal, on=on)
+    )

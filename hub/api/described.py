@@ -5,12 +5,14 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from shared.documents import Json
+
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 NDJSON: Final = "application/x-ndjson"
 MERGE_PATCH: Final = "application/merge-patch+json"
 EVENTS: Final = "text/event-stream"
-Described = dict[str, Any]
+Described = Json
 
 
 def ref(model: type[BaseModel]) -> Described:

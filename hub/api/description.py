@@ -26,10 +26,11 @@ from hub.api.models.workloads import (
 )
 from hub.api.policy import ADMINISTRATOR, AGENT, PUBLIC, VIEWER, policy_of
 from hub.api.routing import refusals_of
+from shared.documents import Json, JsonView
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import REGISTER_PATH, Register, SyncRequest
 
-Described = dict[str, Any]
+Described = Json
 TITLE: Final = "Roadstead"
 VERSION: Final = "1"  # of the paths under /v1
 # Models of what routes read or stream by themselves.
@@ -170,7 +171,7 @@ def _words(route: APIRoute) -> Described:
     return {"summary": " ".join(summary.split()), "description": more}
 
 
-def _say_answers(responses: Described, schemas: Mapping[str, Any]) -> None:
+def _say_answers(responses: Described, schemas: JsonView) -> None:
     """Each answer is described by the words of its model, where its route has none of its own."""
     for told in responses.values():
         named = (
@@ -181,7 +182,7 @@ def _say_answers(responses: Described, schemas: Mapping[str, Any]) -> None:
             told["description"] = model["description"]
 
 
-def _problems(route: APIRoute, operation: Mapping[str, Any], shared: Described) -> Described:
+def _problems(route: APIRoute, operation: JsonView, shared: Described) -> Described:
     """Refusals of an operation by status; what is said of each is kept in `shared`, by name."""
     by_status: dict[int, list[RejectCode]] = {}
     for code in codes_of(route, with_body="requestBody" in operation):

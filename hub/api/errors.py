@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
+from shared.documents import JsonView
 from shared.errors import FieldError, Rejected
 from shared.reject_codes import RejectCode
 
@@ -21,7 +22,7 @@ def problem(
     *,
     errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
-    more: Mapping[str, Any] | None = None,
+    more: JsonView | None = None,
 ) -> Response:
     """A problem+json reply (RFC 9457) with the fields this hub promises, and `more`."""
     status = code.status

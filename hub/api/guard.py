@@ -6,7 +6,7 @@ the store could not take soon, encodings, and Accept headers it can not serve; t
 below into a problem, without a traceback on the wire.
 """
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, Final
 
 import structlog
@@ -19,6 +19,7 @@ from hub.api.measures import REQUESTS
 from hub.services.context.hub import Hub
 from hub.services.context.ids import request_id as new_request_id
 from hub.store.errors import StoreUnavailable
+from shared.documents import JsonView
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import REGISTER_PATH
@@ -105,7 +106,7 @@ class Guard:
         return self._limits.body_bytes
 
 
-def _answer(error: Exception, request_id: str, scope: Mapping[str, Any]) -> Any:
+def _answer(error: Exception, request_id: str, scope: JsonView) -> Any:
     if isinstance(error, Rejected):
         return refused(error, request_id)
     if isinstance(error, StoreUnavailable):

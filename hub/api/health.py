@@ -8,7 +8,7 @@ from hub.api.errors import problem
 from hub.api.measures import exposition
 from hub.api.models.fleet import Health, Readiness
 from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of
-from hub.api.reply import Json
+from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
 from hub.services.questions import gauges as queue_gauges, jobs
 from hub.services.questions.overview import overview
@@ -23,7 +23,7 @@ router = new_router("health")
 @allow(PUBLIC)
 async def alive() -> Response:
     """200 while the process answers."""
-    return Json({"status": "ok"})
+    return JsonResponse({"status": "ok"})
 
 
 @router.get("/readyz", operation_id="readyz", response_model=Readiness)
@@ -38,7 +38,7 @@ async def ready(request: Request) -> Response:
         return problem(
             RejectCode.UNAVAILABLE, f"the store: {error}"[:200], request.state.request_id
         )
-    return Json({"status": "ok", "revision": revision})
+    return JsonResponse({"status": "ok", "revision": revision})
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

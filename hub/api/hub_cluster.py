@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from hub.api.models.clusters import HubCluster, ResumeReason
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
-from hub.api.reply import Json
+from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.services.context import hub_cluster
 from shared.reject_codes import RejectCode
@@ -17,7 +17,7 @@ router = new_router("hub cluster")
 @allow(ADMINISTRATOR, VIEWER)
 async def get_hub_cluster(request: Request) -> Response:
     """The hub cluster: its identity, whether the bridge runs, why it has stopped."""
-    return Json(await hub_of(request).read(hub_cluster.show))
+    return JsonResponse(await hub_of(request).read(hub_cluster.show))
 
 
 @router.post("/v1/hub-cluster/resume", response_model=HubCluster)
@@ -26,4 +26,4 @@ async def get_hub_cluster(request: Request) -> Response:
 async def resume_bridge(request: Request, given: ResumeReason) -> Response:
     """Lift the bridge's stop: {"reason"}, as the hub cluster shows it. Its `resuming` says what follows."""
     name = caller(request).name
-    return Json(await hub_of(request).write(hub_cluster.resume, given.reason, name))
+    return JsonResponse(await hub_of(request).write(hub_cluster.resume, given.reason, name))

@@ -18,7 +18,7 @@ from hub.api.models.jobs import JobDetail, JobList, SubmittedJob
 from hub.api.models.objects import JobManifest, Options, uid_of
 from hub.api.parameters import JobFilters, Newest
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
-from hub.api.reply import Json, idempotency_key, pager
+from hub.api.reply import JsonResponse, idempotency_key, pager
 from hub.api.routing import new_router, refuses
 from hub.services.context import secrecy
 from hub.services.explain import study
@@ -64,7 +64,9 @@ async def submit_job(request: Request) -> Response:
     )
     headers = {"Idempotent-Replay": "true"} if reply.replayed else {}
     said = list(warnings_of(request, [given]).values())
-    return Json(with_warnings(reply.body, said), reply.status, headers | warning_header(said))
+    return JsonResponse(
+        with_warnings(reply.body, said), reply.status, headers | warning_header(said)
+    )
 
 
 @router.get("/v1/jobs", response_model=JobList)
@@ -79,7 +81,7 @@ async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> 
     found = hub_of(request).read(
         jobs.list_jobs, filters, matches, page, asked.continue_ or None, asked.limit
     )
-    return Json(await found)
+    return JsonResponse(await found)
 
 
 @router.get("/v1/jobs/{uid}", response_model=JobDetail)
@@ -90,7 +92,7 @@ async def get_job(request: Request, uid: str) -> Response:
     Viewers do not see values of environment variables.
     """
     role = caller(request).role
-    return Json(await hub_of(request).read(secrecy.seen_by, role, jobs.get_job, uid))
+    return JsonResponse(await hub_of(request).read(secrecy.seen_by, role, jobs.get_job, uid))
 
 
 @router.get("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
@@ -99,7 +101,7 @@ async def get_job_by_name(request: Request, namespace: str, name: str) -> Respon
     """The job that has this name now, else the newest that had it."""
     role = caller(request).role
     found = hub_of(request).read(secrecy.seen_by, role, jobs.get_job_by_name, namespace, name)
-    return Json(await found)
+    return JsonResponse(await found)
 
 
 @router.get("/v1/jobs/{uid}/events", response_model=JobEventList)
@@ -108,7 +110,7 @@ async def list_job_events(
     request: Request, uid: str, asked: Annotated[Newest, Query()]
 ) -> Response:
     """What happened to one job: its newest events, oldest first."""
-    return Json(await hub_of(request).read(jobs.job_events, uid, asked.limit))
+    return JsonResponse(await hub_of(request).read(jobs.job_events, uid, asked.limit))
 
 
 @router.get("/v1/jobs/{uid}/explain", response_model=Explanation)
@@ -119,7 +121,7 @@ async def explain_job(request: Request, uid: str) -> Response:
     While it waits also what would let it in, and when it is expected to start.
     """
     find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-    return Json(await study.explain(hub_of(request), uid, find_index))
+    return JsonResponse(await study.explain(hub_of(request), uid, find_index))
 
 
 @router.post("/v1/jobs/{uid}/cancel", response_model=JobDetail)
@@ -127,7 +129,7 @@ async def explain_job(request: Request, uid: str) -> Response:
 async def cancel_job(request: Request, uid: str) -> Response:
     """Stop a job wherever it is; again, or after its end, it is answered as it stands."""
     name = caller(request).name
-    return Json(await hub_of(request).write(cancel.cancel_job, uid, name))
+    return JsonResponse(await hub_of(request).write(cancel.cancel_job, uid, name))
 
 
 @router.post("/v1/jobs/{uid}/hold", response_model=JobDetail)
@@ -136,7 +138,7 @@ async def cancel_job(request: Request, uid: str) -> Response:
 async def hold_job(request: Request, uid: str) -> Response:
     """Hold a job back: it is not considered until it is released; one that runs is evicted first."""
     name = caller(request).name
-    return Json(await hub_of(request).write(hold.hold_job, uid, name))
+    return JsonResponse(await hub_of(request).write(hold.hold_job, uid, name))
 
 
 @router.post("/v1/jobs/{uid}/release", response_model=JobDetail)
@@ -145,7 +147,7 @@ async def hold_job(request: Request, uid: str) -> Response:
 async def release_job(request: Request, uid: str) -> Response:
     """Let a job that is held, or was deactivated, wait again; any other is answered as it stands."""
     name = caller(request).name
-    return Json(await hub_of(request).write(hold.release_job, uid, name))
+    return JsonResponse(await hub_of(request).write(hold.release_job, uid, name))
 
 
 @router.delete("/v1/jobs/{uid}", response_model=JobDetail)
@@ -169,7 +171,7 @@ async def delete_job_by_name(
 
 async def _delete(request: Request, uid: str, options: Options) -> Response:
     name, expected = caller(request).name, uid_of(options)
-    return Json(await hub_of(request).write(cancel.delete_job, uid, name, expected))
+    return JsonResponse(await hub_of(request).write(cancel.delete_job, uid, name, expected))
 
 
 def _no_index() -> None:

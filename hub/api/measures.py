@@ -1,13 +1,14 @@
 """What `/metrics` tells besides the process's own figures: requests, turns of the loops, the fleet."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from hub.services.questions.gauges import Gauge
+from shared.documents import JsonView
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REQUESTS: Final = Histogram(
@@ -29,7 +30,7 @@ def observe_turn(loop: str, seconds: float, fault: BaseException | None) -> None
         FAULTS.labels(loop).inc()
 
 
-def exposition(overview: Mapping[str, Any], gauges: Sequence[Gauge] = ()) -> bytes:
+def exposition(overview: JsonView, gauges: Sequence[Gauge] = ()) -> bytes:
     """Prometheus' text of all figures; `overview` is the answer of `/v1/overview`, `gauges` of queues."""
     fleet = CollectorRegistry()
     fleet.register(_Fleet(overview))
@@ -40,7 +41,7 @@ def exposition(overview: Mapping[str, Any], gauges: Sequence[Gauge] = ()) -> byt
 class _Fleet(Collector):
     """Gauges read from the store at the moment of asking."""
 
-    def __init__(self, overview: Mapping[str, Any]) -> None:
+    def __init__(self, overview: JsonView) -> None:
         self._overview = overview
 
     def collect(self) -> Iterable[Metric]:

@@ -16,7 +16,7 @@ from hub.api.models.objects import (
 )
 from hub.api.parameters import ObjectFilters, Removal
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
-from hub.api.reply import Json, pager
+from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
 from hub.services.context import secrecy
@@ -34,7 +34,7 @@ _ONE_OF_NAMESPACE = "/v1/objects/{group}/{kind}/namespaces/{namespace}/{name}"
 @allow(ADMINISTRATOR, VIEWER)
 async def list_kinds(request: Request) -> Response:
     """Kinds that the hub holds, with how many of each."""
-    return Json(await hub_of(request).read(objects.list_kinds))
+    return JsonResponse(await hub_of(request).read(objects.list_kinds))
 
 
 @router.get("/v1/objects/{group}/{kind}", response_model=ObjectList)
@@ -47,7 +47,7 @@ async def list_objects(
 
     Of Secrets only marks of their values are shown, to anybody; viewers see no environment variables.
     """
-    return Json(
+    return JsonResponse(
         await hub_of(request).read(
             secrecy.seen_by,
             caller(request).role,
@@ -81,7 +81,7 @@ async def get_namespaced_object(
 async def _get(request: Request, group: str, kind: str, namespace: str, name: str) -> Response:
     role, get = caller(request).role, objects.get_object
     found = hub_of(request).read(secrecy.seen_by, role, get, group, kind, namespace, name)
-    return Json(await found)
+    return JsonResponse(await found)
 
 
 @router.delete(_ONE, response_model=Deletion)
@@ -134,7 +134,7 @@ async def _delete(
     *,
     drain: bool = False,
 ) -> Response:
-    return Json(
+    return JsonResponse(
         await hub_of(request).write(
             delete.delete_object,
             group,

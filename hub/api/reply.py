@@ -8,13 +8,14 @@ from starlette.responses import Response
 
 from hub.api.policy import caller, hub_of
 from hub.services.context.paging import Pager
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 _LONGEST_KEY = 200
 
 
-class Json(Response):
+class JsonResponse(Response):
     """JSON, from any value or from bytes that are JSON already."""
 
     media_type = "application/json"
@@ -23,7 +24,7 @@ class Json(Response):
         return content if isinstance(content, bytes) else orjson.dumps(content)
 
 
-def pager(request: Request, filters: dict[str, Any]) -> Pager:
+def pager(request: Request, filters: Json) -> Pager:
     """Continue tokens for the caller's list."""
     hub = hub_of(request)
     question = {**filters, "path": request.scope["path"]}

@@ -24,6 +24,7 @@ from starlette.responses import Response
 
 from hub.api.bodies import read_object
 from hub.api.policy import PUBLIC, authorize, policy_of
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -93,7 +94,7 @@ class PolicyRoute(APIRoute):
 class _Read(Request):
     """A request whose body has been read within bounds: FastAPI is given what was found in it."""
 
-    def __init__(self, request: Request, found: dict[str, Any] | None) -> None:
+    def __init__(self, request: Request, found: Json | None) -> None:
         super().__init__(request.scope)
         self._found = found
 

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from hub.api.models.tokens import IssuedToken, NewToken, Person, PersonList
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
-from hub.api.reply import Json
+from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.services.access import people
 from shared.reject_codes import RejectCode
@@ -17,7 +17,7 @@ router = new_router("tokens")
 @allow(ADMINISTRATOR)
 async def list_tokens(request: Request) -> Response:
     """Who holds a token: role and name; never the token."""
-    return Json(await hub_of(request).read(people.list_people))
+    return JsonResponse(await hub_of(request).read(people.list_people))
 
 
 @router.post("/v1/tokens", status_code=201, response_model=IssuedToken)
@@ -27,7 +27,7 @@ async def issue_token(request: Request, given: NewToken) -> Response:
     """A token for a person: {"role": "administrator" or "viewer", "name"}; shown once, earlier ones end."""
     name = caller(request).name
     made = await hub_of(request).write(people.issue, given.role, given.name, name)
-    return Json(made, 201)
+    return JsonResponse(made, 201)
 
 
 @router.delete("/v1/tokens/{role}/{name}", response_model=Person)
@@ -35,4 +35,6 @@ async def issue_token(request: Request, given: NewToken) -> Response:
 @refuses(RejectCode.FORBIDDEN)
 async def revoke_token(request: Request, role: str, name: str) -> Response:
     """Forget a person; the token ends within seconds everywhere."""
-    return Json(await hub_of(request).write(people.revoke, role, name, caller(request).name))
+    return JsonResponse(
+        await hub_of(request).write(people.revoke, role, name, caller(request).name)
+    )

@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 
+from shared.documents import JsonView
 from shared.errors import FieldError, Rejected
 from shared.reject_codes import RejectCode
 
@@ -41,7 +42,7 @@ def refusal_of(error: RequestValidationError, body: Any = None) -> Rejected:
     return Rejected(first.code, detail, errors=faults)
 
 
-def _fault(error: Mapping[str, Any], body: Any) -> FieldError:
+def _fault(error: JsonView, body: Any) -> FieldError:
     code, place = _code_of(error["type"]), error["loc"]
     said = _SAID.get(code, error["msg"])
     if code is RejectCode.UNKNOWN_FIELD:

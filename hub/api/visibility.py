@@ -9,7 +9,7 @@ from starlette.responses import Response
 from hub.api.models.workloads import KueueWorkload, KueueWorkloadList, PendingWorkloadsSummary
 from hub.api.parameters import Window, WorkloadFilters
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
-from hub.api.reply import Json, pager
+from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
 from hub.services.context import secrecy
 from hub.services.index.index import ScheduleIndex
@@ -30,7 +30,7 @@ async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Que
     Filters: namespace, queue, clusterQueue, state, and condition (`Admitted`, `Admitted=False`, …).
     """
     filters = asked.given()
-    return Json(
+    return JsonResponse(
         await hub_of(request).read(
             secrecy.seen_by,
             caller(request).role,
@@ -48,7 +48,7 @@ async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Que
 async def get_workload(request: Request, namespace: str, name: str) -> Response:
     """One Workload; a Job's is called `job-<its name>-<5 digits>`."""
     role, get = caller(request).role, pages.get_workload
-    return Json(await hub_of(request).read(secrecy.seen_by, role, get, namespace, name))
+    return JsonResponse(await hub_of(request).read(secrecy.seen_by, role, get, namespace, name))
 
 
 @router.get(
@@ -61,7 +61,7 @@ async def list_pending_in_cluster_queue(
 ) -> Response:
     """Who waits in a ClusterQueue, in order, with positions from 0. Query: offset, limit."""
     line = visibility.line_view(_index(request), name, asked.offset + asked.limit)
-    return Json(
+    return JsonResponse(
         await hub_of(request).read(
             visibility.in_cluster_queue, line, name, asked.offset, asked.limit
         )
@@ -79,7 +79,7 @@ async def list_pending_in_local_queue(
     """Who waits in a LocalQueue, in order, with positions from 0. Query: offset, limit."""
     index = _index(request)
     line = visibility.line_view(index, visibility.queue_of(index, (namespace, name)))
-    return Json(
+    return JsonResponse(
         await hub_of(request).read(
             visibility.in_local_queue,
             line,

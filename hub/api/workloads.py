@@ -5,7 +5,7 @@ finished. Status patches share transactions, however many callers there are.
 """
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import orjson
 from fastapi import Query
@@ -27,7 +27,7 @@ from hub.api.models.workloads import (
 )
 from hub.api.parameters import WatchFilters, number_of
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
-from hub.api.reply import Json
+from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, heard, rest
 from hub.services.context import rendering
@@ -38,6 +38,7 @@ from hub.services.outside import executors
 from hub.services.questions import jobs, watch as watching
 from hub.services.reading.draft import draft
 from hub.services.reading.executor_status import read_status
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -103,7 +104,7 @@ async def patch_workload_status(request: Request, namespace: str, name: str) -> 
         if report.said.is_simple
         else await hub.write(executors.take_report, report)
     )
-    return Json(rendering.state(row))
+    return JsonResponse(rendering.state(row))
 
 
 @router.post(
@@ -123,7 +124,7 @@ async def submit_workload(request: Request) -> Response:
     _, given = await read_one(request, lambda read: draft(bare_patch.parse_bare(read), now))
     submission = Submission(drafts=(given,), intake=hub.settings.intake, single=True)
     reply: Reply = await hub.write_shared(submit, submission)
-    return Json(reply.body, reply.status)
+    return JsonResponse(reply.body, reply.status)
 
 
 @router.patch(
@@ -139,7 +140,7 @@ async def patch_workload(request: Request, namespace: str, name: str) -> Respons
     """Change a bare Workload by a JSON merge patch: {"spec": {"active": false}}, priority, and so on."""
     hub, patch = hub_of(request), await _patch(request)
     intake, principal = hub.settings.intake, caller(request).name
-    return Json(
+    return JsonResponse(
         await hub.write(bare_patch.patch_workload, namespace, name, patch, intake, principal)
     )
 
@@ -154,7 +155,9 @@ async def delete_workload(
     expected = uid_of(options)
     principal = caller(request).name
     hub = hub_of(request)
-    return Json(await hub.write(bare_patch.delete_workload, namespace, name, principal, expected))
+    return JsonResponse(
+        await hub.write(bare_patch.delete_workload, namespace, name, principal, expected)
+    )
 
 
 @router.get(
@@ -213,12 +216,12 @@ async def _events(
         feed.close()
 
 
-def _event(revision: int, items: list[dict[str, Any]]) -> bytes:
+def _event(revision: int, items: list[Json]) -> bytes:
     told = {"revision": revision, "items": items}
     return b"id: %d\ndata: %b\n\n" % (revision, orjson.dumps(told))
 
 
-async def _patch(request: Request) -> dict[str, Any]:
+async def _patch(request: Request) -> Json:
     """The body as a merge patch of an object. Raises Rejected."""
     patch = await read_object(request, PATCH)
     if patch is None:

@@ -4,8 +4,7 @@ There are few such objects: each turn looks at all of them, and takes those whos
 Of checks whose controller is the hub itself the status goes the other way (`hub.bridge.writeback`).
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 import structlog
@@ -14,6 +13,7 @@ from hub.bridge.sources import Sources
 from hub.domain.workloads.admission_checks import MULTIKUEUE
 from hub.services.context.hub import Hub
 from hub.services.mirror import workloads
+from shared.documents import JsonView
 from shared.errors import Rejected
 from shared.groups import KUEUE
 
@@ -22,7 +22,7 @@ ACCEPTED: Final = "Accepted"  # the bridge's own
 log = structlog.get_logger(__name__)
 
 
-def answered_outside(obj: Mapping[str, Any]) -> bool:
+def answered_outside(obj: JsonView) -> bool:
     """Has this check a controller other than the hub?"""
     return (obj.get("spec") or {}).get("controllerName") != MULTIKUEUE
 

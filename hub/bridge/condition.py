@@ -5,12 +5,13 @@ copy, or another one behind the same address, would otherwise look like a user w
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from hub.services.context import hub_cluster
 from hub.services.context.hub import Hub
+from shared.documents import Json
 from shared.groups import KUEUE
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -128,7 +129,7 @@ class BridgeCondition:
         self._versions[kind] = version
 
     async def _tell(self) -> None:
-        condition: dict[str, Any] = {
+        condition: Json = {
             "status": "False" if self.stopped or self._silence else "True",
             "reason": self.reason or (hub_cluster.SILENT if self._silence else "Running"),
             "message": self.message or self._silence,

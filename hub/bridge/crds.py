@@ -6,6 +6,7 @@ import structlog
 
 from shared import labels
 from shared.clock import Clock
+from shared.documents import Json
 from shared.kinds.crds import OWNER, all_crds
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -48,11 +49,11 @@ async def install_crds(client: KubeClient, clock: Clock) -> list[str]:
     return foreign
 
 
-def _labels(live: dict[str, Any]) -> dict[str, Any]:
+def _labels(live: Json) -> Json:
     return {"labels": {**(live["metadata"].get("labels") or {}), **OWNER}}
 
 
-def _is_foreign(live: dict[str, Any]) -> bool:
+def _is_foreign(live: Json) -> bool:
     marks = live["metadata"].get("labels") or {}
     conversion = (live["spec"].get("conversion") or {}).get("strategy")
     return conversion == "Webhook" or any(marks.get(key) != value for key, value in OWNER.items())

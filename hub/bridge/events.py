@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -12,6 +11,7 @@ from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.conditions import rfc3339
+from shared.documents import Json, JsonView
 from shared.groups import PLACEMENT
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -34,7 +34,7 @@ class EventRecorder:
         self._sources = sources
         self._last: int | None = None
         self._told: OrderedDict[tuple[str, str, str], None] = OrderedDict()
-        self._queue: list[tuple[Source, Object, dict[str, Any]]] = []
+        self._queue: list[tuple[Source, Object, Json]] = []
         self._count = 0
 
     def warn(self, source: Source, obj: Object, reason: str, message: str) -> None:
@@ -64,7 +64,7 @@ class EventRecorder:
         gate = asyncio.Semaphore(_WRITES)
         await asyncio.gather(*(self._write(gate, *each) for each in queue))
 
-    def _say(self, source: Source, obj: Object, row: Mapping[str, Any]) -> None:
+    def _say(self, source: Source, obj: Object, row: JsonView) -> None:
         mark = (obj["metadata"]["uid"], row["reason"], row["message"])
         if mark in self._told:
             return
@@ -76,7 +76,7 @@ class EventRecorder:
         if len(self._told) > _REMEMBERED:
             self._told.popitem(last=False)
 
-    def _event(self, source: Source, obj: Object, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _event(self, source: Source, obj: Object, row: JsonView) -> Json:
         metadata = obj["metadata"]
         namespace = metadata.get("namespace") or "default"
         now = self._hub.clock.now()
@@ -108,7 +108,7 @@ class EventRecorder:
         }
 
     async def _write(
-        self, gate: asyncio.Semaphore, source: Source, obj: Object, event: dict[str, Any]
+        self, gate: asyncio.Semaphore, source: Source, obj: Object, event: Json
     ) -> None:
         async with gate:
             try:

@@ -5,13 +5,13 @@ fails; following the hub's feed costs no request. A kind that may not be read is
 placements that lack it: their condition says so, and the kind is looked at again rarely.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from hub.bridge.kinds import JOB, STATIC, Mirrored
 from hub.bridge.sources import Sources
 from hub.services.placements.index import PlacementIndex
 from hub.services.placements.selecting import SKIPPED, needed_kinds
+from shared.documents import JsonView
 from shared.groups import PLACEMENT
 from shared.kube.client import KubeClient
 
@@ -26,11 +26,11 @@ class Following:
         self._client = client
         self._sources = sources
         self._index = index
-        self._due: dict[str, Mapping[str, Any]] = {}  # specs whose kinds are not followed yet
+        self._due: dict[str, JsonView] = {}  # specs whose kinds are not followed yet
         self._needs: dict[str, frozenset[Kind]] = {}
         self._said: dict[str, str] = {}
 
-    def learn(self, rows: Iterable[Mapping[str, Any]]) -> bool:
+    def learn(self, rows: Iterable[JsonView]) -> bool:
         """Take placements' rows; True where some have changed, so that a turn has something to do."""
         for row in rows:
             if (

@@ -6,31 +6,31 @@ A managed Job whose status says that it has ended is never written again.
 """
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State
 from hub.store.records.workloads import Workload
 from shared.conditions import Condition, is_true, remove, rfc3339, set_condition
+from shared.documents import Json, JsonView
 
-Status = dict[str, Any]
+Status = Json
 _COMPLETED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
 # The member's own Job is suspended, by somebody there or by the member's own queue.
 _SUSPENDED_THERE: Final = frozenset({"HeldByMember", "WaitsInMemberQueue"})
 _WAITING: Final = frozenset({*QUEUED, State.RESERVED})
 
 
-def is_finished(status: Mapping[str, Any] | None) -> bool:
+def is_finished(status: JsonView | None) -> bool:
     """Does a Job's status say that it has ended?"""
     conditions = (status or {}).get("conditions")
     return is_true(conditions, "Complete") or is_true(conditions, "Failed")
 
 
 def job_status(
-    spec: Mapping[str, Any],
-    live: Mapping[str, Any] | None,
+    spec: JsonView,
+    live: JsonView | None,
     row: Workload,
-    observed: Mapping[str, Any] | None,
+    observed: JsonView | None,
     now: dt.datetime,
 ) -> Status | None:
     """What the status should be, given the Job's `spec`, its `live` status, its workload `row` and what
@@ -58,9 +58,7 @@ def job_status(
     return status
 
 
-def refused_status(
-    live: Mapping[str, Any] | None, code: str, detail: str, now: dt.datetime
-) -> Status:
+def refused_status(live: JsonView | None, code: str, detail: str, now: dt.datetime) -> Status:
     """The status of a Job that the hub does not take: it is suspended, and its condition says why."""
     live = live or {}
     if is_finished(live):
@@ -69,7 +67,7 @@ def refused_status(
     return {"conditions": told}
 
 
-def differs(wanted: Status, live: Mapping[str, Any] | None) -> bool:
+def differs(wanted: Status, live: JsonView | None) -> bool:
     """Is there anything to write? A count that is absent is zero."""
     live = live or {}
     return any((live.get(name) or None) != (value or None) for name, value in wanted.items())
@@ -93,7 +91,7 @@ def _end(
     state: State,
     conditions: list[Condition] | None,
     row: Workload,
-    observed: Mapping[str, Any] | None,
+    observed: JsonView | None,
     now: dt.datetime,
 ) -> None:
     ended = rfc3339(row.finished_at or now)
@@ -112,7 +110,7 @@ def _end(
     status["conditions"] = made
 
 
-def _indexes(status: Status, spec: Mapping[str, Any], observed: Mapping[str, Any] | None) -> None:
+def _indexes(status: Status, spec: JsonView, observed: JsonView | None) -> None:
     if spec.get("completionMode") != "Indexed" or observed is None:
         return
     if observed.get("completed_indexes"):

@@ -1,9 +1,10 @@
 """Which kinds of the hub cluster are mirrored, in which order, and which carry our finalizer."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from shared import labels
+from shared.documents import Json
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
 
 
@@ -50,7 +51,7 @@ STATIC: Final = frozenset((each.group, each.kind) for each in ALWAYS)
 SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 
 
-def is_managed(job: dict[str, Any], *, known: bool) -> bool:
+def is_managed(job: Json, *, known: bool) -> bool:
     """Is a hub Job ours? By managedBy; a suspended older one by its queue-name label or annotation.
 
     Once taken (`known`) it stays ours. The Job controller starts what has no managedBy and is not

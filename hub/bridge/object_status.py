@@ -7,9 +7,9 @@ from typing import Any, Final
 from hub.domain.fleet.clusters import Cluster
 from shared import quantity
 from shared.conditions import Condition, find, rfc3339, set_condition
+from shared.documents import Json, JsonView
 
-Row = Mapping[str, Any]
-Status = dict[str, Any]
+Status = Json
 ACCEPTED: Final = "Accepted"
 COMPLETE: Final = "SelectionComplete"  # of a placement: all that it selects can be read
 # What is said when an objection has gone.
@@ -51,10 +51,10 @@ def objection(
 
 
 def member_status(
-    row: Row,
+    row: JsonView,
     cluster: Cluster,
     reported_at: dt.datetime | None,
-    live: Mapping[str, Any] | None,
+    live: JsonView | None,
     generation: int,
     now: dt.datetime,
 ) -> Status:
@@ -122,9 +122,7 @@ def _properties(cluster: Cluster, at: dt.datetime) -> Status:
     return {name: {"value": value, "observationTime": rfc3339(at)} for name, value in told.items()}
 
 
-def _agent(
-    live: list[dict[str, Any]] | None, *, healthy: bool, generation: int, now: dt.datetime
-) -> Status:
+def _agent(live: list[Json] | None, *, healthy: bool, generation: int, now: dt.datetime) -> Status:
     before = next((each for each in live or () if each.get("type") == "MemberAgent"), {})
     conditions = set_condition(
         before.get("conditions"), "Joined", "True", "AgentJoined", "registered", now, generation

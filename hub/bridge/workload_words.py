@@ -12,8 +12,8 @@ from hub.bridge.object_status import differs
 from hub.services.kueue_view.conditions import CONDITIONS, active, admitted
 from hub.services.kueue_view.workload import JOB_UID, WORKLOAD
 from hub.store.records.workloads import Workload
+from shared.documents import Json, JsonView
 
-Json = dict[str, Any]
 # Fields of the status that are the hub's: gone from the view, they go from the object.
 _OURS: Final = (
     "admission",
@@ -37,7 +37,7 @@ _ANSWERED: Final = (
 )
 
 
-def job_of(obj: Mapping[str, Any]) -> str:
+def job_of(obj: JsonView) -> str:
     """The uid of the Job whose Workload the bridge keeps; "" of any other object."""
     if obj.get("kind") not in (None, WORKLOAD):
         return ""

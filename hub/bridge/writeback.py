@@ -22,6 +22,7 @@ from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from hub.store.records.workloads import Workload
 from shared import labels
+from shared.documents import Json
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -34,7 +35,7 @@ _WAITING: Final = frozenset({State.PENDING, State.HELD, State.RESERVED})
 _WRITES: Final = 16  # at a time
 _TOGETHER: Final = 1000  # Jobs looked up in one question
 _QUEUES: Final = ("ClusterQueue", "LocalQueue", "Cohort")
-Write = tuple[Source, Object, dict[str, Any]]
+Write = tuple[Source, Object, Json]
 log = structlog.get_logger(__name__)
 
 
@@ -156,13 +157,11 @@ class Writeback:
                 writes.append((source, obj, wanted))
         return writes
 
-    def _wanted(
-        self, uid: str, place: Place, obj: Object, row: Any, now: dt.datetime
-    ) -> dict[str, Any]:
+    def _wanted(self, uid: str, place: Place, obj: Object, row: Any, now: dt.datetime) -> Json:
         """The status of a placement or Workload; of other kinds the Accepted condition alone."""
         generation = int(obj["metadata"].get("generation") or 1)
         live = obj.get("status") or {}
-        wanted: dict[str, Any] = {}
+        wanted: Json = {}
         told_there = place[1] == CHECK and answered_outside(obj)
         elsewhere = told_there or place[1] in (*_QUEUES, "MemberCluster")
         if row is not None and row["status"] and not elsewhere:
@@ -235,7 +234,7 @@ class Writeback:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def _write(self, source: Source, obj: Object, status: dict[str, Any]) -> None:
+    async def _write(self, source: Source, obj: Object, status: Json) -> None:
         metadata = obj["metadata"]
         async with self._gate:
             try:
@@ -272,7 +271,7 @@ def _has_status(place: Place) -> bool:
     )
 
 
-def _is_news(wanted: dict[str, Any], live: dict[str, Any]) -> bool:
+def _is_news(wanted: Json, live: Json) -> bool:
     """Has a condition, of the member or of its agent, changed?"""
     parts = ("conditions", "agentStatus")
     return object_status.differs(

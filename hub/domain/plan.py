@@ -7,12 +7,13 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.quota.declared import FlavorResource, Usage
 from hub.domain.workloads.apply_options import ApplyOptions
 from shared import quantity
+from shared.documents import Json
 from shared.resources import Toleration
 
 
@@ -75,9 +76,9 @@ class Assignment:
     asks: tuple[NodeAsk, ...]
     reduced: bool = False  # partial admission: fewer pods than asked for
 
-    def admission(self) -> dict[str, Any]:
+    def admission(self) -> Json:
         """As `workloads.admission` keeps it."""
-        told: dict[str, Any] = {
+        told: Json = {
             "podSets": [
                 {
                     "name": p.name,

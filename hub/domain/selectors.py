@@ -7,9 +7,10 @@ property that is missing or does not parse matches nothing, not even `Ne`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from shared import quantity
+from shared.documents import JsonView
 from shared.resources import NodeTerm, Toleration
 from shared.selectors import holds
 
@@ -30,7 +31,7 @@ class Taint:
         )
 
 
-def read_taints(listed: Iterable[Mapping[str, Any]] | None) -> tuple[Taint, ...]:
+def read_taints(listed: Iterable[JsonView] | None) -> tuple[Taint, ...]:
     """Taints as manifests and reports spell them."""
     return tuple(
         Taint(t.get("key") or "", t.get("value") or "", t.get("effect") or "")
@@ -38,7 +39,7 @@ def read_taints(listed: Iterable[Mapping[str, Any]] | None) -> tuple[Taint, ...]
     )
 
 
-def read_tolerations(listed: Iterable[Mapping[str, Any]] | None) -> tuple[Toleration, ...]:
+def read_tolerations(listed: Iterable[JsonView] | None) -> tuple[Toleration, ...]:
     """Tolerations as manifests spell them; the operator defaults to Equal."""
     return tuple(
         Toleration(
@@ -117,7 +118,7 @@ class PropertyExpression:
         return f"{self.name} {self.operator} {self.text}"
 
 
-def read_properties(spec: Mapping[str, Any] | None) -> tuple[PropertyExpression, ...]:
+def read_properties(spec: JsonView | None) -> tuple[PropertyExpression, ...]:
     """A propertySelector's matchExpressions; raises `Rejected` for a value that is no quantity."""
     read = []
     for listed in (spec or {}).get("matchExpressions") or ():

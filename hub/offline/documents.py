@@ -2,13 +2,14 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from hub.domain.instants import to_micros
 from shared import manifests
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import identify, parse
@@ -35,7 +36,7 @@ class Document:
     number: int
     group: str
     parsed: Parsed
-    raw: Mapping[str, Any]
+    raw: JsonView
 
     @property
     def kind(self) -> str:
@@ -46,10 +47,10 @@ class Document:
         return self.parsed.name
 
     @property
-    def status(self) -> Mapping[str, Any]:
+    def status(self) -> JsonView:
         return self.mapping("status")
 
-    def mapping(self, *path: str) -> Mapping[str, Any]:
+    def mapping(self, *path: str) -> JsonView:
         """An object below the manifest; empty where absent. Raises `Unreadable` for anything else."""
         at: Any = self.raw
         for depth, name in enumerate(path):
@@ -58,10 +59,10 @@ class Document:
                 return {}
             if not isinstance(at, dict):
                 raise self.fault(".".join(path[: depth + 1]), "must be an object")
-        found: Mapping[str, Any] = at
+        found: JsonView = at
         return found
 
-    def objects(self, *path: str) -> list[Mapping[str, Any]]:
+    def objects(self, *path: str) -> list[JsonView]:
         """A list of objects below the manifest; empty where absent. Raises `Unreadable`."""
         listed = self.mapping(*path[:-1]).get(path[-1])
         field = ".".join(path)
@@ -131,10 +132,10 @@ def read_document(file: str, number: int, manifest: Any) -> Document:
     return Document(file, number, group, parsed, manifest)
 
 
-def _completed(group: str, kind: str, manifest: dict[str, Any]) -> dict[str, Any]:
+def _completed(group: str, kind: str, manifest: Json) -> Json:
     """What a scenario may leave out: names and images of containers; what only it has: pools."""
     if group == "kueue.x-k8s.io" and kind == "Workload":
-        copy: dict[str, Any] = json.loads(json.dumps(manifest))
+        copy: Json = json.loads(json.dumps(manifest))
         spec = copy.get("spec")
         pod_sets = spec.get("podSets") if isinstance(spec, dict) else None
         for pod_set in pod_sets if isinstance(pod_sets, list) else ():
@@ -147,7 +148,7 @@ def _completed(group: str, kind: str, manifest: dict[str, Any]) -> dict[str, Any
     return manifest
 
 
-def _complete_template(pod_set: dict[str, Any]) -> None:
+def _complete_template(pod_set: Json) -> None:
     template = pod_set.setdefault("template", {})
     spec = template.setdefault("spec", {}) if isinstance(template, dict) else None
     if not isinstance(spec, dict):

@@ -5,7 +5,7 @@ with streams of workloads; or `streams` for queues that the manifests describe. 
 per workload. Each stream waits its interval, then creates each listed workload, `count` times.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from hub.offline.load import MICROSECONDS, MOST, Arrival, Kind, Load, pod_set
 from hub.offline.settings import seconds
 from hub.offline.trace import read_trace
 from shared import quantity
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 
 _GROUP: Final = "kueue.x-k8s.io/v1beta2"
@@ -55,9 +56,7 @@ def generated(given: Any, file: str = "generator") -> Load:
     return load
 
 
-def _cohorts(
-    reader: "_GeneratorReader", load: Load, cohort: Mapping[str, Any], place: str
-) -> None:
+def _cohorts(reader: "_GeneratorReader", load: Load, cohort: JsonView, place: str) -> None:
     name = reader.text(cohort, "className", place)
     for number in range(reader.number(cohort, "count", place, 1)):
         for below, queues in reader.listed(cohort, "queuesSets", place):
@@ -69,10 +68,10 @@ def _cohorts(
 
 
 def _queue(
-    reader: "_GeneratorReader", given: Mapping[str, Any], place: str, name: str, cohort: str
-) -> list[dict[str, Any]]:
+    reader: "_GeneratorReader", given: JsonView, place: str, name: str, cohort: str
+) -> list[Json]:
     """One ClusterQueue of CPU alone, with a namespace and a LocalQueue of its own."""
-    quota: dict[str, Any] = {
+    quota: Json = {
         "name": "cpu", "nominalQuota": reader.amount(given, "nominalQuota", place)
     }  # fmt: skip
     if given.get("borrowingLimit") is not None:
@@ -101,7 +100,7 @@ def _queue(
 def _stream(
     reader: "_GeneratorReader",
     load: Load,
-    given: Mapping[str, Any],
+    given: JsonView,
     place: str,
     door: tuple[str, str],
     start: int,
@@ -120,7 +119,7 @@ def _stream(
             load.arrivals.append(Arrival(at, name, *door, kind))
 
 
-def _kind(reader: "_GeneratorReader", given: Mapping[str, Any], place: str) -> Kind:
+def _kind(reader: "_GeneratorReader", given: JsonView, place: str) -> Kind:
     request = given.get("request", {})
     amounts = request if isinstance(request, dict) else {"cpu": request}
     count = reader.number(given, "podCount", place, 1)
@@ -139,7 +138,7 @@ def _kind(reader: "_GeneratorReader", given: Mapping[str, Any], place: str) -> K
     )
 
 
-def runtime_of(reader: "_GeneratorReader", given: Mapping[str, Any], place: str) -> int:
+def runtime_of(reader: "_GeneratorReader", given: JsonView, place: str) -> int:
     """`runtimeMs`, or `runtime` as a duration (`2h30m`), in microseconds."""
     if "runtime" not in given:
         return reader.number(given, "runtimeMs", place, None) * 1000
@@ -159,14 +158,12 @@ class _GeneratorReader:
     def fault(self, place: str, detail: str) -> Unreadable:
         return Unreadable(self._file, 1, place, detail)
 
-    def mapping(self, given: Any, place: str) -> Mapping[str, Any]:
+    def mapping(self, given: Any, place: str) -> JsonView:
         if not isinstance(given, dict):
             raise self.fault(place, "must be an object")
         return given
 
-    def listed(
-        self, given: Mapping[str, Any], key: str, place: str
-    ) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def listed(self, given: JsonView, key: str, place: str) -> Iterator[tuple[str, JsonView]]:
         """Each object of a list, with its place."""
         path = f"{place}.{key}" if place else key
         value = given.get(key)
@@ -175,23 +172,21 @@ class _GeneratorReader:
         for number, each in enumerate(value or ()):
             yield f"{path}[{number}]", self.mapping(each, f"{path}[{number}]")
 
-    def text(
-        self, given: Mapping[str, Any], key: str, place: str, default: str | None = None
-    ) -> str:
+    def text(self, given: JsonView, key: str, place: str, default: str | None = None) -> str:
         value = given.get(key, default)
         if not isinstance(value, str) or not value:
             raise self.fault(f"{place}.{key}", "must be a text")
         return value
 
     def number(
-        self, given: Mapping[str, Any], key: str, place: str, default: int | None, least: int = 0
+        self, given: JsonView, key: str, place: str, default: int | None, least: int = 0
     ) -> int:
         value = given.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 53:
             raise self.fault(f"{place}.{key}", f"must be a whole number, {least} or more")
         return value
 
-    def amount(self, given: Mapping[str, Any], key: str, place: str) -> str:
+    def amount(self, given: JsonView, key: str, place: str) -> str:
         self.parse("cpu", given.get(key), f"{place}.{key}")
         return str(given[key])
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from shared.documents import Json
 from shared.resources import PodSet, Resources
 
 MICROSECONDS: Final = 1_000_000
@@ -36,7 +37,7 @@ class Load:
     """Arrivals in order of time, and the manifests of queues that the load brings along."""
 
     arrivals: list[Arrival] = field(default_factory=list)
-    manifests: list[dict[str, Any]] = field(default_factory=list)
+    manifests: list[Json] = field(default_factory=list)
 
     def sort(self) -> None:
         """Equal times keep the order in which they were written."""

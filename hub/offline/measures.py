@@ -8,14 +8,12 @@ Times are seconds; amounts of work are resource-seconds in Kubernetes' units (co
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from hub.domain.fleet.clusters import in_units
 from hub.offline.load import MICROSECONDS
 from hub.offline.scene import Scene
 from hub.offline.timeline import History, Life
-
-Json = dict[str, Any]
+from shared.documents import Json
 
 
 def report(scene: Scene, history: History) -> Json:

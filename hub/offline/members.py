@@ -4,8 +4,8 @@ A MemberCluster's node pools stand in `status.pools` or `spec.pools` in the shap
 (`[{name, count, labels, taints, allocatable}]`); one without pools has unlimited room.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from hub.domain import selectors
 from hub.domain.fleet.clusters import MOST_NEW_NODES, Cluster, GrowingPool, Pool, pool as node_pool
@@ -13,6 +13,7 @@ from hub.domain.instants import from_micros
 from hub.domain.quota.declared import Flavor
 from hub.offline.documents import Document
 from shared import quantity
+from shared.documents import JsonView
 from shared.errors import Rejected
 
 _PLENTY: Final = 1 << 60
@@ -61,7 +62,7 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
     )
 
 
-def _pool(document: Document, given: Mapping[str, Any], field: str) -> Pool:
+def _pool(document: Document, given: JsonView, field: str) -> Pool:
     allocatable = _allocatable(document, given, field)
     count = _count(document, given, f"{field}.count", 1)
     name = str(given.get("name") or "pool")
@@ -74,7 +75,7 @@ def _pool(document: Document, given: Mapping[str, Any], field: str) -> Pool:
     )
 
 
-def _growing(document: Document, given: Mapping[str, Any], field: str) -> GrowingPool | None:
+def _growing(document: Document, given: JsonView, field: str) -> GrowingPool | None:
     """What an autoscaled pool (`maxNodes`) may add to the nodes it has; None where it may not."""
     most = _count(document, given, f"{field}.maxNodes", 0)
     more = min(most - _count(document, given, f"{field}.count", 1), MOST_NEW_NODES)
@@ -90,7 +91,7 @@ def _growing(document: Document, given: Mapping[str, Any], field: str) -> Growin
     )
 
 
-def _allocatable(document: Document, given: Mapping[str, Any], field: str) -> dict[str, int]:
+def _allocatable(document: Document, given: JsonView, field: str) -> dict[str, int]:
     amounts: dict[str, int] = {}
     for resource, text in (given.get("allocatable") or {}).items():
         try:
@@ -101,7 +102,7 @@ def _allocatable(document: Document, given: Mapping[str, Any], field: str) -> di
     return amounts
 
 
-def _count(document: Document, given: Mapping[str, Any], field: str, default: int) -> int:
+def _count(document: Document, given: JsonView, field: str, default: int) -> int:
     count = given.get(field.rpartition(".")[2], default)
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 100_000:
         raise document.fault(field, "must be a whole number up to 100000")

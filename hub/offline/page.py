@@ -9,8 +9,8 @@ from hub.offline.charts import Series, bars, lines
 from hub.offline.load import MICROSECONDS
 from hub.offline.scene import Scene
 from hub.offline.timeline import History
+from shared.documents import JsonView
 
-Json = Mapping[str, Any]
 _STYLE: Final = """
 body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:64rem;padding:0 1rem;color:#1c2630}
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;width:100%}
@@ -22,7 +22,7 @@ svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:currentC
 _MOST_QUEUES: Final = 12  # lines of one chart; the rest are summed up
 
 
-def page(title: str, told: Json, scene: Scene, history: History) -> str:
+def page(title: str, told: JsonView, scene: Scene, history: History) -> str:
     """The page; `told` is what `measures.report` said."""
     counts = told["workloads"]
     summary = (
@@ -98,7 +98,7 @@ def _sum(name: str, several: Sequence[Series]) -> Series:
     return Series(name, list(points.items()))
 
 
-def _class_table(classes: Sequence[Json]) -> str:
+def _class_table(classes: Sequence[JsonView]) -> str:
     head = [
         "class",
         "count",
@@ -121,7 +121,7 @@ def _class_table(classes: Sequence[Json]) -> str:
     return _table(head, rows)
 
 
-def _queue_table(queues: Sequence[Json]) -> str:
+def _queue_table(queues: Sequence[JsonView]) -> str:
     rows = [
         [q["clusterQueue"], q["workloads"], q["finished"], q["preemptions"], _shares(q["trueUse"]),
          _shares(q["held"])]
@@ -130,7 +130,7 @@ def _queue_table(queues: Sequence[Json]) -> str:
     return _table(["queue", "workloads", "finished", "preempted", "true use", "held"], rows)
 
 
-def _cluster_table(clusters: Sequence[Json]) -> str:
+def _cluster_table(clusters: Sequence[JsonView]) -> str:
     rows = [[c["cluster"], c["finished"], _shares(c["trueUse"])] for c in clusters]
     return _table(["cluster", "finished", "true use"], rows)
 

@@ -5,7 +5,6 @@ queues and cohorts are those before the rounds.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from hub.domain.cycle.attempt import Attempt, Ending
 from hub.domain.plan import Assignment
@@ -17,8 +16,7 @@ from hub.domain.quota.tree import UNLIMITED, Node, QuotaTree
 from hub.offline.cycle import play
 from hub.offline.scene import Scene
 from shared import quantity
-
-Json = dict[str, Any]
+from shared.documents import Json
 
 
 def cycle_report(scene: Scene, rounds: int) -> Json:

@@ -4,7 +4,6 @@ Keys are those of Kueue's configuration where it has them.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,7 @@ from hub.domain.preemption.search import ORDERS, PreemptionLimits
 from hub.domain.quota.declared import EVERYTHING
 from hub.domain.quota.usage_history import UsageHistory
 from hub.offline.documents import Unreadable, read_content
+from shared.documents import JsonView
 from shared.selectors import LabelSelector
 
 _STRATEGIES: Final = (
@@ -51,13 +51,13 @@ def read_settings(path: Path | None) -> SimulationSettings:
     return settings_of(documents[0], str(path))
 
 
-def settings_of(given: Mapping[str, Any], file: str = "settings") -> SimulationSettings:
+def settings_of(given: JsonView, file: str = "settings") -> SimulationSettings:
     """Settings from a mapping; raises `Unreadable`."""
     return _SettingsReader(given, file).read()
 
 
 class _SettingsReader:
-    def __init__(self, given: Mapping[str, Any], file: str) -> None:
+    def __init__(self, given: JsonView, file: str) -> None:
         self._given = given
         self._file = file
 
@@ -153,7 +153,7 @@ class _SettingsReader:
             weights=read,
         )
 
-    def _block(self, name: str) -> Mapping[str, Any]:
+    def _block(self, name: str) -> JsonView:
         block = self._given.get(name)
         if block is None:
             return {}
@@ -179,7 +179,7 @@ class _SettingsReader:
         return Unreadable(self._file, 1, field_name, detail)
 
 
-def enabled(block: Mapping[str, Any]) -> bool:
+def enabled(block: JsonView) -> bool:
     """Is a block's feature on? A block that is there is on unless it says `enable: false`."""
     return bool(block) and bool(block.get("enable", True))
 

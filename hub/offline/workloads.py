@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.workloads.demand import read_constraints
 from hub.offline.documents import Document
 from shared import labels, quantity
+from shared.documents import JsonView
 from shared.errors import Rejected
 from shared.resources import PodSet
 
@@ -47,8 +48,8 @@ class WorkloadReader:
     def _holder(
         self,
         document: Document,
-        conditions: Mapping[str, Mapping[str, Any]],
-        admission: Mapping[str, Any],
+        conditions: Mapping[str, JsonView],
+        admission: JsonView,
     ) -> AdmittedWorkload:
         admitted = self._since(document, conditions, "Admitted")
         reserved = self._since(document, conditions, "QuotaReserved")
@@ -68,9 +69,7 @@ class WorkloadReader:
             started_at=admitted,
         )
 
-    def _pending(
-        self, document: Document, conditions: Mapping[str, Mapping[str, Any]]
-    ) -> PendingWorkload:
+    def _pending(self, document: Document, conditions: Mapping[str, JsonView]) -> PendingWorkload:
         requeued = conditions.get("Requeued")
         requeue_at = document.mapping("status", "requeueState").get("requeueAt")
         local_queue = queue_name_of(document)
@@ -153,7 +152,7 @@ class WorkloadReader:
         self,
         document: Document,
         resource: str,
-        used: Mapping[str, Any],
+        used: JsonView,
         pod_set: PodSet | None,
         count: int,
         field: str,
@@ -186,7 +185,7 @@ class WorkloadReader:
             field = f"metadata.annotations[{PRIORITY_BOOST}]"
             raise document.fault(field, f"{boost!r} is no whole number") from None
 
-    def _queued_at(self, document: Document, conditions: Mapping[str, Mapping[str, Any]]) -> int:
+    def _queued_at(self, document: Document, conditions: Mapping[str, JsonView]) -> int:
         """Creation, or when it was evicted by PodsReadyTimeout or an admission check (queueing 2.1)."""
         evicted = conditions.get("Evicted") or {}
         reason = evicted.get("reason")
@@ -202,7 +201,7 @@ class WorkloadReader:
         return document.instant(created, "metadata.creationTimestamp")
 
     def _since(
-        self, document: Document, conditions: Mapping[str, Mapping[str, Any]], kind: str
+        self, document: Document, conditions: Mapping[str, JsonView], kind: str
     ) -> int | None:
         condition = conditions.get(kind) or {}
         since = condition.get("lastTransitionTime")
@@ -245,9 +244,9 @@ def groups_of(document: Document) -> tuple[str, ...]:
     return names if any(names) else ()
 
 
-def _is(conditions: Mapping[str, Mapping[str, Any]], kind: str) -> bool:
+def _is(conditions: Mapping[str, JsonView], kind: str) -> bool:
     return (conditions.get(kind) or {}).get("status") == "True"
 
 
-def _job_is_done(document: Document, conditions: Mapping[str, Mapping[str, Any]]) -> bool:
+def _job_is_done(document: Document, conditions: Mapping[str, JsonView]) -> bool:
     return document.kind == "Job" and (_is(conditions, "Complete") or _is(conditions, "Failed"))

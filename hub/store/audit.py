@@ -1,12 +1,12 @@
 """Who did what: one row per administrative verb, in the verb's own transaction."""
 
 import datetime as dt
-from typing import Any
 
 from sqlalchemy import delete, select
 
 from hub.store.tables import audit
 from hub.store.transaction import Identified, Transaction
+from shared.documents import Json
 
 
 def note(tx: Transaction, principal: str, verb: str, row: Identified, outcome: str = "ok") -> None:
@@ -28,7 +28,7 @@ def add(tx: Transaction, principal: str, verb: str, of: str, outcome: str = "ok"
     )
 
 
-def list_rows(tx: Transaction, *, before: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+def list_rows(tx: Transaction, *, before: int = 0, limit: int = 100) -> list[Json]:
     """The newest rows (older than id `before`), newest first."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before:

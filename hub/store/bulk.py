@@ -4,13 +4,14 @@ A `Bulk` is a Core statement compiled once per dialect; rows go to the driver as
 column. On the job path this is several times as fast as `Connection.execute` with a list.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Dialect, Table, bindparam
 from sqlalchemy.sql.dml import Delete, Insert, Update
 
-Row = Mapping[str, Any]
+from shared.documents import JsonView
+
 Convert = Callable[[Any], Any] | None
 
 
@@ -32,11 +33,13 @@ class Bulk:
     All rows name the same parameters; one that they lack is what `defaults` says, else None.
     """
 
-    def __init__(self, statement: Insert | Update | Delete, defaults: Row | None = None) -> None:
+    def __init__(
+        self, statement: Insert | Update | Delete, defaults: JsonView | None = None
+    ) -> None:
         self._statement = statement
         self._defaults = defaults or {}
         self._compiled: dict[str, Compiled] = {}
-        self._constants: Row = {}  # values that the statement itself holds
+        self._constants: JsonView = {}  # values that the statement itself holds
 
     @classmethod
     def insert(cls, table: Table, without: frozenset[str] = frozenset()) -> "Bulk":
@@ -62,7 +65,7 @@ class Bulk:
         columns = [_converted(list(by_name[name]), convert) for name, convert in parameters]
         return conn.exec_driver_sql(sql, list(zip(*columns, strict=True))).rowcount
 
-    def run(self, conn: Connection, rows: Sequence[Row]) -> int:
+    def run(self, conn: Connection, rows: Sequence[JsonView]) -> int:
         """Execute for every row; the number of rows that the database says were affected."""
         if not rows:
             return 0

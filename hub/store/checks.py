@@ -1,7 +1,7 @@
 """Admission checks of workloads: who waits for an answer, and states as they were left."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import select
 
@@ -9,6 +9,7 @@ from hub.domain.workloads.states import State
 from hub.store.lookup import Lookup
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 _c = workloads.c
 _STATES: Final = Lookup(
@@ -28,12 +29,12 @@ _SHOWN: Final = (
 )
 
 
-def states_of(tx: Transaction, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def states_of(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
     """States by uid; workloads that were never asked for any are left out."""
     return {uid: states for uid, states in _STATES.rows(tx.conn, uids) if states}
 
 
-def reserved(tx: Transaction, after: str, limit: int) -> list[dict[str, Any]]:
+def reserved(tx: Transaction, after: str, limit: int) -> list[Json]:
     """Workloads in state Reserved by uid, after a uid, at most `limit`."""
     query = (
         select(*_SHOWN)

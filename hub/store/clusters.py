@@ -10,8 +10,8 @@ from hub.store.bulk import Bulk
 from hub.store.dialect import insert
 from hub.store.tables import capacities, clusters
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
-Row = dict[str, Any]
 _BEAT = Bulk(
     update(clusters)
     .where(clusters.c.name == bindparam("b_name"), clusters.c.joined_at.is_not(None))
@@ -19,7 +19,7 @@ _BEAT = Bulk(
 )
 
 
-def add(tx: Transaction, row: Mapping[str, Any]) -> None:
+def add(tx: Transaction, row: JsonView) -> None:
     """Insert one member."""
     tx.conn.execute(clusters.insert(), dict(row))
     tx.touch("clusters", row["name"])
@@ -50,7 +50,7 @@ def remove(tx: Transaction, name: str) -> None:
     tx.touch("clusters", name)
 
 
-def get(tx: Transaction, name: str) -> Row | None:
+def get(tx: Transaction, name: str) -> Json | None:
     """One member by its exact name."""
     row = tx.conn.execute(select(clusters).where(clusters.c.name == name)).mappings().first()
     return None if row is None else dict(row)
@@ -62,13 +62,13 @@ def open_names(tx: Transaction) -> set[str]:
     return set(tx.conn.execute(query).scalars())
 
 
-def list_all(tx: Transaction) -> list[Row]:
+def list_all(tx: Transaction) -> list[Json]:
     """All members by name."""
     rows = tx.conn.execute(select(clusters).order_by(clusters.c.name)).mappings()
     return [dict(row) for row in rows]
 
 
-def set_capacity(tx: Transaction, cluster: str, capacity: bytes, down: Row | None = None) -> None:
+def set_capacity(tx: Transaction, cluster: str, capacity: bytes, down: Json | None = None) -> None:
     """Replace what `cluster` has; `capacity` is agent_v1.Capacity as JSON.
 
     `down`: its API server does not answer its agent: {"reason", "since"}.
@@ -95,7 +95,7 @@ def get_capacities(
     return {row.cluster: (row.capacity, row.at) for row in tx.conn.execute(query)}
 
 
-def down(tx: Transaction) -> dict[str, Row]:
+def down(tx: Transaction) -> dict[str, Json]:
     """Members whose API server does not answer their agent: name → {"reason", "since"}."""
     query = select(capacities.c.cluster, capacities.c.down).where(capacities.c.down.is_not(None))
     return {name: told for name, told in tx.conn.execute(query) if told}

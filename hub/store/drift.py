@@ -1,16 +1,13 @@
 """What members report to differ from what the hub wants there."""
 
-from typing import Any
-
 from sqlalchemy import select
 
 from hub.store.tables import works
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 
-def list_drifted(
-    tx: Transaction, after: tuple[str, str] | None, limit: int
-) -> list[dict[str, Any]]:
+def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[Json]:
     """Works with drift by (cluster, uid), after a position, at most `limit`."""
     c = works.c
     query = select(c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift).where(

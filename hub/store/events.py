@@ -1,20 +1,21 @@
 """Events: the ordered history of what happened to each object."""
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from sqlalchemy import delete, func, select
 
 from hub.store.bulk import Bulk
 from hub.store.tables import events
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
 _ADD: Final = Bulk.insert(events, without=frozenset({"id"}))
 _NEWEST: Final = str(select(func.max(events.c.id)))  # once per commit: spared the compiler
 
 
-def add(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> int:
+def add(tx: Transaction, rows: Sequence[JsonView]) -> int:
     """Append `rows` in order; the id of the last one."""
     _ADD.run(tx.conn, rows)
     return int(tx.conn.exec_driver_sql(_NEWEST).scalar() or 0)
@@ -31,7 +32,7 @@ def list_events(
     before: int = 0,
     limit: int = 100,
     newest_first: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """Events that meet every condition given, at most `limit`, by id."""
     query = select(events).limit(limit)
     for column, value in (("uid", uid), ("namespace", namespace), ("kind", kind), ("name", name)):

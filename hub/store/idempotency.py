@@ -3,13 +3,13 @@
 import datetime as dt
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import delete, select, tuple_
 
 from hub.store.dialect import CHUNK
 from hub.store.tables import idempotency
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 _PLAIN, _PACKED = b"0", b"1"
 _PACK_FROM_BYTES = 2048
@@ -38,7 +38,7 @@ def add(tx: Transaction, replies: Mapping[Key, Reply]) -> None:
     """Store replies in the transaction that caused them."""
     if not replies:
         return
-    rows: list[dict[str, Any]] = [
+    rows: list[Json] = [
         {
             "principal": principal,
             "key": key,

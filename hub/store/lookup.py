@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Dialect, Select
 
 from hub.store import dialect as spelled
+from shared.documents import Json
 
 Among = Callable[..., ColumnElement[bool]]  # of one column of text, or of two
 Convert = Callable[[Any], Any]
@@ -64,7 +65,7 @@ class _Compiled:
         spell = spelled.among_pairs if self._pairs else spelled.among
         return spell(self._dialect, *columns)
 
-    def rows(self, conn: Connection, keys: Any, bound: dict[str, Any]) -> list[Row]:
+    def rows(self, conn: Connection, keys: Any, bound: Json) -> list[Row]:
         packed = spelled.pair_list(keys) if self._pairs else spelled.key_list(self._dialect, keys)
         given = {**self._constants, **bound, spelled.KEYS: packed}
         result = conn.exec_driver_sql(self._sql, tuple(given[name] for name in self._names))

@@ -1,7 +1,7 @@
 """What users sent as Jobs, immutable, one row per generation; and the shapes that equal jobs share."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from sqlalchemy import delete, func, select
@@ -10,11 +10,12 @@ from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.tables import manifests, shapes, workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
 _ADD: Final = Bulk.insert(manifests)
 
 
-def add(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+def add(tx: Transaction, rows: Sequence[JsonView]) -> None:
     """Insert manifests: uid, generation, manifest (JSON bytes), hash."""
     _ADD.run(tx.conn, rows)
 
@@ -49,7 +50,7 @@ def remove(tx: Transaction, uids: Sequence[str]) -> None:
         tx.conn.execute(delete(manifests).where(manifests.c.uid.in_(uids[start : start + CHUNK])))
 
 
-def add_shapes(tx: Transaction, found: Mapping[str, Any]) -> None:
+def add_shapes(tx: Transaction, found: JsonView) -> None:
     """Insert shapes (hash → pod sets as JSON) that are not there yet."""
     known = tx.remembered("shapes", "known", set[str])
     found = {hashed: pod_sets for hashed, pod_sets in found.items() if hashed not in known}
@@ -65,10 +66,10 @@ def add_shapes(tx: Transaction, found: Mapping[str, Any]) -> None:
     )
 
 
-def get_shapes(tx: Transaction, wanted: Iterable[str]) -> dict[str, Any]:
+def get_shapes(tx: Transaction, wanted: Iterable[str]) -> Json:
     """Pod sets as JSON, by hash; absent ones are left out."""
     every = list(wanted)
-    found: dict[str, Any] = {}
+    found: Json = {}
     for start in range(0, len(every), CHUNK):
         rows = tx.conn.execute(
             select(shapes.c.hash, shapes.c.pod_sets).where(

@@ -1,6 +1,6 @@
 """Objects: a manifest of any kind the hub knows, except Jobs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Select, bindparam, delete, func, select, update
@@ -8,11 +8,10 @@ from sqlalchemy import Select, bindparam, delete, func, select, update
 from hub.store.dialect import CHUNK
 from hub.store.tables import objects
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
-Row = dict[str, Any]
 
-
-def add(tx: Transaction, row: Mapping[str, Any]) -> None:
+def add(tx: Transaction, row: JsonView) -> None:
     """Insert one object."""
     tx.conn.execute(objects.insert(), dict(row))
     tx.touch("objects", row["uid"])
@@ -24,7 +23,7 @@ def change(tx: Transaction, uid: str, **columns: Any) -> None:
     tx.touch("objects", uid)
 
 
-def set_statuses(tx: Transaction, statuses: Mapping[str, Any]) -> None:
+def set_statuses(tx: Transaction, statuses: JsonView) -> None:
     """Set the status of objects by uid."""
     if not statuses:
         return
@@ -41,22 +40,22 @@ def remove(tx: Transaction, uid: str) -> None:
     tx.touch("objects", uid)
 
 
-def get(tx: Transaction, uid: str) -> Row | None:
+def get(tx: Transaction, uid: str) -> Json | None:
     """One object by uid."""
     return _first(tx, select(objects).where(objects.c.uid == uid))
 
 
-def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
     """Objects by uid; absent ones are left out."""
     every = list(uids)
-    found: dict[str, Row] = {}
+    found: dict[str, Json] = {}
     for start in range(0, len(every), CHUNK):
         query = select(objects).where(objects.c.uid.in_(every[start : start + CHUNK]))
         found.update((row["uid"], dict(row)) for row in tx.conn.execute(query).mappings())
     return found
 
 
-def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Row | None:
+def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Json | None:
     """The object of that identity, being deleted or not."""
     return _first(
         tx,
@@ -78,7 +77,7 @@ def list_kind(
     names: Sequence[str] | None = None,
     after: tuple[str, str] | None = None,
     limit: int | None = None,
-) -> list[Row]:
+) -> list[Json]:
     """Objects of one kind by (namespace, name), after a position, at most `limit`."""
     query = select(objects).where(objects.c.api_group == group, objects.c.kind == kind)
     if namespace:
@@ -96,7 +95,7 @@ def list_kind(
     return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def list_namespace(tx: Transaction, namespace: str, limit: int = 1) -> list[Row]:
+def list_namespace(tx: Transaction, namespace: str, limit: int = 1) -> list[Json]:
     """Objects that live in a namespace, at most `limit`."""
     query = select(objects).where(objects.c.namespace == namespace).limit(limit)
     return [dict(row) for row in tx.conn.execute(query).mappings()]
@@ -127,6 +126,6 @@ def kinds(tx: Transaction) -> list[tuple[str, str, int]]:
     return [(group, kind, int(count)) for group, kind, count in rows]
 
 
-def _first(tx: Transaction, query: Select[Any]) -> Row | None:
+def _first(tx: Transaction, query: Select[Any]) -> Json | None:
     row = tx.conn.execute(query).mappings().first()
     return None if row is None else dict(row)

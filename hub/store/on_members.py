@@ -12,7 +12,7 @@ from hub.store.records.workloads import CountsRow, JobOnCluster, LingeringJob, U
 from hub.store.tables import workloads, works
 from hub.store.transaction import Transaction
 from hub.store.works import chunks
-from shared.documents import JsonView
+from shared.documents import Json, JsonView
 
 _NOT_SEEN = (State.OFFERED.value, State.UNKNOWN.value)
 _COUNTED = ("succeeded", "failed", "active", "ready", "reason", "message")
@@ -78,7 +78,7 @@ def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[UnseenJob]:
     ]
 
 
-def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[dict[str, Any]]:
+def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[Json]:
     """What was last observed of Unknown workloads on the given clusters: the columns of `works`."""
     c, held = workloads.c, works.c
     query = (

@@ -1,6 +1,6 @@
 """Placements' decisions: bindings (one per cluster) and snapshots of what is selected and how."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import delete, insert as plain_insert, select, tuple_
@@ -10,14 +10,14 @@ from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
 from hub.store.workloads import read, select_whole
+from shared.documents import Json, JsonView
 from shared.groups import PLACEMENT
 
-Row = dict[str, Any]
 GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 
 
-def list_all(tx: Transaction) -> list[Row]:
+def list_all(tx: Transaction) -> list[Json]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
     return [dict(row) for row in tx.conn.execute(query).mappings()]
@@ -40,13 +40,13 @@ def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
     return found
 
 
-def bindings_of(tx: Transaction, placement: str) -> list[Row]:
+def bindings_of(tx: Transaction, placement: str) -> list[Json]:
     """The decisions of one placement by cluster."""
     query = select(bindings).where(bindings.c.placement == placement).order_by(bindings.c.cluster)
     return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def bind(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+def bind(tx: Transaction, rows: Sequence[JsonView]) -> None:
     """Insert or replace decisions; `bound_at` of one that stands is kept."""
     for row in rows:
         statement = insert(tx.conn, bindings).values(**row, bound_at=tx.now)

@@ -16,6 +16,7 @@ from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
 from hub.store.tables import clusters, explanations, objects, shapes, workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
 _c = workloads.c
 
@@ -139,7 +140,7 @@ def pending_of_placements(tx: Transaction, placements: Iterable[str]) -> list[st
     ]
 
 
-def pod_sets(tx: Transaction, hashes: Iterable[str]) -> dict[str, Any]:
+def pod_sets(tx: Transaction, hashes: Iterable[str]) -> Json:
     """Shapes by hash."""
     return dict(_POD_SETS.rows(tx.conn, hashes))
 
@@ -154,7 +155,7 @@ def identities(tx: Transaction, uids: Iterable[str]) -> dict[str, tuple[str, str
 
 def rules(
     tx: Transaction, kinds: Sequence[tuple[str, str]], uids: Iterable[str] | None = None
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """Objects of the kinds that scheduling reads, all or those of `uids`: what decides of each."""
     c = objects.c
     columns: tuple[Any, ...] = (
@@ -194,7 +195,7 @@ def heartbeats(tx: Transaction) -> dict[str, dt.datetime | None]:
     }
 
 
-def put_explanations(tx: Transaction, found: Mapping[str, Mapping[str, Any]]) -> None:
+def put_explanations(tx: Transaction, found: Mapping[str, JsonView]) -> None:
     """Write why classes of workloads wait, by key."""
     if not found:
         return
@@ -215,7 +216,7 @@ def put_explanations(tx: Transaction, found: Mapping[str, Mapping[str, Any]]) ->
     )
 
 
-def explanation(tx: Transaction, key: str) -> tuple[dict[str, Any], dt.datetime] | None:
+def explanation(tx: Transaction, key: str) -> tuple[Json, dt.datetime] | None:
     """Why a class waits, and since when it is so; None if nothing was refused."""
     row = tx.conn.execute(select(explanations).where(explanations.c.key == key)).one_or_none()
     return None if row is None else (row.explanation, row.at)

@@ -1,14 +1,12 @@
 """Principals and their credentials. Only SHA-256 hashes of 256-bit random secrets are kept."""
 
 import datetime as dt
-from typing import Any
 
 from sqlalchemy import delete, select, update
 
 from hub.store.tables import principals, tokens
 from hub.store.transaction import Transaction
-
-Row = dict[str, Any]
+from shared.documents import Json
 
 
 def add_principal(
@@ -26,7 +24,7 @@ def add_principal(
     )
 
 
-def find_principal(tx: Transaction, role: str, name: str) -> Row | None:
+def find_principal(tx: Transaction, role: str, name: str) -> Json | None:
     """The principal of that role and exact name."""
     row = tx.conn.execute(
         select(principals).where(principals.c.role == role, principals.c.name == name)
@@ -35,7 +33,7 @@ def find_principal(tx: Transaction, role: str, name: str) -> Row | None:
     return None if found is None else dict(found)
 
 
-def list_principals(tx: Transaction) -> list[Row]:
+def list_principals(tx: Transaction) -> list[Json]:
     """All principals by role and name."""
     rows = tx.conn.execute(select(principals).order_by(principals.c.role, principals.c.name))
     return [dict(row) for row in rows.mappings()]
@@ -65,7 +63,7 @@ def add(
     tx.touch("tokens", id)
 
 
-def get(tx: Transaction, id: str) -> Row | None:  # noqa: A002 - the column
+def get(tx: Transaction, id: str) -> Json | None:  # noqa: A002 - the column
     """A token with role, name and cluster of its principal."""
     row = (
         tx.conn.execute(

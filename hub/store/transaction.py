@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 
 from hub.store.errors import StaleTerm
 from hub.store.tables import leases
+from shared.documents import Json
 
 LEADER = "leader"
 MESSAGE_CHARS = 4096
@@ -44,7 +45,7 @@ class Transaction:
         self.now = now
         self.memory = memory
         self.touched: dict[str, set[str]] = {}
-        self.events: list[dict[str, Any]] = []
+        self.events: list[Json] = []
 
     def touch(self, kind: str, *keys: str) -> None:
         """Enter `keys` of `kind` into the change feed of this transaction."""

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import bindparam, delete, select
 
@@ -10,6 +10,7 @@ from hub.store.bulk import Bulk
 from hub.store.dialect import insert
 from hub.store.tables import usage
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 CHANGED: Final = "usage"  # the kind under which a sample enters the change feed
 _UPSERT: dict[str, Bulk] = {}  # by dialect
@@ -45,7 +46,7 @@ def put(tx: Transaction, rows: Sequence[Consumed]) -> None:
                 set_={n: statement.excluded[n] for n in ("consumed", "at")},
             )
         )
-    told: list[dict[str, Any]] = [
+    told: list[Json] = [
         {"namespace": r.namespace, "queue": r.queue, "consumed": dict(r.amounts), "at": r.at}
         for r in rows
     ]

@@ -5,7 +5,7 @@ touch `observed`; both by the key `<cluster>/<uid>`, so that the agents' index n
 again for every state that a member reports.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
@@ -27,6 +27,7 @@ from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
 from hub.store.tables import manifests, objects, workloads, works
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ class WorkRow(NamedTuple):
     annotations_json: bytes | None
     set_aside_json: bytes | None
 
-    def previous(self) -> dict[str, Any]:
+    def previous(self) -> Json:
         """The Job's status as last observed for this epoch."""
         return (_decoded(self.observed_json) or {}).get("job") or {}
 
@@ -84,7 +85,7 @@ class WorkRow(NamedTuple):
         """Of the object in the member, as last observed for this epoch; "" for none."""
         return str((_decoded(self.observed_json) or {}).get("object_uid") or "")
 
-    def drift(self) -> list[dict[str, Any]]:
+    def drift(self) -> list[Json]:
         """The drift last observed."""
         return _decoded(self.drift_json) or []
 
@@ -120,12 +121,12 @@ class Composable(NamedTuple):
     state: str | None
     workload_epoch: int | None
     ttl_s: int | None
-    object_manifest: dict[str, Any] | None
+    object_manifest: Json | None
     object_hash: str | None
     annotations: dict[str, str] | None
 
 
-_FRESH: dict[str, Any] = {
+_FRESH: Json = {
     "action": "Apply",
     "hash": "",
     "offered": False,
@@ -231,7 +232,7 @@ def key(cluster: str, uid: str) -> str:
     return f"{cluster}/{uid}"
 
 
-def upsert(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+def upsert(tx: Transaction, rows: Sequence[JsonView]) -> None:
     """Give clusters something to hold: new rows, or a new epoch, generation or option of old ones.
 
     A row needs cluster, uid, epoch, generation, api_version, kind, namespace, name, options and
@@ -259,7 +260,7 @@ def upsert(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def renew(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+def renew(tx: Transaction, rows: Sequence[JsonView]) -> None:
     """Set generation, version, hash, options, action and placed_by where the observed state stays."""
     if not rows:
         return
@@ -303,7 +304,7 @@ def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, Wo
     return {row[0]: WorkRow._make(row) for row in rows}
 
 
-def offer(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+def offer(tx: Transaction, rows: Sequence[JsonView]) -> None:
     """Mark rows offered, with the options that now stand for their epoch: cluster, uid, options, hash."""
     if not rows:
         return
@@ -311,7 +312,7 @@ def offer(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def reoption(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+def reoption(tx: Transaction, rows: Sequence[JsonView]) -> None:
     """Change the options of an epoch: cluster, uid, options, hash ("" of what was never offered)."""
     if not rows:
         return
@@ -319,7 +320,7 @@ def reoption(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def observe(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+def observe(tx: Transaction, rows: Sequence[JsonView]) -> None:
     """Store what agents said of their works: cluster, uid, phase, observed, drift …"""
     if not rows:
         return
@@ -348,7 +349,7 @@ def remove(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None:
     tx.touch("observed", *touched)
 
 
-def of_uids(tx: Transaction, uids: Sequence[str]) -> list[dict[str, Any]]:
+def of_uids(tx: Transaction, uids: Sequence[str]) -> list[Json]:
     """Whole rows of jobs or objects, in whichever clusters."""
     return [
         dict(row)
@@ -362,7 +363,7 @@ def uids_of(tx: Transaction, cluster: str) -> list[str]:
     return list(tx.conn.execute(select(works.c.uid).where(works.c.cluster == cluster)).scalars())
 
 
-def of_placement(tx: Transaction, placement: str) -> list[dict[str, Any]]:
+def of_placement(tx: Transaction, placement: str) -> list[Json]:
     """Whole rows that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
     return [dict(row) for row in tx.conn.execute(query).mappings()]
@@ -378,7 +379,7 @@ def _decoded(raw: bytes | None) -> Any:
     return None if raw is None else orjson.loads(raw)
 
 
-def _bound(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _bound(row: JsonView, names: Iterable[str]) -> Json:
     """Parameters of a statement about the row (cluster, uid)."""
     return {f"b_{name}": row[name] for name in ("cluster", "uid", *names)}
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import jinja2
 
@@ -21,6 +21,7 @@ from hub.services.explain.as_it_is_now import WaitingView, waiting_view
 from hub.services.index.index import ScheduleIndex
 from hub.services.questions.dashboard import Asked, BoardPage, FoundJobs, find_jobs, read_page
 from hub.web import views
+from shared.documents import Json
 
 _LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best
 _SHARE: Final = 9  # times the processor time of reading it
@@ -108,7 +109,7 @@ def _render(page: BoardPage, asked: Asked) -> tuple[dt.datetime, Mapping[str, st
     at: dt.datetime = page.fleet["at"]
     view = views.fleet_view_of(page.fleet)
     jobs = views.jobs_view(page.jobs, page.fleet["states"], asked, at)
-    given: dict[str, dict[str, Any]] = {
+    given: dict[str, Json] = {
         "tabs": {"tabs": views.tabs(page.fleet["states"], asked)},
         "attention": {"lines": view.attention},
         "jobs": {"view": jobs},

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hub.web.words import Instant, Row, instant, labels, percent, text, tone
+from hub.web.words import Instant, instant, labels, percent, text, tone
 from shared import quantity
+from shared.documents import Json
 
 _FIRST: Final = ("cpu", "memory")
 _LAST: Final = "pods"
@@ -94,9 +95,9 @@ class DriftLine:
     since: Instant | None
 
 
-def cluster_line(row: Row, now: dt.datetime) -> ClusterLine:
+def cluster_line(row: Json, now: dt.datetime) -> ClusterLine:
     """One of `services.questions.clusters.list_clusters`."""
-    resources: Mapping[str, Row] = row["resources"]
+    resources: Mapping[str, Json] = row["resources"]
     return ClusterLine(
         name=text(row["name"]),
         state=text(row["state"]),
@@ -110,7 +111,7 @@ def cluster_line(row: Row, now: dt.datetime) -> ClusterLine:
     )
 
 
-def unreadable_cluster(row: Row) -> ClusterLine:
+def unreadable_cluster(row: Json) -> ClusterLine:
     """What is shown of one that can not be shown."""
     return ClusterLine(
         text(row.get("name")), "Unreadable", "bad", "", "", 0, 0, None, (), UNREADABLE
@@ -131,7 +132,7 @@ def _rank(resource: str) -> tuple[int, str]:
     return (9 if resource == _LAST else 5), resource
 
 
-def _room(resource: str, room: Row) -> RoomView:
+def _room(resource: str, room: Json) -> RoomView:
     total = quantity.parse(resource, room["allocatable"])
     free = max(0, quantity.parse(resource, room["free"]))
     return RoomView(
@@ -139,9 +140,9 @@ def _room(resource: str, room: Row) -> RoomView:
     )
 
 
-def queue_line(row: Row) -> QueueLine:
+def queue_line(row: Json) -> QueueLine:
     """One of `services.queues.list_queues`."""
-    active: Row = next((c for c in row["conditions"] if c.get("type") == "Active"), {})
+    active: Json = next((c for c in row["conditions"] if c.get("type") == "Active"), {})
     state = "Stopped" if active.get("status") == "False" else "Active"
     doors = [f"{door['namespace']}/{door['name']}" for door in row["localQueues"]]
     more = len(doors) - _MAX_DOORS
@@ -159,18 +160,18 @@ def queue_line(row: Row) -> QueueLine:
     )
 
 
-def unreadable_queue(row: Row) -> QueueLine:
+def unreadable_queue(row: Json) -> QueueLine:
     """What is shown of one that can not be shown."""
     return QueueLine(
         text(row.get("name")), "", "", "", "Unreadable", "bad", "", 0, 0, (), UNREADABLE
     )
 
 
-def _quota_rank(row: Row) -> tuple[tuple[int, str], str]:
+def _quota_rank(row: Json) -> tuple[tuple[int, str], str]:
     return _rank(row["resource"]), row["flavor"]
 
 
-def _quota(row: Row) -> QuotaLine:
+def _quota(row: Json) -> QuotaLine:
     used = _amount(row, "used")
     nominal = _amount(row, "nominal")
     return QuotaLine(
@@ -183,12 +184,12 @@ def _quota(row: Row) -> QuotaLine:
     )
 
 
-def _amount(row: Row, name: str) -> int:
+def _amount(row: Json, name: str) -> int:
     told = row[name]
     return quantity.MAX if told is None else quantity.parse(row["resource"], told)
 
 
-def event_line(row: Row, now: dt.datetime) -> EventLine:
+def event_line(row: Json, now: dt.datetime) -> EventLine:
     """One of `store.events.list_events`."""
     return EventLine(
         id=text(row["id"]),
@@ -200,7 +201,7 @@ def event_line(row: Row, now: dt.datetime) -> EventLine:
     )
 
 
-def drift_lines(work: Row, now: dt.datetime) -> Sequence[DriftLine]:
+def drift_lines(work: Json, now: dt.datetime) -> Sequence[DriftLine]:
     """The fields of one of `store.drift.list_drifted`."""
     return [
         DriftLine(
@@ -215,6 +216,6 @@ def drift_lines(work: Row, now: dt.datetime) -> Sequence[DriftLine]:
     ]
 
 
-def _object(row: Row) -> str:
+def _object(row: Json) -> str:
     name = "/".join(part for part in (row["namespace"], row["name"]) if part)
     return text(f"{row['kind']} {name}")

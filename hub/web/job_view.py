@@ -7,8 +7,9 @@ from typing import Final
 
 from hub.services.questions.dashboard import ShownJob
 from hub.store.records.workloads import JobOnPage
-from hub.web.words import Instant, Row, count, instant, percent, text, tone
+from hub.web.words import Instant, count, instant, percent, text, tone
 from shared import quantity
+from shared.documents import Json
 
 _PREFIX: Final = "resources.kubernetes-fleet.io/"
 _AVAILABLE: Final = "available-"
@@ -73,7 +74,7 @@ class JobLine:
 def job_line(shown: ShownJob, now: dt.datetime) -> JobLine:
     """One row of `services.questions.dashboard.JobsPage`."""
     row, told = shown.job, shown.told
-    waiting: Row = told.get("waiting") or {}
+    waiting: Json = told.get("waiting") or {}
     if waiting:
         title, choices = _verdicts(waiting)
     else:
@@ -126,9 +127,9 @@ def unreadable(row: JobOnPage) -> JobLine:
     )
 
 
-def _facts(told: Row, waiting: Row, message: str) -> Iterator[str]:
+def _facts(told: Json, waiting: Json, message: str) -> Iterator[str]:
     """The numbers behind the reason, one line each."""
-    position: Row = told.get("position") or {}
+    position: Json = told.get("position") or {}
     if position:
         yield (
             f"position {position['inQueue']} of {position['ofQueue']} in {told['clusterQueue']}, "
@@ -143,14 +144,14 @@ def _facts(told: Row, waiting: Row, message: str) -> Iterator[str]:
             f"{' in cohort ' + short['cohort'] if short.get('cohort') else ''}"
             f", {short['missing']} more needed"
         )
-    nearest: Row = waiting.get("nearest") or {}
+    nearest: Json = waiting.get("nearest") or {}
     if nearest and nearest["message"] not in message:
         yield text(f"nearest miss: {nearest['message']}")
 
 
-def _verdicts(waiting: Row) -> tuple[str, tuple[ScoredCluster, ...]]:
+def _verdicts(waiting: Json) -> tuple[str, tuple[ScoredCluster, ...]]:
     """Why no cluster takes it."""
-    verdicts: Sequence[Row] = waiting.get("clusters") or ()
+    verdicts: Sequence[Json] = waiting.get("clusters") or ()
     choices = tuple(
         ScoredCluster(text(v["cluster"]), False, "", 0, text(v.get("message") or v.get("reason")))
         for v in verdicts[:_MAX_CHOICES]
@@ -158,9 +159,9 @@ def _verdicts(waiting: Row) -> tuple[str, tuple[ScoredCluster, ...]]:
     return f"{count(len(verdicts), 'cluster')} considered", choices
 
 
-def _decision(decision: Row) -> tuple[str, tuple[ScoredCluster, ...]]:
+def _decision(decision: Json) -> tuple[str, tuple[ScoredCluster, ...]]:
     """Why this cluster, and no other."""
-    clusters: Sequence[Row] = decision.get("clusters") or ()
+    clusters: Sequence[Json] = decision.get("clusters") or ()
     scored = [c for c in clusters if not c.get("rule")]
     names = {c["cluster"] for c in scored}
     refused = [c for c in clusters if c.get("rule") and c["cluster"] not in names]
@@ -182,8 +183,8 @@ def _decision(decision: Row) -> tuple[str, tuple[ScoredCluster, ...]]:
     return title, tuple(choices[:_MAX_CHOICES])
 
 
-def _scored(each: Row) -> ScoredCluster:
-    terms: Sequence[Row] = each.get("terms") or ()
+def _scored(each: Json) -> ScoredCluster:
+    terms: Sequence[Json] = each.get("terms") or ()
     balanced = "running" in each
     most = (
         int(terms[0]["weight"]) if balanced else sum(abs(int(t["weight"])) for t in terms) or 100
@@ -198,7 +199,7 @@ def _scored(each: Row) -> ScoredCluster:
     )
 
 
-def _term(term: Row) -> str:
+def _term(term: Json) -> str:
     """`available cpu 128: 40 of 40`."""
     name = str(term["name"]).removeprefix(_PREFIX)
     value = term.get("value")

@@ -23,7 +23,8 @@ from hub.services.questions.dashboard import (
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
 from hub.web.job_view import JobLine
-from hub.web.words import Row, count
+from hub.web.words import count
+from shared.documents import Json
 
 T = TypeVar("T")
 _logger = structlog.get_logger(__name__)
@@ -125,7 +126,7 @@ def jobs_view(
 _TROUBLED: Final = frozenset({"Suspect", "Unhealthy"})
 
 
-def fleet_view_of(fleet: Row) -> FleetView:
+def fleet_view_of(fleet: Json) -> FleetView:
     """What `services.front_page.read_fleet` read."""
     now = fleet["at"]
     clusters = queues = events = drift = None
@@ -158,7 +159,7 @@ def fleet_view_of(fleet: Row) -> FleetView:
 
 
 def _attention(
-    fleet: Row,
+    fleet: Json,
     clusters: Sequence[ClusterLine],
     queues: Sequence[QueueLine],
     drift: Sequence[DriftLine],
@@ -196,7 +197,7 @@ def _about(cluster: ClusterLine) -> Iterable[str]:
         yield f"Cluster {cluster.name} is declared, but no agent has joined it yet."
 
 
-def _on_silent(fleet: Row) -> int:
+def _on_silent(fleet: Json) -> int:
     """Jobs that a silent cluster may run, those on their way to it or back included."""
     unknown: int = (fleet["states"] or {}).get("Unknown", 0)
     rows = fleet["clusters"] or ()
@@ -214,7 +215,7 @@ def _job_lines(items: Iterable[ShownJob], now: dt.datetime) -> Iterator[JobLine]
 
 
 def _each(
-    rows: Iterable[Row], make: Callable[[Row], T], broken: Callable[[Row], T] | None
+    rows: Iterable[Json], make: Callable[[Json], T], broken: Callable[[Json], T] | None
 ) -> list[T]:
     made: list[T] = []
     for row in rows:

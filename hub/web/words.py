@@ -3,9 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
-
-Row = Mapping[str, Any]
+from typing import Final
 
 # state → how it looks; the text always says the state too
 _TONES: Final = {

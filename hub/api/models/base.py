@@ -14,6 +14,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from shared.documents import Json
 from shared.reject_codes import RejectCode
 
 Instant = AwareDatetime
@@ -21,7 +22,7 @@ Instant = AwareDatetime
 Amounts = dict[str, str]
 Labels = dict[str, str]
 # Kubernetes' own words, of a kind that is described by Kubernetes.
-Kubernetes = dict[str, Any]
+Kubernetes = Json
 
 
 class Model(BaseModel):
@@ -71,6 +72,6 @@ def refused_as(code: RejectCode, message: str) -> WrapValidator:
     return WrapValidator(check)
 
 
-def example_of(value: dict[str, Any]) -> ConfigDict:
+def example_of(value: Json) -> ConfigDict:
     """Config of a model whose schema shows this."""
     return ConfigDict(json_schema_extra={"examples": [value]})

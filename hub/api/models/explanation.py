@@ -1,12 +1,13 @@
 """Where a job is and why: position, numbers, verdicts, remedies, forecast."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from hub.api.models.base import Amounts, Instant, Model
 from hub.api.models.checks import CheckState
 from hub.api.models.jobs import ClusterVerdict, JobAdmission, PlacementDecision
 from hub.api.models.queues import FlavorQuota
 from hub.domain.workloads.states import State
+from shared.documents import Json
 
 
 class QueuePosition(Model):
@@ -191,7 +192,7 @@ class Explanation(Model):
     set_aside: dict[str, Instant | None]
     """Members that are avoided, until when; null: until a person releases it."""
     set_aside_because: dict[str, AvoidedBecause]
-    nomination: dict[str, Any] | None
+    nomination: Json | None
     """The cluster that it waits for while those it preempts go."""
     checks: list[CheckState]
     timeline: list[TimelineEntry]

@@ -1,8 +1,7 @@
 """How a request is refused: RFC 9457, with codes that stay."""
 
-from typing import Any
-
 from hub.api.models.base import Model
+from shared.documents import Json
 
 
 class FieldProblem(Model):
@@ -29,5 +28,5 @@ class Problem(Model):
     """Stands in the log of the hub, and in the header `X-Request-Id`."""
     uid: str = ""
     """Of what has the name already."""
-    items: list[dict[str, Any]] = []
+    items: list[Json] = []
     """Of `apply`, where no document was taken: what was said of each."""

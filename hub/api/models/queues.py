@@ -1,8 +1,9 @@
 """Queues: quota, what is charged, what waits."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from hub.api.models.base import ApiCondition, Model
+from shared.documents import Json
 
 
 class FlavorQuota(Model):
@@ -28,7 +29,7 @@ class QueueFairSharing(Model):
     """The queue's weight, and what it has used of late."""
 
     weight: str
-    admission_fair_sharing_status: dict[str, Any] | None
+    admission_fair_sharing_status: Json | None
 
 
 class LocalQueueFigures(Model):

@@ -1,12 +1,13 @@
 """Workloads in the shapes of Kueue's own APIs, and bare ones as executors see them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from hub.api.models.base import ApiCondition, Kubernetes, Labels, Model
 from hub.api.models.objects import Manifest
 from hub.domain.workloads.states import State
+from shared.documents import Json
 
 
 class WorkloadMetadata(Model):
@@ -92,7 +93,7 @@ class PendingWorkloadsSummary(Model):
 
     kind: Literal["PendingWorkloadsSummary"]
     api_version: str
-    metadata: dict[str, Any]
+    metadata: Json
     items: list[PendingWorkloadPlace]
 
 

@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hub.domain import selectors
 from hub.domain.selectors import Taint
 from shared import quantity
+from shared.documents import JsonView
 from shared.errors import Rejected
 
 IntArray = npt.NDArray[np.int64]
@@ -139,8 +140,8 @@ def dynamic_resource(name: str) -> str | None:
 
 
 def cluster_from_rows(
-    row: Mapping[str, Any],
-    capacity: Mapping[str, Any] | None,
+    row: JsonView,
+    capacity: JsonView | None,
     reserved: Mapping[str, int] | None = None,
     key_revisions: Mapping[str, int] | None = None,
 ) -> Cluster:
@@ -168,8 +169,8 @@ def cluster_from_rows(
 
 
 def growing_pools(
-    declared: Sequence[Mapping[str, Any]],
-    capacity: Mapping[str, Any],
+    declared: Sequence[JsonView],
+    capacity: JsonView,
     key_revisions: Mapping[str, int],
 ) -> tuple[GrowingPool, ...]:
     """Pools that may add nodes: what the administrator declared goes before what nodes' labels say.
@@ -197,7 +198,7 @@ def growing_pools(
     return tuple(p for _, p in sorted(found.items()) if p.nodes and p.shape)
 
 
-def _growing(told: Mapping[str, Any], shape: Mapping[str, int], nodes: int) -> GrowingPool:
+def _growing(told: JsonView, shape: Mapping[str, int], nodes: int) -> GrowingPool:
     return GrowingPool(
         name=told["name"],
         labels=dict(told.get("labels") or {}),
@@ -207,7 +208,7 @@ def _growing(told: Mapping[str, Any], shape: Mapping[str, int], nodes: int) -> G
     )
 
 
-def with_report(cluster: Cluster, capacity: Mapping[str, Any]) -> Cluster:
+def with_report(cluster: Cluster, capacity: JsonView) -> Cluster:
     """The same cluster with another report of what it has."""
     pools = tuple(_pool(p) for p in capacity.get("pools") or ())
     kinds = capacity.get("kinds")
@@ -255,7 +256,7 @@ def _table(rows: list[Sequence[int]], width: int) -> IntArray:
     return table.reshape((len(rows), width))
 
 
-def _pool(reported: Mapping[str, Any]) -> Pool:
+def _pool(reported: JsonView) -> Pool:
     nodes = {n["name"]: (n["allocatable"], n["free"]) for n in reported.get("nodes") or ()}
     return pool(
         reported.get("labels") or {},

@@ -11,9 +11,10 @@ succeeded; one that failed is not.
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from shared.conditions import Condition, find, is_true, rfc3339, set_condition
+from shared.documents import Json, JsonView
 
 Status = Literal["True", "False", "Unknown"]
 MOST_DETAILS: Final = 100  # failed or drifted resources named per cluster
@@ -63,7 +64,7 @@ class Item:
     reason: str = ""  # why not applied
     message: str = ""
     generation: int = 0  # of the object in the member
-    drifts: Sequence[Mapping[str, Any]] = ()  # path, hub, member, first_seen
+    drifts: Sequence[JsonView] = ()  # path, hub, member, first_seen
     observed_at: dt.datetime | None = None
 
 
@@ -121,9 +122,7 @@ def unscheduled(reason: str, message: str) -> Rung:
     return Rung("Scheduled", "False", reason, message)
 
 
-def status_of(
-    picture: Picture, before: Mapping[str, Any] | None, now: dt.datetime
-) -> dict[str, Any]:
+def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Json:
     """The status object; times of conditions that did not change are those of `before`."""
     before = before or {}
     old_targets = {each.get("clusterName"): each for each in before.get("placementStatuses") or ()}
@@ -139,7 +138,7 @@ def status_of(
         now,
     )
     kept = [c for c in before.get("conditions") or () if not c["type"].startswith(picture.prefix)]
-    status: dict[str, Any] = {
+    status: Json = {
         "conditions": [*conditions, *kept],
         "observedResourceIndex": str(picture.resource_index),
         "placementStatuses": targets + _refusals(picture, before, now),
@@ -148,9 +147,7 @@ def status_of(
     return status
 
 
-def became_true(
-    prefix: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]
-) -> list[str]:
+def became_true(prefix: str, before: JsonView | None, after: JsonView) -> list[str]:
     """The rungs that are True now and were not, in order."""
     old = (before or {}).get("conditions")
     return [
@@ -170,9 +167,7 @@ RUNGS: Final = (
 )
 
 
-def _target_status(
-    target: Target, picture: Picture, before: Mapping[str, Any], now: dt.datetime
-) -> dict[str, Any]:
+def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.datetime) -> Json:
     rungs = [
         Rung("Scheduled", "True", "Scheduled", target.message),
         Rung(
@@ -192,7 +187,7 @@ def _target_status(
     ]
     if rungs[-1].status == "True":
         rungs.append(_available(target.items))
-    status: dict[str, Any] = {
+    status: Json = {
         "clusterName": target.cluster,
         "observedResourceIndex": str(picture.resource_index),
         "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
@@ -245,7 +240,7 @@ def _available(items: Sequence[Item]) -> Rung:
     return Rung("Available", "True", "AllWorkAreAvailable", text)
 
 
-def _whole(picture: Picture, targets: Sequence[Mapping[str, Any]]) -> list[Rung]:
+def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
     """The rungs of the placement itself."""
     rungs = [picture.scheduled]
     count = len(targets)
@@ -298,7 +293,7 @@ _AVAILABLE: Final[Mapping[Status, tuple[str, str]]] = {
 
 
 def _sum(
-    targets: Sequence[Mapping[str, Any]],
+    targets: Sequence[JsonView],
     kind: str,
     words: Mapping[Status, tuple[str, str]],
 ) -> Rung:
@@ -312,9 +307,7 @@ def _sum(
     return Rung(kind, worst, reason, text.format(counts[worst]))
 
 
-def _refusals(
-    picture: Picture, before: Mapping[str, Any], now: dt.datetime
-) -> list[dict[str, Any]]:
+def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json]:
     """Clusters that were not picked; named only while clusters are missing."""
     if picture.scheduled.status == "True":
         return []
@@ -334,7 +327,7 @@ def _refusals(
     ]
 
 
-def _failure(item: Item, before: Sequence[Mapping[str, Any]], now: dt.datetime) -> dict[str, Any]:
+def _failure(item: Item, before: Sequence[JsonView], now: dt.datetime) -> Json:
     named = item.resource.named()
     old = next(
         (each for each in before if {key: each.get(key) for key in named} == named),
@@ -345,7 +338,7 @@ def _failure(item: Item, before: Sequence[Mapping[str, Any]], now: dt.datetime) 
     return {**named, "condition": condition}
 
 
-def _drifted(item: Item, now: dt.datetime) -> dict[str, Any]:
+def _drifted(item: Item, now: dt.datetime) -> Json:
     first = min(str(each["first_seen"]) for each in item.drifts)
     return {
         **item.resource.named(),

@@ -6,11 +6,12 @@ Names are those of Kueue's v1beta2. What a queue may still take is answered by `
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hub.domain import selectors
 from hub.domain.selectors import Taint
 from shared import quantity
+from shared.documents import JsonView
 from shared.resources import Toleration
 from shared.selectors import LabelSelector, read_selector
 
@@ -68,7 +69,7 @@ class ClusterQueue:
     selector: LabelSelector | None = EVERYTHING
     stop_policy: str = "None"  # None | Hold | HoldAndDrain
     weight: str = "1"
-    spec: Mapping[str, Any] | None = None  # as normalised: what later rules read from
+    spec: JsonView | None = None  # as normalised: what later rules read from
 
     @property
     def stopped(self) -> bool:
@@ -94,7 +95,7 @@ class LocalQueue:
         return self.stop_policy != "None"
 
 
-def read_flavor(name: str, spec: Mapping[str, Any] | None) -> Flavor:
+def read_flavor(name: str, spec: JsonView | None) -> Flavor:
     """A ResourceFlavor from its normalised spec."""
     spec = spec or {}
     return Flavor(
@@ -109,7 +110,7 @@ def read_flavor(name: str, spec: Mapping[str, Any] | None) -> Flavor:
 def read_cluster_queue(
     name: str,
     labels: Mapping[str, str],
-    spec: Mapping[str, Any] | None,
+    spec: JsonView | None,
     missing_selector: LabelSelector | None = EVERYTHING,
 ) -> ClusterQueue:
     """A ClusterQueue from its normalised (v1beta2) spec; raises `Rejected` on a bad quantity.
@@ -141,7 +142,7 @@ def read_cluster_queue(
     )
 
 
-def read_local_queue(namespace: str, name: str, spec: Mapping[str, Any] | None) -> LocalQueue:
+def read_local_queue(namespace: str, name: str, spec: JsonView | None) -> LocalQueue:
     """A LocalQueue from its normalised spec."""
     spec = spec or {}
     weight = (spec.get("fairSharing") or {}).get("weight")
@@ -154,7 +155,7 @@ def read_local_queue(namespace: str, name: str, spec: Mapping[str, Any] | None) 
     )
 
 
-def read_usage(admission: Mapping[str, Any] | None) -> dict[FlavorResource, int]:
+def read_usage(admission: JsonView | None) -> dict[FlavorResource, int]:
     """What an admission (`workloads.admission`) charges: over its pod sets, by flavor and resource."""
     charged: dict[FlavorResource, int] = {}
     for pod_set in (admission or {}).get("podSets") or ():
@@ -166,7 +167,7 @@ def read_usage(admission: Mapping[str, Any] | None) -> dict[FlavorResource, int]
     return charged
 
 
-def _quota(resource: Mapping[str, Any]) -> Quota:
+def _quota(resource: JsonView) -> Quota:
     name = resource["name"]
 
     def amount(key: str) -> int | None:

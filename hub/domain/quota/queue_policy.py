@@ -3,9 +3,9 @@
 Read once per queue from the normalised (v1beta2) spec; defaults are Kueue's (queueing 1.1).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from shared.documents import JsonView
 
 NEVER = "Never"
 
@@ -40,7 +40,7 @@ class QueuePolicy:
         return tuple(name for name, on in self.checks if not on or on & flavors)
 
 
-def read_policy(spec: Mapping[str, Any] | None) -> QueuePolicy:
+def read_policy(spec: JsonView | None) -> QueuePolicy:
     """The policies of a normalised ClusterQueue spec; what is absent has Kueue's default."""
     spec = spec or {}
     preemption = spec.get("preemption") or {}

@@ -6,14 +6,14 @@ there. Admissions are
 as `workloads.admission` keeps them; those of one pod set, since only Jobs change their size.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.quota.declared import FlavorResource, Usage
+from shared.documents import Json, JsonView
 from shared.resources import PodSet, Resources
 
-Admission = Mapping[str, Any]
+Admission = JsonView
 SMALLER: Final = "WaitingToGrow"  # reason of a job that runs with fewer pods than wanted
 _SIZED: Final = frozenset({"reduced", "wanted", "shrinks"})
 
@@ -36,7 +36,7 @@ def size(admission: Admission) -> int:
     return int(admission["podSets"][0]["count"])
 
 
-def resized(admission: Admission, pod_set: PodSet, *, told: bool) -> dict[str, Any]:
+def resized(admission: Admission, pod_set: PodSet, *, told: bool) -> Json:
     """The admission of what shall have the size of `pod_set`: more as a wish, less at once.
 
     Where a member was `told` of it, what it frees stays charged until `shrunk`.
@@ -67,21 +67,21 @@ def growth(admission: Admission) -> MissingPods | None:
     return MissingPods(wanted["count"] - given["count"], charge)
 
 
-def shrunk(admission: Admission) -> dict[str, Any]:
+def shrunk(admission: Admission) -> Json:
     """The admission once the pods that are too many are gone."""
     (given,) = admission["podSets"]
     bare = {key: value for key, value in admission.items() if key not in _SIZED}
     return {**bare, "podSets": [{**given, **admission["shrinks"]}]}
 
 
-def grown(admission: Admission) -> dict[str, Any]:
+def grown(admission: Admission) -> Json:
     """The admission once the whole difference is charged."""
     (given,) = admission["podSets"]
     bare = {key: value for key, value in admission.items() if key not in _SIZED}
     return {**bare, "podSets": [{**given, **admission["wanted"]}]}
 
 
-def _usage(given: Mapping[str, Any], pod_set: PodSet) -> dict[str, int]:
+def _usage(given: JsonView, pod_set: PodSet) -> dict[str, int]:
     """What is charged for all pods: the resources that were charged before, in the new number."""
     return {name: _of_one(pod_set.requests, name) * pod_set.count for name in given["usage"]}
 

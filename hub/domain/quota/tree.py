@@ -8,7 +8,7 @@ quotas that reaches it, means *unlimited* and stays so whatever is charged.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hub.domain.quota import tree_columns
 from hub.domain.quota.declared import (
@@ -19,6 +19,7 @@ from hub.domain.quota.declared import (
     read_cluster_queue,
 )
 from hub.domain.quota.tree_columns import Column, available, charge, plus, release
+from shared.documents import JsonView
 
 UNLIMITED: Final = tree_columns.UNLIMITED
 
@@ -33,7 +34,7 @@ class Cohort:
     weight: str = "1"
 
 
-def read_cohort(name: str, spec: Mapping[str, Any] | None) -> Cohort:
+def read_cohort(name: str, spec: JsonView | None) -> Cohort:
     """A Cohort from its normalised spec; raises `Rejected` on a bad quantity."""
     spec = spec or {}
     quotas = read_cluster_queue(name, {}, {"resourceGroups": spec.get("resourceGroups")}).quotas

@@ -11,15 +11,17 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from shared.documents import Json, JsonView
 
 MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
 UNSATISFIED: Final = "UnsatisfiedAdmissionChecks"  # Kueue's reason of Admitted=False
 EVICTED: Final = "AdmissionCheck"  # Kueue's reason of Evicted
 
-State = dict[str, Any]
-States = Mapping[str, Mapping[str, Any]]
+State = Json
+States = Mapping[str, JsonView]
 Rules = tuple[tuple[str, frozenset[str]], ...]  # name, flavors (none: always)
 
 
@@ -168,7 +170,7 @@ def additions(states: States, pod_set: str, node_selector: Mapping[str, str]) ->
 
 
 def _merge(
-    found: Additions, owners: dict[tuple[str, str], str], check: str, update: Mapping[str, Any]
+    found: Additions, owners: dict[tuple[str, str], str], check: str, update: JsonView
 ) -> None:
     for part, attribute in _MAPS:
         present: dict[str, str] = getattr(found, attribute)

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Self
+from typing import Final, Self
+
+from shared.documents import Json, JsonView
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class ApplyOptions:
     parallelism: int | None = None
     wanted: int | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
-    tolerations: tuple[Mapping[str, Any], ...] = ()
+    tolerations: tuple[JsonView, ...] = ()
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     pod_annotations: Mapping[str, str] = field(default_factory=dict)
     suspend: bool | None = None
@@ -30,9 +32,9 @@ class ApplyOptions:
     session: str = ""
     doubtful: bool = False
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """What is decided, as the store keeps it and the hash of a work covers it."""
-        found: dict[str, Any] = {}
+        found: Json = {}
         for name in _NAMES:
             value = getattr(self, name)
             if value is not None and (value or name in _KEPT_EMPTY):
@@ -40,7 +42,7 @@ class ApplyOptions:
         return found
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
+    def from_json(cls, told: JsonView) -> Self:
         """As `as_json` wrote it; what is not known is left out."""
         known = {name: value for name, value in told.items() if name in _NAMES}
         if "tolerations" in known:

@@ -4,12 +4,11 @@ Read once from the normalised v1 shape of `spec.policy`; hashable, so that equal
 filtering and scoring.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hub.domain import selectors
 from hub.domain.selectors import PropertyExpression
+from shared.documents import JsonView
 from shared.resources import Toleration
 from shared.selectors import LabelSelector, read_selector
 
@@ -54,7 +53,7 @@ class Policy:
     tolerations: tuple[Toleration, ...] = ()
 
 
-def read_policy(spec: Mapping[str, Any] | None) -> Policy:
+def read_policy(spec: JsonView | None) -> Policy:
     """The policy of a normalised placement; absent means PickAll. Raises `Rejected` on bad quantities."""
     spec = spec or {}
     affinity = (spec.get("affinity") or {}).get("clusterAffinity") or {}
@@ -71,14 +70,14 @@ def read_policy(spec: Mapping[str, Any] | None) -> Policy:
     )
 
 
-def _required(term: Mapping[str, Any]) -> Required:
+def _required(term: JsonView) -> Required:
     return Required(
         read_selector(term.get("labelSelector")),
         selectors.read_properties(term.get("propertySelector")),
     )
 
 
-def _preferred(term: Mapping[str, Any]) -> Preferred:
+def _preferred(term: JsonView) -> Preferred:
     preference = term.get("preference") or {}
     sorter = preference.get("propertySorter") or {}
     return Preferred(
@@ -89,7 +88,7 @@ def _preferred(term: Mapping[str, Any]) -> Preferred:
     )
 
 
-def _spread(constraint: Mapping[str, Any]) -> Spread:
+def _spread(constraint: JsonView) -> Spread:
     return Spread(
         key=constraint.get("topologyKey") or "",
         max_skew=int(constraint.get("maxSkew") or 1),

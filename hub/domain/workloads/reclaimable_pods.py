@@ -4,15 +4,15 @@ Kueue's dynamic reclaim (queueing 1.5): counts only ever grow while the workload
 """
 
 from collections.abc import Mapping
-from typing import Any
 
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
-Admission = Mapping[str, Any]
+Admission = JsonView
 
 
-def reclaimed(admission: Admission, counts: Mapping[str, int]) -> dict[str, Any]:
+def reclaimed(admission: Admission, counts: Mapping[str, int]) -> Json:
     """The admission that is left once `counts` pods per pod set are not needed any more.
 
     Each pod set keeps what it was admitted with as `whole`. Raises Rejected: UnknownPodSet, OutOfRange
@@ -35,7 +35,7 @@ def reclaimed(admission: Admission, counts: Mapping[str, int]) -> dict[str, Any]
     return {**admission, "podSets": left}
 
 
-def _less(pod_set: Mapping[str, Any], count: int) -> dict[str, Any]:
+def _less(pod_set: JsonView, count: int) -> Json:
     """One pod set with `count` of its pods given back."""
     if not count:
         return dict(pod_set)

@@ -5,14 +5,14 @@ where a workload fits and nothing else: counts, requests, node selection and tol
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
+from shared.documents import Json, JsonView
 from shared.resources import Expression, NodeTerm, PodSet, Resources, Toleration
 
 
-def encode(pod_sets: Sequence[PodSet]) -> list[dict[str, Any]]:
+def encode(pod_sets: Sequence[PodSet]) -> list[Json]:
     """Pod sets as plain JSON, in one canonical order of keys: what table `shapes` holds."""
     return [
         {
@@ -42,7 +42,7 @@ def encode(pod_sets: Sequence[PodSet]) -> list[dict[str, Any]]:
     ]
 
 
-def decode(listed: Sequence[Mapping[str, Any]]) -> tuple[PodSet, ...]:
+def decode(listed: Sequence[JsonView]) -> tuple[PodSet, ...]:
     """The pod sets that `encode` wrote."""
     return tuple(
         PodSet(
@@ -69,12 +69,12 @@ def shape_hash(pod_sets: tuple[PodSet, ...]) -> str:
     return hashlib.blake2b(repr(encode(pod_sets)).encode(), digest_size=16).hexdigest()
 
 
-def _listed(expressions: Sequence[Expression]) -> list[dict[str, Any]]:
+def _listed(expressions: Sequence[Expression]) -> list[Json]:
     return [
         {"key": one.key, "operator": one.operator, "values": list(one.values)}
         for one in expressions
     ]
 
 
-def _expressions(listed: Sequence[Mapping[str, Any]]) -> tuple[Expression, ...]:
+def _expressions(listed: Sequence[JsonView]) -> tuple[Expression, ...]:
     return tuple(Expression(one["key"], one["operator"], tuple(one["values"])) for one in listed)

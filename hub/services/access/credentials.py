@@ -10,12 +10,12 @@ import hmac
 import secrets
 import uuid
 from dataclasses import dataclass
-from typing import Any
 
 from hub.store import tokens
 from hub.store.engine import Database
 from hub.store.transaction import Transaction
 from shared.clock import Clock
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -88,7 +88,7 @@ def issue_join(tx: Transaction, cluster: str, kept: dt.timedelta) -> tuple[str, 
     return _issue(tx, holder, JOIN, expires_at), expires_at
 
 
-def check_join(tx: Transaction, text: str) -> dict[str, Any]:
+def check_join(tx: Transaction, text: str) -> Json:
     """The row of a join token that could be redeemed now. Raises Rejected as `redeem_join` does."""
     found = _matching(tx, text, JOIN)
     if found is None or found["revoked_at"] is not None:
@@ -171,7 +171,7 @@ class Authenticator:
         return known
 
 
-def _matching(tx: Transaction, text: str, purpose: str) -> dict[str, Any] | None:
+def _matching(tx: Transaction, text: str, purpose: str) -> Json | None:
     given, _, secret = text.partition(".")
     found = tokens.get(tx, given) if secret and len(text) <= _LONGEST else None
     if found is None or found["purpose"] != purpose:
@@ -201,7 +201,7 @@ def _issue(tx: Transaction, principal: str, purpose: str, expires_at: dt.datetim
     return f"{given}.{secret}"
 
 
-def _principal_of(row: dict[str, Any]) -> Principal:
+def _principal_of(row: Json) -> Principal:
     return Principal(row["principal"], row["role"], row["name"], row["cluster"])
 
 

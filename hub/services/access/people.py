@@ -4,27 +4,25 @@ The first administrator, `admin`, is the hub's own: its token lies in a file tha
 can read (`hub.services.context.identity`), and is no matter of these routes.
 """
 
-from typing import Any
-
 from hub.domain.instants import stamp
 from hub.services.access.credentials import ADMINISTRATOR, VIEWER, replace_bearer
 from hub.store import audit, tokens
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.names import SUBDOMAIN_RULE, is_dns_subdomain
 from shared.reject_codes import RejectCode
 
 ROLES = (ADMINISTRATOR, VIEWER)
 FIRST = (ADMINISTRATOR, "admin")
-Row = dict[str, Any]
 
 
-def list_people(tx: Transaction) -> Row:
+def list_people(tx: Transaction) -> Json:
     """Who may come in as a person: {"items": [{"role", "name", "createdAt"}]}."""
     return {"items": [_view(row) for row in tokens.list_principals(tx) if row["role"] in ROLES]}
 
 
-def issue(tx: Transaction, role: str, name: str, principal: str) -> Row:
+def issue(tx: Transaction, role: str, name: str, principal: str) -> Json:
     """A new token for a person, who is made if there is none of that role and name.
 
     Earlier tokens of that person end. Raises Rejected: InvalidRole, InvalidName, Forbidden.
@@ -41,7 +39,7 @@ def issue(tx: Transaction, role: str, name: str, principal: str) -> Row:
     return {**_view(found), "token": token}
 
 
-def revoke(tx: Transaction, role: str, name: str, principal: str) -> Row:
+def revoke(tx: Transaction, role: str, name: str, principal: str) -> Json:
     """Forget a person; the token ends. Raises Rejected: NotFound, Forbidden."""
     _leave_the_first(role, name)
     found = tokens.find_principal(tx, role, name) if role in ROLES else None
@@ -64,5 +62,5 @@ def _note(tx: Transaction, principal: str, verb: str, role: str, name: str) -> N
     audit.add(tx, principal, verb, f"{role} {name}")
 
 
-def _view(row: Row) -> Row:
+def _view(row: Json) -> Json:
     return {"role": row["role"], "name": row["name"], "createdAt": stamp(row["created_at"])}

@@ -1,7 +1,6 @@
 """How decisions look: clusters that were scored, those that did not compete, and why a class waits. Pure."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from hub.domain.placement import because
 from hub.domain.plan import (
@@ -10,16 +9,15 @@ from hub.domain.plan import (
     Verdict,
 )
 from shared import quantity
+from shared.documents import Json
 
-Row = dict[str, Any]
 
-
-def score_view(score: Score, best: Score) -> Row:
+def score_view(score: Score, best: Score) -> Json:
     """One cluster of a decision in favour of `best`, as `workloads.scores` keeps it."""
     selected = score is best
     growth = f"; needs {told_growth(score.new_nodes)}" if score.new_nodes else ""
     message = because.chosen(score) + growth if selected else because.not_chosen(score, best)
-    view: Row = {
+    view: Json = {
         "cluster": score.cluster,
         "selected": selected,
         "score": score.score,
@@ -41,7 +39,7 @@ def told_growth(new_nodes: Sequence[tuple[str, int]]) -> str:
     )
 
 
-def verdict_view(verdict: Verdict) -> Row:
+def verdict_view(verdict: Verdict) -> Json:
     """A cluster that did not compete, in the same shape."""
     rule, reason, message = verdict.rejection
     return {
@@ -56,7 +54,7 @@ def verdict_view(verdict: Verdict) -> Row:
     }
 
 
-def refusal_view(refusal: Refusal) -> Row:
+def refusal_view(refusal: Refusal) -> Json:
     """Why a class waits, as `explanations` keeps it; quantities as canonical texts."""
     nearest = refusal.nearest
     return {

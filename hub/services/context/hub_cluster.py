@@ -5,10 +5,11 @@ what it found is an administrator's to decide, by naming the reason; the bridge 
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.store import audit, settings
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -21,10 +22,9 @@ MEANING: Final = {
     "HubClusterChanged": "the hub belongs to the cluster behind the kubeconfig from now on",
     "ResourceVersionWentBack": "what the hub cluster shows now is taken as it is",
 }
-Row = dict[str, Any]
 
 
-def show(tx: Transaction) -> Row:
+def show(tx: Transaction) -> Json:
     """{"connected", "uid", "running", "reason", "message", "resuming"}; without a hub cluster all empty.
 
     `connected`: it answers, as far as is known. `resuming` says what lifting the present stop would
@@ -43,7 +43,7 @@ def show(tx: Transaction) -> Row:
     }
 
 
-def resume(tx: Transaction, reason: str, principal: str) -> Row:
+def resume(tx: Transaction, reason: str, principal: str) -> Json:
     """Lift the bridge's stop for `reason`; it obeys within seconds.
 
     The reason is named so that nobody lifts another stop than the one that was read. Raises Rejected:

@@ -5,12 +5,12 @@ import binascii
 import datetime as dt
 import hashlib
 import hmac
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from shared.documents import JsonView
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -24,7 +24,7 @@ class Pager:
 
     key: bytes
     principal: str
-    question: Mapping[str, Any]  # path and filters: a token goes on with the same question only
+    question: JsonView  # path and filters: a token goes on with the same question only
     now: dt.datetime
     kept: dt.timedelta
 

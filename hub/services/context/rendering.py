@@ -1,17 +1,15 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from hub.domain.instants import stamp
 from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
-Row = Mapping[str, Any]
 
-
-def job(row: Workload | ListedJob) -> dict[str, Any]:
+def job(row: Workload | ListedJob) -> Json:
     """A job as lists show it: the fields that scripts rely on."""
     return {
         "uid": row.uid,
@@ -29,7 +27,7 @@ def job(row: Workload | ListedJob) -> dict[str, Any]:
     }
 
 
-def state(row: Workload | WorkloadProgress | BareProgress) -> dict[str, Any]:
+def state(row: Workload | WorkloadProgress | BareProgress) -> Json:
     """How a workload stands, as executors and watchers are told."""
     return {
         "uid": row.uid,
@@ -45,7 +43,7 @@ def state(row: Workload | WorkloadProgress | BareProgress) -> dict[str, Any]:
     }
 
 
-def whole_job(row: Workload, manifest: Any, pod_sets: Any) -> dict[str, Any]:
+def whole_job(row: Workload, manifest: Any, pod_sets: Any) -> Json:
     """Everything about one job."""
     return {
         **job(row),
@@ -85,7 +83,7 @@ def whole_job(row: Workload, manifest: Any, pod_sets: Any) -> dict[str, Any]:
     }
 
 
-def event(row: Row) -> dict[str, Any]:
+def event(row: JsonView) -> Json:
     """One event."""
     return {
         "id": row["id"],
@@ -100,7 +98,7 @@ def event(row: Row) -> dict[str, Any]:
     }
 
 
-def whole_object(row: Row) -> dict[str, Any]:
+def whole_object(row: JsonView) -> Json:
     """An object as Kubernetes would show it: its manifest with what the hub knows in metadata."""
     manifest = dict(row["manifest"])
     metadata = {
@@ -119,7 +117,7 @@ def whole_object(row: Row) -> dict[str, Any]:
     return {**manifest, "origin": row["origin"]}
 
 
-def refusal(error: Rejected) -> dict[str, Any]:
+def refusal(error: Rejected) -> Json:
     """Why one entry of several was refused."""
     return {
         "code": error.code,

@@ -8,6 +8,7 @@ from hub.services.access.credentials import ADMINISTRATOR
 from hub.services.context import identity
 from hub.store.transaction import Transaction
 from shared import secrecy
+from shared.documents import Json
 
 P = ParamSpec("P")
 _MARK_BYTES = 8
@@ -25,7 +26,7 @@ def seen_by(
     return answer if role == ADMINISTRATOR else secrecy.without_env(answer)
 
 
-def redacted(tx: Transaction, manifest: dict[str, Any]) -> dict[str, Any]:
+def redacted(tx: Transaction, manifest: Json) -> Json:
     """A manifest as anybody may see it: of a Secret's values only marks, equal for equal values.
 
     Marks are keyed by this hub, so that nobody can try values out against them elsewhere.

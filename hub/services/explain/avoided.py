@@ -6,13 +6,11 @@ history, so it is read from its events, which carry the member's words.
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
 from hub.store.records.workloads import Workload
-
-Row = dict[str, Any]
+from shared.documents import Json
 
 
 def until(row: Workload) -> dict[str, str | None]:
@@ -24,9 +22,9 @@ def until(row: Workload) -> dict[str, str | None]:
     return found
 
 
-def because(row: Workload, newest_first: Sequence[Row]) -> dict[str, Row]:
+def because(row: Workload, newest_first: Sequence[Json]) -> dict[str, Json]:
     """Member → {"reason", "message"} of the job's newest event in which it is told why."""
-    found: dict[str, Row] = {}
+    found: dict[str, Json] = {}
     for cluster in row.set_aside or ():
         signs = (f"{cluster}: ", f" in {cluster} (")
         for event in newest_first:
@@ -36,7 +34,7 @@ def because(row: Workload, newest_first: Sequence[Row]) -> dict[str, Row]:
     return found
 
 
-def with_causes(waiting: Row, causes: Mapping[str, Row]) -> Row:
+def with_causes(waiting: Json, causes: Mapping[str, Json]) -> Json:
     """The verdicts of a class, as they are for one of its jobs: why each member is set aside."""
     verdicts = []
     for verdict in waiting.get("clusters") or ():
@@ -49,7 +47,7 @@ def with_causes(waiting: Row, causes: Mapping[str, Row]) -> Row:
     return waiting | {"clusters": verdicts}
 
 
-def remedies(told: Row, found: Sequence[Row]) -> list[Row]:
+def remedies(told: Json, found: Sequence[Json]) -> list[Json]:
     """What would change it, where names are taken: time does not, though an avoidance ends by itself."""
     taken = {
         cluster: told["setAside"][cluster]

@@ -1,6 +1,6 @@
 """What preemption could do for a waiting workload: who might go for it, and why others may not."""
 
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.preemption.search import Contest
 from hub.domain.quota.holders import AdmittedWorkload
@@ -9,13 +9,13 @@ from hub.services.explain.as_it_is_now import QuotaView
 from hub.services.queues import quota_tree
 from hub.store import workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 MOST: Final = 10  # candidates named
 EXAMPLES: Final = 3  # named of those that one rule spares
-Row = dict[str, Any]
 
 
-def quota_of(view: QuotaView) -> list[Row]:
+def quota_of(view: QuotaView) -> list[Json]:
     """What a queue has of all that it may use: nominal, used, borrowed, available."""
     node = view.tree.queues.get(view.queue)
     if node is None:
@@ -23,7 +23,7 @@ def quota_of(view: QuotaView) -> list[Row]:
     return [quota_tree.quota_view(view.tree, node, of) for of in node.quotas]
 
 
-def outlook(tx: Transaction, view: QuotaView) -> Row | None:
+def outlook(tx: Transaction, view: QuotaView) -> Json | None:
     """Candidates for the head of a lane that lacks quota, and how many others are spared by which rule.
 
     None where quota is not what it lacks.
@@ -62,7 +62,7 @@ def outlook(tx: Transaction, view: QuotaView) -> Row | None:
     }
 
 
-def _view(holder: AdmittedWorkload, names: dict[str, str]) -> Row:
+def _view(holder: AdmittedWorkload, names: dict[str, str]) -> Json:
     return {
         "namespace": holder.namespace,
         "name": names.get(holder.uid, holder.uid),

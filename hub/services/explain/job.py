@@ -6,7 +6,7 @@ stored explanation of its class elsewhere.
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.plan import Reason
@@ -21,13 +21,13 @@ from hub.services.kueue_view.open_checks import checks_of
 from hub.store import clusters, events, schedule, workloads
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import SUSPECT_AFTER_S
 
 TIMELINE: Final = 50  # events shown
 
-Row = dict[str, Any]
 
 _WORDS: Final = {
     State.HELD: "held by its user or its queue",
@@ -72,7 +72,7 @@ def explain_job(
     waiting: WaitingView | None = None,
     quota: QuotaView | None = None,
     suspect_after_s: float = SUSPECT_AFTER_S,
-) -> Row:
+) -> Json:
     """The whole story of one job; `waiting` and `quota`: of one that waits, from the index.
 
     Raises Rejected: NotFound.
@@ -85,7 +85,7 @@ def explain_job(
             RejectCode.NOT_FOUND, f"there is no job {row.namespace}/{row.name}: it was deleted"
         )
     history = events.list_events(tx, uid=uid, limit=TIMELINE, newest_first=True)
-    told: Row = {
+    told: Json = {
         "uid": row.uid,
         "namespace": row.namespace,
         "name": row.name,
@@ -137,7 +137,7 @@ def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
     return f"{heard}: this is what was known then"
 
 
-def _quota(tx: Transaction, view: QuotaView | None) -> Row:
+def _quota(tx: Transaction, view: QuotaView | None) -> Json:
     """What its queue has, and what preemption could do: as much work as its tree has holders."""
     if view is None:
         return {}
@@ -146,7 +146,7 @@ def _quota(tx: Transaction, view: QuotaView | None) -> Row:
 
 def explain_waiting(
     tx: Transaction, row: Workload | JobOnPage, waiting: WaitingView | None
-) -> Row:
+) -> Json:
     """Why a pending job waits: its own reason if it can not be in line, else that of its class."""
     if waiting is None:
         return {}
@@ -154,7 +154,7 @@ def explain_waiting(
         if row.reason and waiting.held.reason == Reason.AWAITING_PLACEMENT:
             return {}  # its placement may have said why it is left out
         return {"reason": waiting.held.reason, "message": waiting.held.message}
-    found: Row = {"clusterQueue": waiting.queue, "position": _position(waiting.position)}
+    found: Json = {"clusterQueue": waiting.queue, "position": _position(waiting.position)}
     if waiting.nominated:
         return found | _of_when_it_was_nominated(row)  # its row says for whom it waits
     refusal, when = waiting.refusal, ""
@@ -176,7 +176,7 @@ def explain_waiting(
     return {**found, "reason": view["reason"], "message": message + when, "waiting": view}
 
 
-def _of_when_it_was_nominated(row: Workload | JobOnPage) -> Row:
+def _of_when_it_was_nominated(row: Workload | JobOnPage) -> Json:
     """The sentence of one that waits for those it preempts; its figures are of when they were told to go."""
     nomination = row.nomination if isinstance(row, Workload) else None  # a page does without
     at = (nomination or {}).get("at")
@@ -189,7 +189,7 @@ def _as_of(at: dt.datetime) -> str:
     return f" (as of {at:%Y-%m-%d %H:%M} UTC)"
 
 
-def _position(position: Position | None) -> Row | None:
+def _position(position: Position | None) -> Json | None:
     if position is None:
         return None
     return {
@@ -200,7 +200,7 @@ def _position(position: Position | None) -> Row | None:
     }
 
 
-def _timeline(row: Workload, newest_first: Sequence[Row]) -> list[Row]:
+def _timeline(row: Workload, newest_first: Sequence[Json]) -> list[Json]:
     """What happened to it, oldest first; its submission stands in its row, not among the events."""
     submitted = {
         "at": stamp(row.created_at),

@@ -6,7 +6,7 @@ then what it found is told with the names of the jobs concerned. One study at a 
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.admission.flavor_assigner import Mode
 from hub.domain.admission.nomination import Nominee
@@ -23,9 +23,9 @@ from hub.services.explain.wording import LISTED, Names, Wording
 from hub.services.index.index import ScheduleIndex
 from hub.store import runtimes as stored, workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.kinds.user_annotations import seconds_of
 
-Row = dict[str, Any]
 FindIndex = Callable[[], ScheduleIndex | None]
 _SECOND: Final = 1_000_000  # microseconds
 
@@ -41,7 +41,7 @@ _WAYS: Final = {
 }
 
 
-async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
+async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Json:
     """The whole story of one job, with what would change it. Raises Rejected(NotFound)."""
     told = await _explained(hub, uid, find_index())
     index = find_index()
@@ -62,13 +62,13 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
     return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"])}
 
 
-def _by_rule(reason: str) -> list[Row]:
+def _by_rule(reason: str) -> list[Json]:
     """What to do about a reason that no other picture of queues and fleet would change."""
     way = _WAYS.get(reason)
     return [{"kind": "Rule", "message": way}] if way else []
 
 
-async def _explained(hub: Hub, uid: str, index: ScheduleIndex | None) -> Row:
+async def _explained(hub: Hub, uid: str, index: ScheduleIndex | None) -> Json:
     suspect_after_s = hub.settings.scheduling.suspect_after_s
     waiting, quota = waiting_view(index, uid), quota_view(index, uid)
     return await hub.read(explain_job, uid, waiting, quota, suspect_after_s)
@@ -109,7 +109,7 @@ def _mentioned(found: Findings) -> set[str]:
     return uids | set(found.forecast.ends[-LISTED:])
 
 
-def _told(case: Case, found: Findings, known: Runtimes, names: Names) -> Row:
+def _told(case: Case, found: Findings, known: Runtimes, names: Names) -> Json:
     teller = Wording(case.who.queue, names, known.ends, case.now)
     return {
         "remedies": [teller.remedy(remedy) for remedy in found.remedies],
@@ -123,7 +123,7 @@ def _told(case: Case, found: Findings, known: Runtimes, names: Names) -> Row:
     }
 
 
-def _flavor(flavor: str, nominee: Nominee) -> Row:
+def _flavor(flavor: str, nominee: Nominee) -> Json:
     search = nominee.search
     if search.mode is Mode.FIT:
         outcome, message = "Fits", "borrowing" if search.borrowing else ""
@@ -139,7 +139,7 @@ def _flavor(flavor: str, nominee: Nominee) -> Row:
     }
 
 
-def _forecast(foreseen: Forecast, teller: Wording, case: Case, known: Runtimes) -> Row:
+def _forecast(foreseen: Forecast, teller: Wording, case: Case, known: Runtimes) -> Json:
     """When it starts and what that rests on; without an instant, why there is none."""
     held = [uid for held in case.snapshot.holders.values() for uid in held]
     rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:]]

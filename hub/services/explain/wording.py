@@ -2,18 +2,18 @@
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.instants import from_micros, stamp
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.whatif.remedy import Remedy, RemedyKind
 from shared import quantity
+from shared.documents import Json
 
 NAMED: Final = 5  # jobs that one sentence names
 LISTED: Final = 20  # jobs that one remedy lists
 
-Row = dict[str, Any]
 Names = Mapping[str, tuple[str, str]]  # uid → namespace, name
 
 
@@ -29,7 +29,7 @@ class Wording:
         self._ends = ends
         self._now = now
 
-    def remedy(self, remedy: Remedy) -> Row:
+    def remedy(self, remedy: Remedy) -> Json:
         """One remedy: {"kind", "message", "amounts", "jobs", "jobsTotal", "number", "cluster"}."""
         listed = remedy.holders[:LISTED]
         return {
@@ -46,7 +46,7 @@ class Wording:
             "at": stamp(from_micros(remedy.at)) if remedy.at else None,
         }
 
-    def job(self, uid: str) -> Row:
+    def job(self, uid: str) -> Json:
         """A job by name, and when it is expected to end."""
         namespace, name = self._names.get(uid, ("", uid))
         end = self._ends.get(uid)
@@ -57,7 +57,7 @@ class Wording:
             "endsAt": None if end is None else stamp(from_micros(end)),
         }
 
-    def _job(self, holder: AdmittedWorkload) -> Row:
+    def _job(self, holder: AdmittedWorkload) -> Json:
         since = holder.started_at
         return self.job(holder.uid) | {
             "clusterQueue": holder.queue,

@@ -19,6 +19,7 @@ from hub.domain.workloads import placement_policy
 from hub.domain.workloads.placement_policy import Policy
 from hub.services.index import check_catalog
 from hub.services.index.check_catalog import CheckRules, Gate
+from shared.documents import JsonView
 from shared.groups import KUEUE, PLACEMENT
 from shared.selectors import LabelSelector, read_selector
 
@@ -34,8 +35,6 @@ KINDS: Final = (
     (PLACEMENT, "ResourcePlacement"),
     *check_catalog.KINDS,
 )
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class Routes:
     def cycles(self, found: Mapping[str, tuple[str, ...]]) -> None:
         self._cycles, self._idle = found, None
 
-    def put(self, row: Row) -> bool:
+    def put(self, row: JsonView) -> bool:
         """An object was added or changed; False if nothing that scheduling reads did.
 
         One that is being deleted counts as gone.
@@ -144,7 +143,7 @@ class Routes:
                 self.checks.drop(kind, name)
         return True
 
-    def _read(self, kind: str, row: Row) -> None:
+    def _read(self, kind: str, row: JsonView) -> None:
         name, spec, labels = row["name"], row["spec"] or {}, row["labels"] or {}
         match kind:
             case "ResourceFlavor":
@@ -234,7 +233,7 @@ class Routes:
         )
 
 
-def _placement(kind: str, name: str, spec: Mapping[str, Any]) -> _Placement:
+def _placement(kind: str, name: str, spec: JsonView) -> _Placement:
     names, chosen = set(), []
     if kind == "ClusterResourcePlacement":
         for selector in spec.get("resourceSelectors") or ():

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -20,6 +20,7 @@ from hub.domain.workloads.demand import Demand
 from hub.domain.workloads.states import CHARGED, State
 from hub.services.index.catalog import Routes
 from hub.store.schedule import ProgressRow, SchedulingRow
+from shared.documents import JsonView
 from shared.resources import PodSet
 
 Shapes = Mapping[str, tuple[PodSet, ...] | Exception]
@@ -207,7 +208,7 @@ class Charges:
     def _read_pods(self, row: SchedulingRow) -> Pods:
         return self.pods_of(row.shape, orjson.loads(row.admission) if row.admission else {})
 
-    def pods_of(self, shape: str, admission: Mapping[str, Any]) -> Pods:
+    def pods_of(self, shape: str, admission: JsonView) -> Pods:
         """What pods of a shape take, and on which nodes, under the flavors of an admission."""
         pod_sets = self._shapes.get(shape)
         if not isinstance(pod_sets, tuple):

@@ -6,13 +6,14 @@ name, and the check's MultiKueueConfig lists those that the queue's workloads ma
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.plan import Assignment
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Check, Fault
 from shared.conditions import find
+from shared.documents import JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 CHECK: Final = "AdmissionCheck"
@@ -21,21 +22,19 @@ WORKER: Final = "MultiKueueCluster"
 KINDS: Final = ((KUEUE, CHECK), (KUEUE, CONFIG), (KUEUE, WORKER))
 _NAMES: Final = frozenset(kind for _, kind in KINDS)
 
-Row = Mapping[str, Any]
-
 
 def concerns(kind: str) -> bool:
     """Is it one of the kinds that are read here?"""
     return kind in _NAMES
 
 
-def is_active(status: Mapping[str, Any] | None) -> bool:
+def is_active(status: JsonView | None) -> bool:
     """Does a status say Active=True?"""
     active = find((status or {}).get("conditions"), "Active")
     return active is not None and active.get("status") == "True"
 
 
-def read_check(row: Row) -> Check:
+def read_check(row: JsonView) -> Check:
     """An AdmissionCheck from its object's row."""
     spec = row["spec"] or {}
     parameters = spec.get("parameters") or {}
@@ -75,7 +74,7 @@ class CheckRules:
         self._configs: dict[str, tuple[str, ...]] = {}
         self._workers: set[str] = set()
 
-    def read(self, row: Row) -> None:
+    def read(self, row: JsonView) -> None:
         """An object was added or changed."""
         match row["kind"]:
             case "AdmissionCheck":

@@ -8,7 +8,7 @@ at most the penalties of those that came and went within one interval.
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.queueing.lanes import Entry
@@ -23,6 +23,7 @@ from hub.store import usage as ledger
 from hub.store.transaction import Transaction
 from hub.store.usage import Consumed
 from shared import quantity
+from shared.documents import Json
 
 Held = Mapping[str, Mapping[str, AdmittedWorkload]]  # by queue, then uid
 Sample = tuple[list[Consumed], list[tuple[str, str]]]  # rows to write, LocalQueues to forget
@@ -180,7 +181,7 @@ def store(tx: Transaction, sample: Sample, term: int) -> None:
     ledger.put(tx, rows)
 
 
-def fair_sharing_of(tx: Transaction) -> dict[tuple[str, str], dict[str, Any]]:
+def fair_sharing_of(tx: Transaction) -> dict[tuple[str, str], Json]:
     """`status.fairSharing.admissionFairSharingStatus` of each LocalQueue, by namespace and name.
 
     `consumedResources` are canonical quantities, `lastUpdate` the time of the sample.

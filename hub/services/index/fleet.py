@@ -3,7 +3,6 @@
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import orjson
 
@@ -11,6 +10,7 @@ from hub.domain.fleet.clusters import Cluster, cluster_from_rows
 from hub.domain.fleet.promises import Members
 from hub.domain.queueing.pending import Waiting
 from hub.services.index.reader import News
+from shared.documents import Json, JsonView
 
 
 class FleetNews:
@@ -49,7 +49,7 @@ class FleetNews:
 
     def _put(
         self,
-        row: Mapping[str, Any],
+        row: JsonView,
         capacity: bytes | None,
         news: News,
         key_revisions: Mapping[str, int],
@@ -72,7 +72,7 @@ class FleetNews:
         return at is None or (news.read_at - at).total_seconds() > self._suspect_after_s
 
 
-def _declared(cluster: Cluster) -> dict[str, Any]:
+def _declared(cluster: Cluster) -> Json:
     """What decides who may go there, apart from the heartbeat and the room."""
     return {
         "down": bool(cluster.down),
@@ -84,19 +84,16 @@ def _declared(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-Row = dict[str, Any]
-
-
-def is_fenced(row: Mapping[str, Any]) -> bool:
+def is_fenced(row: JsonView) -> bool:
     """Was the member written off? An agent of its had a session, and no agent is joined any more."""
     return row["joined_at"] is None and row["session_at"] is not None
 
 
 def read_member(
-    row: Mapping[str, Any],
+    row: JsonView,
     capacity: bytes | None,
     key_revisions: Mapping[str, int] | None = None,
-) -> tuple[Row | None, Cluster]:
+) -> tuple[Json | None, Cluster]:
     """What the agent reported, and the cluster as it follows.
 
     A report that can not be read counts as none: it must not hide other members, and the next one
@@ -109,9 +106,7 @@ def read_member(
         return None, cluster_from_rows(row, None)
 
 
-def state_of(
-    row: Mapping[str, Any], now: dt.datetime, suspect_after_s: float, down: str = ""
-) -> str:
+def state_of(row: JsonView, now: dt.datetime, suspect_after_s: float, down: str = "") -> str:
     """Declared, Ready, Cordoned, Suspect (silent for too long), Unhealthy (its API server is `down`), or
     Fenced (written off, until another agent joins).
     """

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -15,8 +14,7 @@ from hub.domain.quota.ledger import Ledger
 from hub.services.index.catalog import DEFAULT_QUEUE, Routes
 from hub.services.index.charged import Charges
 from hub.store.schedule import SchedulingRow
-
-Row = dict[str, Any]
+from shared.documents import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Wish:
 
     uid: str
     epoch: int
-    admission: Row
+    admission: Json
 
 
 @functools.lru_cache(maxsize=10_000)  # equal workloads have equal bytes
@@ -41,7 +39,7 @@ class Wishes:
     def __init__(self, routes: Routes, charges: Charges) -> None:
         self._routes = routes
         self._charges = charges
-        self._rows: dict[str, tuple[int, Row]] = {}  # uid → epoch, admission
+        self._rows: dict[str, tuple[int, Json]] = {}  # uid → epoch, admission
         self.shrinking: set[str] = set()  # uids whose members have not confirmed the smaller size
 
     def __bool__(self) -> bool:

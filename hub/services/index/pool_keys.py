@@ -5,10 +5,10 @@ A report grouped by older keys counts only for jobs that need no newer key (arch
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from hub.store import settings
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 SETTING = "pool_keys"
 MOST_KEYS = 128  # beyond, keys that only old workloads named are forgotten
@@ -27,7 +27,7 @@ class PoolKeys:
 
 def load(tx: Transaction) -> PoolKeys:
     """As the store has them."""
-    stored: dict[str, Any] = settings.get(tx, SETTING) or {}
+    stored: Json = settings.get(tx, SETTING) or {}
     revision = int(stored.get("revision") or 0)
     since = stored.get("since") or dict.fromkeys(stored.get("keys") or (), revision)
     return PoolKeys(revision, {str(k): int(r) for k, r in since.items()})

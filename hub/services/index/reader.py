@@ -6,7 +6,7 @@ Run in a store thread; the rows are applied by `hub.services.index.index`, many 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hub.domain.workloads.states import State
 from hub.services.index import pool_keys
@@ -16,6 +16,7 @@ from hub.store import clusters, schedule, usage
 from hub.store.schedule import ProgressRow, SchedulingRow
 from hub.store.transaction import Transaction
 from hub.store.workloads import TERMS
+from shared.documents import Json
 
 PART: Final = 500  # workloads applied in one go: some ten milliseconds of the event loop
 FOLLOWED: Final = ("workloads", "objects", "clusters", "settings", usage.CHANGED, TERMS)
@@ -29,10 +30,10 @@ class News:
     workloads: list[SchedulingRow] = field(default_factory=list)
     pulses: list[ProgressRow] = field(default_factory=list)  # of workloads known to be charged
     gone: frozenset[str] = frozenset()  # uids of workloads looked for that are not there
-    shapes: dict[str, Any] = field(default_factory=dict)
-    rules: list[dict[str, Any]] = field(default_factory=list)
+    shapes: Json = field(default_factory=dict)
+    rules: list[Json] = field(default_factory=list)
     rules_gone: frozenset[str] = frozenset()  # uids of objects looked for
-    clusters: list[tuple[dict[str, Any], bytes | None]] = field(default_factory=list)
+    clusters: list[tuple[Json, bytes | None]] = field(default_factory=list)
     clusters_gone: frozenset[str] = frozenset()
     heartbeats: dict[str, dt.datetime | None] = field(default_factory=dict)
     keys: PoolKeys | None = None
@@ -146,9 +147,7 @@ def _read_workloads(tx: Transaction, news: News, uids: Collection[str], known: K
     news.shapes = schedule.pod_sets(tx, {w.shape for w in news.workloads}.difference(known.shapes))
 
 
-def _clusters(
-    tx: Transaction, names: Collection[str] | None
-) -> list[tuple[dict[str, Any], bytes | None]]:
+def _clusters(tx: Transaction, names: Collection[str] | None) -> list[tuple[Json, bytes | None]]:
     capacities = clusters.get_capacities(tx, names)
     return [
         (row, capacities.get(row["name"], (None, None))[0])

@@ -5,7 +5,6 @@ The one way in for Jobs: REST, batches, `apply` and the bridge all end in `submi
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.context.settings import Intake
@@ -24,6 +23,7 @@ from hub.store import manifests, objects, workloads
 from hub.store.records.workloads import ShapeColumns, Workload
 from hub.store.transaction import Transaction
 from shared import labels as keys
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.batch_v1 import max_runtime_s
@@ -278,7 +278,7 @@ def _say_unheeded(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]]) -
 
 def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]]) -> None:
     ensure_namespaces(tx, {row.namespace for _, row in accepted})
-    shapes: dict[str, Any] = {}
+    shapes: Json = {}
     for given, row in accepted:
         if row.shape not in shapes:
             shapes[row.shape] = given.pod_sets()

@@ -5,7 +5,7 @@ that holds nothing and says so; once the queue appears, or it was mended, it bec
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, WithdrawTo
 from hub.services.context.settings import Intake
@@ -25,7 +25,6 @@ from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 # What may change while quota is held; Kueue keeps pod sets and queue of a reserved workload too.
 _MUTABLE: Final = frozenset(
     {"active", "priority", "priorityClassRef", "maximumExecutionTimeSeconds", "preemptionGates"}
@@ -126,7 +125,7 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
         raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
 
 
-def _draft_of(tx: Transaction, row: Row) -> Draft | None:
+def _draft_of(tx: Transaction, row: Json) -> Draft | None:
     """An object as it was applied; None where it can not be read any more."""
     try:
         parsed = parse(

@@ -14,7 +14,7 @@ from hub.services.reading.draft import draft
 from hub.store import audit, manifests
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
-from shared.documents import Json
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
@@ -47,7 +47,7 @@ def patch_workload(
     tx: Transaction,
     namespace: str,
     name: str,
-    patch: Mapping[str, Any],
+    patch: JsonView,
     intake: Intake,
     principal: str,
 ) -> Json:

@@ -5,7 +5,6 @@ Requests share transactions: `submit` takes those of all callers at once and giv
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -16,6 +15,7 @@ from hub.services.reading.draft import Draft
 from hub.store import idempotency
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.reject_codes import RejectCode
@@ -114,7 +114,7 @@ def _several(
     return Reply(OK, orjson.dumps(results))
 
 
-def _warnings(given: Draft | Rejected) -> dict[str, Any]:
+def _warnings(given: Draft | Rejected) -> Json:
     """{"warnings"}: what of a Job changes nothing; {} where there is nothing to say."""
     said = unheeded.notices(given.parsed) if isinstance(given, Draft) else ()
     return {"warnings": list(said)} if said else {}

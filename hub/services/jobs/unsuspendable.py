@@ -5,8 +5,8 @@ a setting; they may be on the object or on its pod template.
 """
 
 import functools
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from hub.domain.quota.queue_policy import NEVER, read_policy
 from hub.services.context.settings import Intake
@@ -14,6 +14,7 @@ from hub.services.queues.defaults import DEFAULT
 from hub.services.reading.draft import Draft
 from hub.store import objects
 from hub.store.transaction import Transaction
+from shared.documents import JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 NOT_SUSPENDABLE: Final = "NotSuspendable"
@@ -58,7 +59,7 @@ def _mark(given: Draft, intake: Intake) -> str:
     return ""
 
 
-def _labels(given: Draft) -> Iterable[Mapping[str, Any]]:
+def _labels(given: Draft) -> Iterable[JsonView]:
     yield given.parsed.labels
     spec = given.parsed.spec
     sets = (spec,) if given.is_job else spec.get("podSets") or ()

@@ -7,14 +7,15 @@ the columns alone, so that every replica, REST and the hub cluster say the same 
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.plan import Reason
 from hub.domain.workloads.states import CHARGED, TERMINAL, State, WithdrawTo
 from hub.store.records.workloads import Workload
 from shared.conditions import LONGEST_MESSAGE, rfc3339
+from shared.documents import Json
 
-Condition = dict[str, Any]
+Condition = Json
 
 CONDITIONS: Final = (
     "QuotaReserved",

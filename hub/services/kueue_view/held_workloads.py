@@ -1,15 +1,15 @@
 """Workloads kept as objects, for their LocalQueue is not there: shown among those that wait in queues."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.services.context.rendering import whole_object
 from hub.store import objects
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE as KIND
+from shared.documents import Json
 from shared.kinds.kueue_v1beta2 import GROUP
 
-Json = dict[str, Any]
 MARK: Final = "held"  # a position among them is [MARK, namespace, name]
 START: Final = (MARK, "", "")
 _TELL_NOTHING: Final = frozenset({"clusterQueue", "state"})  # of these they have none

@@ -1,7 +1,6 @@
 """Admission checks as outsiders see them: those of one workload, and all that wait for an answer."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from hub.domain.instants import stamp
 from hub.domain.workloads import admission_checks
@@ -11,20 +10,19 @@ from hub.services.index.check_catalog import read_check
 from hub.store import checks as stored, objects, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 
-
-def checks_of(tx: Transaction, uid: str) -> Row:
+def checks_of(tx: Transaction, uid: str) -> Json:
     """A workload's checks: {"items": [...]}. Raises Rejected: NotFound."""
     row = find_job(tx, uid)
     return shown(tx, row, row.checks or {})
 
 
-def shown(tx: Transaction, row: Workload, states: States) -> Row:
+def shown(tx: Transaction, row: Workload, states: States) -> Json:
     controllers = controllers_by_check(tx)
     return {
         "uid": row.uid,
@@ -36,11 +34,11 @@ def shown(tx: Transaction, row: Workload, states: States) -> Row:
 
 def list_open(
     tx: Transaction, check: str, controller: str, pager: Pager, token: str | None, limit: int
-) -> Row:
+) -> Json:
     """Who waits for an answer: a page of (workload, check), by uid; of one check or controller."""
     position = pager.position(token)
     after = "" if position is None else str(position[0])
-    items: list[Row] = []
+    items: list[Json] = []
     controllers = controllers_by_check(tx)
     more = True
     while more and len(items) < limit:
@@ -76,7 +74,7 @@ def controllers_by_check(tx: Transaction) -> dict[str, str]:
     return tx.remembered("objects", "controllers of admission checks", read)
 
 
-def _view(name: str, state: Mapping[str, Any], controllers: Mapping[str, str]) -> Row:
+def _view(name: str, state: JsonView, controllers: Mapping[str, str]) -> Json:
     return {
         "name": name,
         "controllerName": controllers.get(name, ""),
@@ -89,7 +87,7 @@ def _view(name: str, state: Mapping[str, Any], controllers: Mapping[str, str]) -
     }
 
 
-def _open(row: Row, check: str, controllers: Mapping[str, str]) -> Row:
+def _open(row: Json, check: str, controllers: Mapping[str, str]) -> Json:
     return {
         "uid": row["uid"],
         "kind": row["kind"],

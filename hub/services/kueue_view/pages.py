@@ -15,11 +15,10 @@ from hub.services.kueue_view.workload import workload_name, workload_object
 from hub.store import manifests, objects, workload_pages
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP
 from shared.reject_codes import RejectCode
-
-Json = dict[str, Any]
 
 # Rows looked at for one page where a condition is asked for that states do not tell.
 MAX_SCANNED: Final = 5_000

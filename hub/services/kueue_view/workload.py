@@ -15,10 +15,8 @@ from hub.services.kueue_view.conditions import active, admitted, conditions, res
 from hub.store.records.workloads import Workload
 from shared import quantity
 from shared.conditions import rfc3339
+from shared.documents import Json, JsonView
 from shared.kinds.kueue_v1beta2 import GROUP, VERSION
-
-Row = Mapping[str, Any]
-Json = dict[str, Any]
 
 WORKLOAD: Final = "Workload"
 JOB_UID: Final = "kueue.x-k8s.io/job-uid"
@@ -43,8 +41,8 @@ def workload_name(row: Workload) -> str:
 
 def workload_object(
     row: Workload,
-    pod_sets: Sequence[Row] | None,
-    manifest: Row | None = None,
+    pod_sets: Sequence[JsonView] | None,
+    manifest: JsonView | None = None,
     *,
     now: dt.datetime,
     generation: int | None = None,
@@ -66,7 +64,7 @@ def workload_object(
 
 def workload_status(
     row: Workload,
-    pod_sets: Sequence[Row] | None,
+    pod_sets: Sequence[JsonView] | None,
     *,
     now: dt.datetime,
     generation: int | None = None,
@@ -144,7 +142,7 @@ def owner_of(row: Workload) -> Json:
     }
 
 
-def _spec(row: Workload, pod_sets: Iterable[Row], manifest: Row) -> Json:
+def _spec(row: Workload, pod_sets: Iterable[JsonView], manifest: JsonView) -> Json:
     spec: Json = {
         "active": active(row),
         "podSets": [_pod_set(each, manifest) for each in pod_sets],
@@ -163,7 +161,7 @@ def _spec(row: Workload, pod_sets: Iterable[Row], manifest: Row) -> Json:
     return spec
 
 
-def _pod_set(pod_set: Row, manifest: Row) -> Json:
+def _pod_set(pod_set: JsonView, manifest: JsonView) -> Json:
     made: Json = {
         "name": pod_set["name"],
         "count": pod_set["count"],
@@ -172,7 +170,7 @@ def _pod_set(pod_set: Row, manifest: Row) -> Json:
     return made | ({"minCount": pod_set["minCount"]} if pod_set.get("minCount") else {})
 
 
-def _template(name: str, manifest: Row) -> Any:
+def _template(name: str, manifest: JsonView) -> Any:
     """The pod template of a Job, or of one pod set of a Workload; as it was sent."""
     spec = manifest.get("spec") or {}
     if "podSets" in spec:
@@ -181,7 +179,7 @@ def _template(name: str, manifest: Row) -> Any:
     return spec.get("template") or {}
 
 
-def _admission(row: Workload, pod_sets: Iterable[Row]) -> Json:
+def _admission(row: Workload, pod_sets: Iterable[JsonView]) -> Json:
     """What was charged, per pod set: flavors, amounts of all its pods, count."""
     asked = {each["name"]: each["count"] for each in pod_sets}
     return {

@@ -6,14 +6,14 @@ takes them over; people are shown them for as long as members report them.
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.instants import stamp
 from hub.store import clusters, settings, workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.wire.agent_v1 import FULL_EVERY_S, Observed
 
-Row = dict[str, Any]
 CONDITION: Final = "ForgottenJobs"
 _LARGEST: Final = 2**63 - 1
 MOST: Final = 500  # that are kept to be shown
@@ -43,7 +43,7 @@ def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
         _say(tx, cluster, sum(1 for each in kept.values() if each["cluster"] == cluster))
 
 
-def list_forgotten(tx: Transaction) -> list[Row]:
+def list_forgotten(tx: Transaction) -> list[Json]:
     """By cluster and uid; `job` and `state` are what the hub has of the same uid, "" for nothing."""
     kept = _kept(tx)
     known = workloads.get_many(tx, {row["uid"] for row in kept.values()})
@@ -61,7 +61,7 @@ def list_forgotten(tx: Transaction) -> list[Row]:
     return sorted(found, key=lambda row: (row["cluster"], row["uid"], row["objectUid"]))
 
 
-def condition(tx: Transaction) -> Row | None:
+def condition(tx: Transaction) -> Json | None:
     """What an administrator is told in the overview; None where there are none."""
     by_cluster = counts(tx)
     if not by_cluster:
@@ -74,7 +74,7 @@ def condition(tx: Transaction) -> Row | None:
     return {"type": CONDITION, "status": "True", "reason": CONDITION, "message": text}
 
 
-def of(tx: Transaction, cluster: str) -> list[Row]:
+def of(tx: Transaction, cluster: str) -> list[Json]:
     """Those of one member; `message` names the object, as its agent put it."""
     return [row for row in list_forgotten(tx) if row["cluster"] == cluster]
 
@@ -87,14 +87,14 @@ def counts(tx: Transaction) -> dict[str, int]:
     return by_cluster
 
 
-def _kept(tx: Transaction) -> dict[str, Row]:
+def _kept(tx: Transaction) -> dict[str, Json]:
     """By uid of the object in the member, those that were seen lately."""
-    stored: dict[str, Row] = settings.get(tx, _KEY) or {}
+    stored: dict[str, Json] = settings.get(tx, _KEY) or {}
     oldest = stamp(tx.now - _SHOWN) or ""
     return {uid: row for uid, row in stored.items() if row["seenAt"] >= oldest}
 
 
-def _told(cluster: str, entry: Observed, now: dt.datetime) -> Row:
+def _told(cluster: str, entry: Observed, now: dt.datetime) -> Json:
     job = entry.job
     there = "Waiting"
     if job is not None:
@@ -109,7 +109,7 @@ def _told(cluster: str, entry: Observed, now: dt.datetime) -> Row:
     }
 
 
-def _is_level(known: Row, told: Row) -> bool:
+def _is_level(known: Json, told: Json) -> bool:
     """Whether nothing is new but the time, and that not by much."""
     same = {**known, "seenAt": ""} == {**told, "seenAt": ""}
     before, now = (dt.datetime.fromisoformat(each["seenAt"]) for each in (known, told))

@@ -4,9 +4,9 @@
 judged one by one (`hub.services.members.judge`, pure) and written together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from hub.domain.workloads.states import Transition
 from hub.services.members import api_servers, deadlines, forgotten
@@ -16,6 +16,7 @@ from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
 from hub.store.transaction import Transaction
 from hub.store.works import WorkRow
+from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
 
@@ -48,7 +49,7 @@ class Taken:
 class _Writes:
     """What a transaction will write, gathered over all reports."""
 
-    observed: list[dict[str, Any]] = field(default_factory=list)
+    observed: list[Json] = field(default_factory=list)
     counts: list[CountsRow] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
@@ -219,7 +220,7 @@ def _new_drifts(cluster: str, entry: Observed, work: WorkRow) -> list[dict[str, 
     ]
 
 
-def as_observed(row: Mapping[str, Any]) -> Observed:
+def as_observed(row: JsonView) -> Observed:
     """The entry that a row of `works` keeps, as if it were said again."""
     told = row["observed"]
     return Observed.model_validate(
@@ -238,7 +239,7 @@ def as_observed(row: Mapping[str, Any]) -> Observed:
     )
 
 
-def _row(cluster: str, entry: Observed, work: WorkRow) -> dict[str, Any]:
+def _row(cluster: str, entry: Observed, work: WorkRow) -> Json:
     """The observed columns of a row."""
     job = entry.job
     return {

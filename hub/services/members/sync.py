@@ -9,7 +9,6 @@ import asyncio
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 import structlog
@@ -31,6 +30,7 @@ from hub.store.feed import Change
 from hub.store.transaction import Transaction
 from shared import retry
 from shared.clock import Clock
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
 from shared.reject_codes import RejectCode
@@ -85,7 +85,7 @@ class AgentSync:
         self._term = term
         self._sets = DesiredSets()
         self._sessions = sessions.LiveSessions(db, clock)
-        self._pool_keys: dict[str, Any] = {"revision": 0, "keys": []}
+        self._pool_keys: Json = {"revision": 0, "keys": []}
         self._ready = asyncio.Event()
         self._closing = closing or asyncio.Event()
         # An agent without news is heard three times before its cluster is suspect.
@@ -359,13 +359,13 @@ def _tell(times: int, fault: BaseException, _wait_s: float) -> None:
     _log.warning("turn failed", loop="agent-sync", times=times, fault=f"{fault!r}"[:500])
 
 
-def _load(tx: Transaction) -> tuple[list[works.Desired], dict[str, Any]]:
+def _load(tx: Transaction) -> tuple[list[works.Desired], Json]:
     return works.all_desired(tx), _pool_keys(tx)
 
 
-def _pool_keys(tx: Transaction) -> dict[str, Any]:
+def _pool_keys(tx: Transaction) -> Json:
     """The node label keys that agents group by, as the scheduler last set them."""
-    stored: dict[str, Any] = settings.get(tx, "pool_keys") or {}
+    stored: Json = settings.get(tx, "pool_keys") or {}
     return {"revision": stored.get("revision", 0), "keys": stored.get("keys", [])}
 
 

@@ -23,10 +23,10 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
-Row = dict[str, Any]
 T = TypeVar("T")
 _ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
 
@@ -36,7 +36,7 @@ class JobFacts:
     """A hub Job's workload, and what its member last said of it."""
 
     row: Workload
-    observed: Row | None  # agent_v1.JobStatus as JSON
+    observed: Json | None  # agent_v1.JobStatus as JSON
 
 
 def led(tx: Transaction, term: int, fn: Callable[..., T], *args: Any) -> T:
@@ -140,28 +140,28 @@ def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:
     }
 
 
-def object_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
+def object_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
     """Rows of objects, with their statuses."""
     return objects.get_many(tx, uids)
 
 
-def queue_statuses(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
+def queue_statuses(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
     """Rows of queues and cohorts, with their statuses as of now."""
     rows = objects.get_many(tx, uids)
     return {row["uid"]: row for row in usage.with_statuses(tx, list(rows.values()))}
 
 
-def cluster_facts(tx: Transaction) -> dict[str, tuple[Row, Cluster, dt.datetime | None]]:
+def cluster_facts(tx: Transaction) -> dict[str, tuple[Json, Cluster, dt.datetime | None]]:
     """Members: name → (row, what it has, when it said so)."""
     capacities = clusters.get_capacities(tx)
-    found: dict[str, tuple[Row, Cluster, dt.datetime | None]] = {}
+    found: dict[str, tuple[Json, Cluster, dt.datetime | None]] = {}
     for row in clusters.list_all(tx):
         capacity, at = capacities.get(row["name"], (None, None))
         found[row["name"]] = (row, read_member(row, capacity)[1], at)
     return found
 
 
-def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Row]:
+def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Json]:
     """Events in order after number `last`."""
     return events.list_events(tx, after=last, limit=limit)
 

@@ -4,17 +4,16 @@ An outside controller answers a check by writing the status of the object, a per
 a job by `spec.active`: both end in the services that REST calls.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hub.services.jobs import hold
 from hub.services.outside import check_active, check_states, executors
 from hub.store import manifests, objects, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
-Row = dict[str, Any]
 OUTSIDE = "hub-cluster"  # under whose name it is written down
 
 
@@ -23,7 +22,7 @@ class WorkloadFacts:
     """A row and its pod sets."""
 
     row: Workload
-    pod_sets: Sequence[Row] | None
+    pod_sets: Sequence[Json] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,9 @@ class Heard:
     """What somebody wrote into one Workload object. None: nothing of the kind."""
 
     uid: str
-    checks: Sequence[Mapping[str, Any]] = ()
+    checks: Sequence[JsonView] = ()
     active: bool | None = None
-    status: Mapping[str, Any] | None = None  # of a bare one: Finished, reclaimable pods
+    status: JsonView | None = None  # of a bare one: Finished, reclaimable pods
 
 
 def workload_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, WorkloadFacts]:
@@ -55,9 +54,7 @@ def hear(tx: Transaction, term: int, heard: Heard) -> None:
         executors.report_status(tx, heard.uid, heard.status, OUTSIDE)
 
 
-def hear_check(
-    tx: Transaction, term: int, uid: str, conditions: Sequence[Mapping[str, Any]]
-) -> bool:
+def hear_check(tx: Transaction, term: int, uid: str, conditions: Sequence[JsonView]) -> bool:
     """Take in the conditions that an AdmissionCheck's controller wrote; False if the hub has not taken
     that object. Raises Rejected, StaleTerm.
     """

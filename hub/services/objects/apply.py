@@ -5,7 +5,6 @@ Each document stands for itself: one that is refused changes nothing and stops n
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
@@ -23,6 +22,7 @@ from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, objects, workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
@@ -30,7 +30,6 @@ from shared.reject_codes import RejectCode
 
 _PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged", "rejected"
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ def _apply_object(
 def _settle(
     tx: Transaction,
     given: Draft,
-    row: Row | None,
+    row: Json | None,
     intake: Intake,
     parents: cohort_rules.Parents,
 ) -> tuple[str, str]:
@@ -219,7 +218,7 @@ def _settle(
     return CONFIGURED, row["uid"]
 
 
-def _say_unheeded(tx: Transaction, row: Row, given: Draft, status: Row | None) -> None:
+def _say_unheeded(tx: Transaction, row: Json, given: Draft, status: Json | None) -> None:
     """What of the object changes nothing: an Event, and a condition that goes when it is taken out."""
     said = unheeded.notices(given.parsed)
     if said:
@@ -232,13 +231,13 @@ def _say_unheeded(tx: Transaction, row: Row, given: Draft, status: Row | None) -
         objects.set_statuses(tx, {row["uid"]: {**(status or {}), "conditions": after}})
 
 
-def _recreated(given: Draft, row: Row) -> bool:
+def _recreated(given: Draft, row: Json) -> bool:
     """On the hub cluster it was deleted and made anew: another object of the same name."""
     both = {given.origin, row["origin"]} == {Origin.HUB_CLUSTER}
     return both and given.uid != str(row["uid"])
 
 
-def _content(row: Row) -> Row:
+def _content(row: Json) -> Json:
     return {name: value for name, value in row["manifest"].items() if name != "metadata"}
 
 
@@ -246,12 +245,12 @@ def _identity(given: Draft) -> tuple[str, str, str]:
     return given.parsed.kind, given.parsed.namespace, given.name
 
 
-def _say(tx: Transaction, row: Row, reason: str) -> None:
+def _say(tx: Transaction, row: Json, reason: str) -> None:
     origin = "" if row["origin"] == Origin.ANY else f", from {row['origin']}"
     tx.event(**_event(row, reason, f"generation {row['generation']}{origin}"))
 
 
-def _event(row: Row, reason: str, message: str) -> dict[str, str]:
+def _event(row: Json, reason: str, message: str) -> dict[str, str]:
     return {
         "uid": row["uid"],
         "kind": row["kind"],

@@ -2,7 +2,6 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
 
 from hub.domain.instants import stamp
 from hub.services.access import credentials
@@ -12,12 +11,12 @@ from hub.services.questions.clusters import find_cluster, get_cluster
 from hub.services.reading.draft import draft
 from hub.store import audit, clusters
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 _API_VERSION = f"{FLEET}/v1"
 
 
@@ -25,18 +24,18 @@ def create_cluster(
     tx: Transaction,
     name: str,
     labels: Mapping[str, str],
-    taints: list[Row],
+    taints: list[Json],
     settings: Settings,
     principal: str,
-    pools: list[Row] | None = None,
-) -> Row:
+    pools: list[Json] | None = None,
+) -> Json:
     """Declare a member: its MemberCluster object, its row, and a one-time join token.
 
     `pools`: those that an autoscaler may add nodes to, as `spec.pools` of a MemberCluster has them.
 
     Raises Rejected: AlreadyExists, and what a MemberCluster manifest is refused for.
     """
-    manifest: Row = {
+    manifest: Json = {
         "apiVersion": _API_VERSION,
         "kind": "MemberCluster",
         "metadata": {"name": name, "labels": dict(labels)},
@@ -53,7 +52,7 @@ def create_cluster(
     return {**get_cluster(tx, name, settings), **_join(tx, name, settings.api.join_token_kept)}
 
 
-def renew_join_token(tx: Transaction, name: str, settings: Settings, principal: str) -> Row:
+def renew_join_token(tx: Transaction, name: str, settings: Settings, principal: str) -> Json:
     """A fresh join token; earlier unused ones end. Raises Rejected: NotFound."""
     find_cluster(tx, name)
     _note(tx, principal, "join-token", name)
@@ -62,7 +61,7 @@ def renew_join_token(tx: Transaction, name: str, settings: Settings, principal: 
 
 def cordon_cluster(
     tx: Transaction, name: str, settings: Settings, principal: str, *, on: bool
-) -> Row:
+) -> Json:
     """Stop (or allow again) new work; what runs there goes on. Raises Rejected: NotFound."""
     row = find_cluster(tx, name)
     if row["cordoned"] != on:
@@ -80,7 +79,7 @@ def cordon_cluster(
     return get_cluster(tx, name, settings)
 
 
-def _join(tx: Transaction, name: str, kept: dt.timedelta) -> Row:
+def _join(tx: Transaction, name: str, kept: dt.timedelta) -> Json:
     token, expires_at = credentials.issue_join(tx, name, kept)
     return {"joinToken": token, "joinTokenExpiresAt": stamp(expires_at)}
 

@@ -1,6 +1,6 @@
 """Deleting objects of any kind but Jobs."""
 
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.origin import Origin
 from hub.services.objects import effects
@@ -8,13 +8,13 @@ from hub.services.questions.objects import find
 from hub.services.works.evict import evict
 from hub.store import audit, jobs, objects
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 # What these caused in members is taken back first; the placements' service removes them then.
 _TAKEN_BACK: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 
@@ -30,7 +30,7 @@ def delete_object(
     principal: str,
     expected: str = "",
     drain: bool = False,
-) -> Row:
+) -> Json:
     """Delete one object; {"result": "deleted" | "deleting"}. `drain`: what a ClusterQueue runs goes first.
 
     A placement is only marked: it goes when what it caused is gone. Raises Rejected: NotFound,
@@ -72,7 +72,7 @@ def _drain(tx: Transaction, queue: str) -> None:
     evict(tx, jobs.charged_to(tx, queue), "ClusterQueueStopped", message)
 
 
-def _refuse_if_used(tx: Transaction, row: Row) -> None:
+def _refuse_if_used(tx: Transaction, row: Json) -> None:
     """Raise where something still depends on the object."""
     name = row["name"]
     match (row["api_group"], row["kind"]):
@@ -101,9 +101,9 @@ def _refuse_if_used(tx: Transaction, row: Row) -> None:
             return
 
 
-def _provided(row: Row) -> bool:
+def _provided(row: Json) -> bool:
     return bool(row["origin"] == Origin.HUB)
 
 
-def _path(row: Row) -> str:
+def _path(row: Json) -> str:
     return "/".join(each for each in (row["kind"], row["namespace"], row["name"]) if each)

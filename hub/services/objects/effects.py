@@ -1,21 +1,18 @@
 """What follows when objects of some kinds are applied or deleted: members, queues, bare Workloads."""
 
-from typing import Any
-
 from hub.services.access import credentials
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.store import clusters, objects, works
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.registry import parse
 
-Row = dict[str, Any]
 
-
-def applied(tx: Transaction, row: Row) -> None:
+def applied(tx: Transaction, row: Json) -> None:
     """After an object was created or changed."""
     if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
         _declare_cluster(tx, row)
@@ -23,7 +20,7 @@ def applied(tx: Transaction, row: Row) -> None:
         _describe_workload(tx, row)
 
 
-def deleted(tx: Transaction, row: Row) -> None:
+def deleted(tx: Transaction, row: Json) -> None:
     """After an object was removed."""
     if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
         credentials.forget_agent(tx, row["name"])
@@ -33,7 +30,7 @@ def deleted(tx: Transaction, row: Row) -> None:
         refresh_queues(tx)
 
 
-def _declare_cluster(tx: Transaction, row: Row) -> None:
+def _declare_cluster(tx: Transaction, row: Json) -> None:
     """A MemberCluster and its row go together: labels and taints are the object's."""
     declared = {
         "object": row["uid"],
@@ -60,7 +57,7 @@ def _declare_cluster(tx: Transaction, row: Row) -> None:
     )
 
 
-def _describe_workload(tx: Transaction, row: Row) -> None:
+def _describe_workload(tx: Transaction, row: Json) -> None:
     spec = row["spec"] or {}
     name = spec.get("queueName") or ""
     found = bool(name) and objects.find(tx, KUEUE, "LocalQueue", row["namespace"], name)
@@ -73,7 +70,7 @@ def _describe_workload(tx: Transaction, row: Row) -> None:
         objects.set_statuses(tx, {row["uid"]: status})
 
 
-def _hindrance(row: Row) -> str:
+def _hindrance(row: Json) -> str:
     """Why a Workload can not be admitted as it is."""
     try:
         parsed = parse(row["manifest"], strict=False, origin="hub-cluster", lenient_versions=True)

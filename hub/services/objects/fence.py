@@ -8,7 +8,7 @@ credential ends, its jobs wait again or end as was wished, and the name is free 
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
@@ -18,6 +18,7 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
 from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -48,7 +49,7 @@ def fence_cluster(
     suspect_after_s: float,
     *,
     though_it_answers: bool = False,
-) -> dict[str, Any]:
+) -> Json:
     """Give back everything that a destroyed member held: {"name", "released": how many jobs}.
 
     Raises Rejected: NotFound; ClusterAlive where it answers, unless the caller knows that
@@ -82,7 +83,7 @@ def fence_cluster(
     return {"name": name, "released": len(released)}
 
 
-def _refuse_alive(row: Mapping[str, Any], now: dt.datetime, suspect_after_s: float) -> None:
+def _refuse_alive(row: JsonView, now: dt.datetime, suspect_after_s: float) -> None:
     """Raise Rejected ClusterAlive for a cluster that is not known to be silent."""
     if state_of(row, now, suspect_after_s) not in {"Ready", "Cordoned"}:
         return

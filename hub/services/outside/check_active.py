@@ -4,7 +4,7 @@ A queue admits nothing while a check of it is not active. For MultiKueue's check
 controller (`hub.services.queues.multikueue`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from hub.domain.workloads.admission_checks import MULTIKUEUE
@@ -15,11 +15,11 @@ from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import refresh_queues
 from hub.store import audit, objects
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 _FIELDS: Final = frozenset(
     {"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"}
 )
@@ -33,7 +33,7 @@ def set_status(
     name: str,
     conditions: Any,
     principal: str,
-) -> Row:
+) -> Json:
     """Set the conditions of an AdmissionCheck; the object. Conditions of other types stay.
 
     Raises Rejected: NotFound, NotSettable (the hub writes the status of every other kind, and of its
@@ -54,7 +54,7 @@ def set_status(
     return rendering.whole_object(find(tx, group, kind, namespace, name))
 
 
-def put_conditions(tx: Transaction, row: Row, given: Sequence[Row]) -> bool:
+def put_conditions(tx: Transaction, row: Json, given: Sequence[Json]) -> bool:
     """Merge conditions into the status of a check; False if they stand there already."""
     told = {each["type"] for each in given}
     kept = [
@@ -71,7 +71,7 @@ def put_conditions(tx: Transaction, row: Row, given: Sequence[Row]) -> bool:
     return True
 
 
-def read_conditions(given: Any) -> list[Row]:
+def read_conditions(given: Any) -> list[Json]:
     """Conditions as a controller sends them. Raises Rejected with every fault."""
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         raise Rejected(RejectCode.INVALID_TYPE, "must be a list of conditions", "conditions")
@@ -86,7 +86,7 @@ def read_conditions(given: Any) -> list[Row]:
     return read
 
 
-def _condition(path: str, each: Mapping[str, Any], faults: list[FieldError]) -> Row:
+def _condition(path: str, each: JsonView, faults: list[FieldError]) -> Json:
     faults += [
         FieldError(f"{path}.{name[:64]}", RejectCode.UNKNOWN_FIELD, "is unknown")
         for name in sorted(set(each) - _FIELDS)

@@ -6,7 +6,7 @@ already placed or runs (queueing 1.4).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Answer, States, requeue_span
@@ -17,14 +17,14 @@ from hub.services.works.evict import Requeue, evict
 from hub.store import audit, workloads
 from hub.store.records.workloads import Workload, WorkloadColumns
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 _ASKED: Final = CHARGED - {State.WITHDRAWING}
 
 
-def set_states(tx: Transaction, uid: str, states: Sequence[Mapping[str, Any]], by: str) -> Row:
+def set_states(tx: Transaction, uid: str, states: Sequence[JsonView], by: str) -> Json:
     """Set states of a workload's checks: {name, state, message?, requeueAfterSeconds?, retryCount?,
     podSetUpdates?}; its checks as they stand now (`checks_of`).
 
@@ -47,9 +47,7 @@ def set_states(tx: Transaction, uid: str, states: Sequence[Mapping[str, Any]], b
     return checks_of(tx, uid) if _follow(tx, row, now) else shown(tx, row, now)
 
 
-def set_state_by_person(
-    tx: Transaction, uid: str, state: Mapping[str, Any], principal: str
-) -> Row:
+def set_state_by_person(tx: Transaction, uid: str, state: JsonView, principal: str) -> Json:
     """`set_states` of one check under somebody's name."""
     told = set_states(tx, uid, [state], principal)
     audit.add(
@@ -59,7 +57,7 @@ def set_state_by_person(
     return told
 
 
-def _refuse(tx: Transaction, row: Workload, present: States, given: Mapping[str, Row]) -> None:
+def _refuse(tx: Transaction, row: Workload, present: States, given: Mapping[str, Json]) -> None:
     """Raise where a check is none of this workload's, or not an outsider's to answer."""
     for name in given:
         if name not in present:
@@ -80,11 +78,11 @@ def _refuse(tx: Transaction, row: Workload, present: States, given: Mapping[str,
             raise Rejected(RejectCode.IMMUTABLE, text, "podSetUpdates")
 
 
-def _differs(present: Mapping[str, Any], given: Row) -> bool:
+def _differs(present: JsonView, given: Json) -> bool:
     return any(present.get(key) != value for key, value in given.items() if key != "name")
 
 
-def _merged(tx: Transaction, present: Mapping[str, Any], given: Row) -> Row:
+def _merged(tx: Transaction, present: JsonView, given: Json) -> Json:
     """The state with its time; how often it said Retry is its controller's to count, if it does."""
     same = present["state"] == given["state"]
     merged = {

@@ -6,7 +6,6 @@ run that has been taken back meanwhile can be refused by naming its epoch; a sec
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hub.domain.workloads.reclaimable_pods import reclaimed
 from hub.domain.workloads.states import TERMINAL, State, Transition
@@ -23,6 +22,7 @@ from hub.store.records.workloads import (
     change_of,
 )
 from hub.store.transaction import Transaction
+from shared.documents import JsonView
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -69,7 +69,7 @@ def take_report(tx: Transaction, report: ExecutorReport) -> ReportedRow:
     return answer
 
 
-def report_status(tx: Transaction, uid: str, status: Mapping[str, Any], by: str) -> None:
+def report_status(tx: Transaction, uid: str, status: JsonView, by: str) -> None:
     """What the hub cluster's object of one Workload says. Raises Rejected."""
     row = workloads.get(tx, uid)
     if row is None:

@@ -5,11 +5,11 @@ Never misses a placement that is concerned; names one too many now and then, whi
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
 from hub.store import objects, placements, works
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PlacementIndex:
         """Every placement."""
         return list(self._known)
 
-    def put(self, row: Mapping[str, Any]) -> bool:
+    def put(self, row: JsonView) -> bool:
         """Take a placement's row; False if nothing but its status has changed."""
         rules = read_rules(row["kind"], row["namespace"], row["spec"] or {})
         mark = (row["generation"], row["hash"], row["deleted_at"] is not None)
@@ -76,7 +76,7 @@ class PlacementIndex:
         return found
 
 
-def load_placements(tx: Transaction) -> list[dict[str, Any]]:
+def load_placements(tx: Transaction) -> list[Json]:
     """All placements."""
     return placements.list_all(tx)
 
@@ -88,7 +88,7 @@ def job_traits(tx: Transaction, uids: Iterable[str]) -> list[tuple[str, str, dic
 
 def object_rows(
     tx: Transaction, uids: Iterable[str]
-) -> tuple[dict[str, dict[str, Any]], dict[str, set[str]]]:
+) -> tuple[dict[str, Json], dict[str, set[str]]]:
     """Objects by uid, and the placements that have placed them, whatever they select now."""
     wanted = list(uids)
     placed: dict[str, set[str]] = {}

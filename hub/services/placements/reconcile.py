@@ -27,8 +27,8 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, objects, placements, schedule, workloads, works
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
-Row = dict[str, Any]
 NEEDS_ONE: Final = "JobNeedsOneCluster"
 FOR_A_JOB: Final = "job"  # policy snapshot of a binding that a Job's own placing made
 MOST_ENDED: Final = 100  # Jobs that are gone and still stand in a status
@@ -39,7 +39,7 @@ _NEVER_ASKED = Decisions((), None, fulfilled=True, message="")
 class ReconcileOutcome:
     """How a placement stands after `reconcile`: what its status is made of."""
 
-    row: Row
+    row: Json
     selection: Selection
     scheduled: Rung
     decisions: Decisions = _NEVER_ASKED
@@ -129,7 +129,7 @@ def _decide(
     return pick(policy, list(fleet.values()), tx.now, chosen=chosen, obsolete=obsolete)
 
 
-def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: Mapping[str, Any]) -> None:
+def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) -> None:
     """Works for every selected object in every chosen cluster; what is no longer desired goes."""
     placement = outcome.row
     uid = placement["uid"]
@@ -139,8 +139,8 @@ def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: Mapping[str
         (row["cluster"], row["uid"]): row
         for row in works.of_uids(tx, list(outcome.selection.objects))
     }
-    fresh: list[Row] = []
-    changed: list[Row] = []
+    fresh: list[Json] = []
+    changed: list[Json] = []
     for cluster in chosen:
         for row in outcome.selection.objects.values():
             old = present.get((cluster, row["uid"]))
@@ -168,7 +168,7 @@ def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: Mapping[str
     )
 
 
-def _options(placement: Row, spec: Mapping[str, Any]) -> ApplyOptions:
+def _options(placement: Json, spec: JsonView) -> ApplyOptions:
     apply = (spec.get("strategy") or {}).get("applyStrategy") or {}
     return ApplyOptions(
         when_to_apply=apply.get("whenToApply") or "Always",
@@ -177,7 +177,7 @@ def _options(placement: Row, spec: Mapping[str, Any]) -> ApplyOptions:
     )
 
 
-def _work(cluster: str, row: Row, options: ApplyOptions, placement: str) -> Row:
+def _work(cluster: str, row: Json, options: ApplyOptions, placement: str) -> Json:
     return {
         "cluster": cluster,
         "uid": row["uid"],
@@ -194,7 +194,7 @@ def _work(cluster: str, row: Row, options: ApplyOptions, placement: str) -> Row:
     }
 
 
-def _differs(old: Row, wanted: Row) -> bool:
+def _differs(old: Json, wanted: Json) -> bool:
     return any(
         old[name] != wanted[name]
         for name in ("generation", "hash", "action", "placed_by", "options")
@@ -255,7 +255,7 @@ def _bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) 
     """Write the decisions down; a Job's own placing is one too."""
     uid = outcome.row["uid"]
     present = {row["cluster"]: row for row in placements.bindings_of(tx, uid)}
-    wanted: dict[str, Row] = {
+    wanted: dict[str, Json] = {
         job.cluster: _job_binding(uid, job, index) for job in outcome.jobs if job.cluster
     }
     for decision in outcome.decisions.decisions:
@@ -280,11 +280,9 @@ def _bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) 
     placements.unbind(tx, uid, [cluster for cluster in present if cluster not in wanted])
 
 
-def _job_binding(uid: str, job: Workload, index: int) -> Row:
+def _job_binding(uid: str, job: Workload, index: int) -> Json:
     scores = (job.scores or {}).get("clusters") or ()
-    chosen: Mapping[str, Any] = next(
-        (each for each in scores if each.get("cluster") == job.cluster), {}
-    )
+    chosen: JsonView = next((each for each in scores if each.get("cluster") == job.cluster), {})
     affinity, topology = _affinity(chosen), int(chosen.get("topologyScore") or 0)
     return {
         "placement": uid,
@@ -313,7 +311,7 @@ def _first_rung(outcome: ReconcileOutcome) -> Rung:
     return placed_by_queue(len(found), before) if before else scheduled(len(found), None)
 
 
-def _why_there(job: Workload, chosen: Mapping[str, Any], affinity: int, topology: int) -> str:
+def _why_there(job: Workload, chosen: JsonView, affinity: int, topology: int) -> str:
     """As the decision says it; of a Job that its queue had placed before, that it was so."""
     whose = "picked by scheduling policy"
     if _by_its_queue(job):
@@ -326,7 +324,7 @@ def _why_there(job: Workload, chosen: Mapping[str, Any], affinity: int, topology
     )
 
 
-def _affinity(chosen: Mapping[str, Any]) -> int:
+def _affinity(chosen: JsonView) -> int:
     """KubeFleet's affinity score; of a balanced decision what label preferences gave it."""
     if "running" not in chosen:
         return int(chosen.get("score") or 0)
@@ -338,7 +336,7 @@ def _by_its_queue(job: Workload) -> bool:
     return (job.scores or {}).get("profile") == "queue"
 
 
-def _take_back(tx: Transaction, uid: str, row: Row | None) -> None:
+def _take_back(tx: Transaction, uid: str, row: Json | None) -> None:
     """A placement goes: what it placed is withdrawn, save Jobs that finished; then its record."""
     jobs = [j for j in _own_jobs(tx, uid) if j.state not in TERMINAL]
     _release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
@@ -364,22 +362,20 @@ def _take_back(tx: Transaction, uid: str, row: Row | None) -> None:
     )
 
 
-def _snapshot_resources(
-    tx: Transaction, uid: str, selection: Selection, spec: Mapping[str, Any]
-) -> int:
+def _snapshot_resources(tx: Transaction, uid: str, selection: Selection, spec: JsonView) -> int:
     """The index of what is selected now; a new one when it has changed."""
     told = [[r.group, r.version, r.kind, r.namespace, r.name] for r in selection.resources()]
     hashes = sorted(row["hash"] for row in selection.objects.values())
     return _snapshot(tx, uid, "resources", {"selected": told, "hashes": hashes}, spec)[0]
 
 
-def _snapshot_policy(tx: Transaction, uid: str, spec: Mapping[str, Any]) -> str:
+def _snapshot_policy(tx: Transaction, uid: str, spec: JsonView) -> str:
     """The hash of the policy, by which bindings know whether they are of this one."""
     return _snapshot(tx, uid, "policy", spec.get("policy") or {}, spec)[1]
 
 
 def _snapshot(
-    tx: Transaction, uid: str, part: str, content: Any, spec: Mapping[str, Any]
+    tx: Transaction, uid: str, part: str, content: Any, spec: JsonView
 ) -> tuple[int, str]:
     hashed = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
     latest = placements.latest_snapshot(tx, uid, part)

@@ -6,16 +6,16 @@ rules that are asked about one resource at a time; `select` asks them of the sto
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.placement.status import Resource
 from hub.store import objects, placements, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 from shared.kinds.placement_rules import is_reserved_namespace
 from shared.selectors import LabelSelector, read_selector
 
-Row = dict[str, Any]
 JOB: Final = ("batch", "Job")
 NAMESPACE: Final = ("", "Namespace")
 CLUSTER_SCOPED: Final = "ClusterResourcePlacement"
@@ -99,7 +99,7 @@ class SelectionRules:
 class Selection:
     """What is selected. `jobs_by_name`: uids of Jobs that a selector names."""
 
-    objects: dict[str, Row] = field(default_factory=dict)
+    objects: dict[str, Json] = field(default_factory=dict)
     jobs: dict[str, Workload] = field(default_factory=dict)
     jobs_by_name: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)  # namespaces that no placement may select
@@ -111,7 +111,7 @@ class Selection:
         return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
 
 
-def read_rules(kind: str, namespace: str, spec: Mapping[str, Any]) -> SelectionRules:
+def read_rules(kind: str, namespace: str, spec: JsonView) -> SelectionRules:
     """The selectors of a placement of `kind`."""
     rules = tuple(
         Rule(
@@ -127,7 +127,7 @@ def read_rules(kind: str, namespace: str, spec: Mapping[str, Any]) -> SelectionR
     return SelectionRules("" if kind == CLUSTER_SCOPED else namespace, rules)
 
 
-def needed_kinds(spec: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], bool]:
+def needed_kinds(spec: JsonView) -> tuple[set[tuple[str, str, str]], bool]:
     """(group, version, kind) that a placement names, and whether it takes whole namespaces."""
     named = {
         (each.get("group") or "", each.get("version") or "v1", each.get("kind") or "")
@@ -176,13 +176,13 @@ def resource_of_job(row: Workload) -> Resource:
     return Resource("batch", "v1", "Job", row.namespace, row.name)
 
 
-def resource_of(row: Mapping[str, Any]) -> Resource:
+def resource_of(row: JsonView) -> Resource:
     """The identifier of an object, from its row."""
     version = str(row["api_version"]).rpartition("/")[2]
     return Resource(row["api_group"], version, row["kind"], row["namespace"], row["name"])
 
 
-def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[Row]:
+def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[Json]:
     if (rule.group, rule.kind) in SKIPPED:
         return []
     names = [rule.name] if rule.name else None
@@ -217,7 +217,7 @@ def _jobs(tx: Transaction, rule: Rule, namespace: str, found: Selection) -> None
             found.jobs[row.uid] = row
 
 
-def _may_be_placed(row: Row) -> bool:
+def _may_be_placed(row: Json) -> bool:
     """Not what every namespace gets by itself, and not what a controller of the hub cluster owns."""
     if (row["kind"], row["name"]) in _EVERYWHERE:
         return False

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.status import (
@@ -19,9 +19,9 @@ from hub.services.placements.selecting import resource_of, resource_of_job
 from hub.store import objects, placements, works
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import JsonView
 from shared.kinds import unheeded
 
-Row = Mapping[str, Any]
 # What is said when a rung turns True, in KubeFleet's words.
 _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "RolloutStarted": (("PlacementRolloutStarted", "Started rolling out the latest resources"),),
@@ -132,7 +132,7 @@ def _refused(outcome: ReconcileOutcome) -> dict[str, str]:
     return found
 
 
-def _owner(uid: str | None, rows: Mapping[str, Row]) -> str:
+def _owner(uid: str | None, rows: Mapping[str, JsonView]) -> str:
     """Who placed an object first, as people name it; "" where that is this placement."""
     if uid is None:
         return ""
@@ -142,7 +142,9 @@ def _owner(uid: str | None, rows: Mapping[str, Row]) -> str:
     return f"{row['kind']} {'/'.join(part for part in (row['namespace'], row['name']) if part)}"
 
 
-def _object_item(row: Row, work: Row | None, outcome: ReconcileOutcome, owner: str) -> Item:
+def _object_item(
+    row: JsonView, work: JsonView | None, outcome: ReconcileOutcome, owner: str
+) -> Item:
     resource = resource_of(row)
     if owner:
         text = f"{owner} placed it here first"
@@ -175,7 +177,7 @@ def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
     return replace(item, applied=False, reason=FOUND_DRIFTS, message=text)
 
 
-def _said(work: Row) -> str:
+def _said(work: JsonView) -> str:
     """The member's words, and what would help where that is plain."""
     message = str(work["message"])
     if work["reason"] == "NamespaceMissing":
@@ -184,7 +186,7 @@ def _said(work: Row) -> str:
     return message
 
 
-def _applied(work: Row) -> bool | None:
+def _applied(work: JsonView) -> bool | None:
     match work["phase"]:
         case "Applied":
             return True if work["observed_generation"] >= work["generation"] else None
@@ -194,7 +196,7 @@ def _applied(work: Row) -> bool | None:
             return None
 
 
-def _job_item(job: Workload, work: Row | None) -> Item | None:
+def _job_item(job: Workload, work: JsonView | None) -> Item | None:
     """A Job in its cluster; None while it is in none, or once it was cancelled."""
     state = job.state
     if not job.cluster or state in {State.CANCELLED, State.DEACTIVATED}:
@@ -223,7 +225,7 @@ def _job_item(job: Workload, work: Row | None) -> Item | None:
     )
 
 
-def _member_generation(work: Row | None) -> int:
+def _member_generation(work: JsonView | None) -> int:
     observed = work["observed"] if work is not None else None
     return int((observed or {}).get("member_generation") or 0)
 

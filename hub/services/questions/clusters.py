@@ -2,7 +2,6 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.instants import stamp
@@ -13,13 +12,12 @@ from hub.services.members import forgotten
 from hub.store import clusters, jobs
 from hub.store.transaction import Transaction
 from shared import quantity
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 
-
-def get_cluster(tx: Transaction, name: str, settings: Settings) -> Row:
+def get_cluster(tx: Transaction, name: str, settings: Settings) -> Json:
     """One member with pools and room. Raises Rejected: NotFound."""
     row = find_cluster(tx, name)
     capacity = clusters.get_capacities(tx, [name]).get(name)
@@ -31,7 +29,7 @@ def get_cluster(tx: Transaction, name: str, settings: Settings) -> Row:
     return view | {"leftovers": len(left), "leftoverJobs": left}
 
 
-def list_clusters(tx: Transaction, settings: Settings) -> Row:
+def list_clusters(tx: Transaction, settings: Settings) -> Json:
     """All members: {"items"}."""
     capacities = clusters.get_capacities(tx)
     held = jobs.count_by_cluster(tx)
@@ -56,14 +54,14 @@ def list_clusters(tx: Transaction, settings: Settings) -> Row:
 
 
 def _view(
-    row: Row,
+    row: Json,
     capacity: tuple[bytes, dt.datetime] | None,
     held: int,
     reserved: Mapping[str, int],
     now: dt.datetime,
     settings: Settings,
     key_revisions: Mapping[str, int],
-) -> Row:
+) -> Json:
     told, cluster = read_member(row, None if capacity is None else capacity[0], key_revisions)
     state = state_of(row, now, settings.scheduling.suspect_after_s, cluster.down)
     return {
@@ -117,7 +115,7 @@ def _why(state: str, cluster: Cluster) -> str:
     return ""
 
 
-def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Row:
+def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Json:
     """Per resource: free and allocatable as its agent reported, and what the hub's jobs there ask."""
     return {
         name: {
@@ -129,7 +127,7 @@ def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Row:
     }
 
 
-def find_cluster(tx: Transaction, name: str) -> Row:
+def find_cluster(tx: Transaction, name: str) -> Json:
     """The row of a member. Raises Rejected: NotFound."""
     row = clusters.get(tx, name)
     if row is None:

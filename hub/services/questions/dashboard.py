@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
@@ -37,7 +37,6 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "unreachable": ("Unknown",),
 }
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
-Row = dict[str, Any]
 T = TypeVar("T")
 _logger = structlog.get_logger(__name__)
 
@@ -71,7 +70,7 @@ class JobsPage:
 class BoardPage:
     """What one view of the live page is made of, read over one snapshot."""
 
-    fleet: Row  # `read_fleet`
+    fleet: Json  # `read_fleet`
     jobs: JobsPage
     cost_s: float  # processor time that reading took
 
@@ -109,7 +108,7 @@ def read_page(
     return BoardPage(fleet, JobsPage(items, more=found.more), cost_s)
 
 
-def read_fleet(tx: Transaction, settings: Settings) -> Row:
+def read_fleet(tx: Transaction, settings: Settings) -> Json:
     """{"at", "states", "clusters", "queues", "drifts", "events", "stopped", "forgotten",
     "bridge"}.
 
@@ -143,7 +142,7 @@ def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[JobOnP
     return found + front_page.ended(tx, (), asked.text, later, limit - len(found))
 
 
-def _told(tx: Transaction, row: JobOnPage, waiting: WaitingView | None) -> Row:
+def _told(tx: Transaction, row: JobOnPage, waiting: WaitingView | None) -> Json:
     """Why a job waits, with its position; {} where its row says all, or it can not be said."""
     if row.state != State.PENDING:
         return {}

@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.instants import to_micros
 from hub.domain.plan import Plan
@@ -24,6 +24,7 @@ from hub.services.works import counters
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.conditions import is_true
+from shared.documents import JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 _OF: Final = ("cluster_queue", "flavor", "resource")
@@ -60,7 +61,7 @@ def gauges(tx: Transaction, lines: Mapping[str, InLine]) -> Sequence[Gauge]:
 
 
 def made_of(
-    rows: Sequence[Mapping[str, Any]], counted: Counted, lines: Mapping[str, InLine]
+    rows: Sequence[JsonView], counted: Counted, lines: Mapping[str, InLine]
 ) -> Sequence[Gauge]:
     """The same of rows that were read."""
     return [
@@ -187,6 +188,6 @@ def _number(of: FlavorResource, amount: int | None) -> float:
     return amount / 1000 if of.resource == "cpu" else float(amount)
 
 
-def _status(stored: Mapping[str, Any] | None) -> list[tuple[str, bool]]:
+def _status(stored: JsonView | None) -> list[tuple[str, bool]]:
     active = is_true((stored or {}).get("conditions"), "Active")
     return [("active", active), ("pending", not active)]

@@ -12,6 +12,7 @@ from hub.services.context.paging import Pager
 from hub.store import changes, events, jobs, manifests, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -27,11 +28,11 @@ def list_jobs(
     pager: Pager,
     token: str | None,
     limit: int,
-) -> dict[str, Any]:
+) -> Json:
     """A page of jobs, newest first: {"items", "continue"}; "continue" is "" on the last one."""
     position = pager.position(token)
     after = None if position is None else (dt.datetime.fromisoformat(position[0]), position[1])
-    items: list[dict[str, Any]] = []
+    items: list[Json] = []
     scanned = 0
     while True:
         wanted = limit - len(items) + 1 if matches is None else limit
@@ -79,7 +80,7 @@ def find_job_by_name(tx: Transaction, namespace: str, name: str) -> Workload:
     return row
 
 
-def show_job(tx: Transaction, row: Workload) -> dict[str, Any]:
+def show_job(tx: Transaction, row: Workload) -> Json:
     """Everything about one job, its manifest included."""
     manifest = manifests.latest(tx, row.uid)
     shape = manifests.get_shapes(tx, [row.shape])
@@ -88,17 +89,17 @@ def show_job(tx: Transaction, row: Workload) -> dict[str, Any]:
     )
 
 
-def get_job(tx: Transaction, uid: str) -> dict[str, Any]:
+def get_job(tx: Transaction, uid: str) -> Json:
     """One job by uid. Raises Rejected: NotFound."""
     return show_job(tx, find_job(tx, uid))
 
 
-def get_job_by_name(tx: Transaction, namespace: str, name: str) -> dict[str, Any]:
+def get_job_by_name(tx: Transaction, namespace: str, name: str) -> Json:
     """One job by name. Raises Rejected: NotFound."""
     return show_job(tx, find_job_by_name(tx, namespace, name))
 
 
-def job_events(tx: Transaction, uid: str, limit: int) -> dict[str, Any]:
+def job_events(tx: Transaction, uid: str, limit: int) -> Json:
     """The newest `limit` events of a job, oldest first. Raises Rejected: NotFound."""
     job = find_job(tx, uid)
     rows = events.list_events(tx, uid=uid, limit=limit, newest_first=True)
@@ -109,7 +110,7 @@ def job_events(tx: Transaction, uid: str, limit: int) -> dict[str, Any]:
 
 def list_events(
     tx: Transaction, filters: Mapping[str, str], pager: Pager, token: str | None, limit: int
-) -> dict[str, Any]:
+) -> Json:
     """A page of the fleet's history: the newest `limit`, oldest first; "continue" goes back in time."""
     position = pager.position(token)
     rows = events.list_events(
@@ -130,7 +131,7 @@ def list_events(
     }
 
 
-def _submitted(job: Workload) -> dict[str, Any]:
+def _submitted(job: Workload) -> Json:
     """The first event of every job. It says what the job's row says, so it is not stored beside it."""
     return {
         "id": 0,

@@ -1,6 +1,6 @@
 """Objects of any kind but Jobs: look at one, list them, count the kinds."""
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -9,15 +9,15 @@ from hub.services.context.paging import Pager
 from hub.services.queues import usage
 from hub.store import objects
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 _PAGE_BYTES: Final = 2 << 20  # of manifests, after which a page ends
 _STEP: Final = 20  # objects read at once
 
 
-def get_object(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Row:
+def get_object(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Json:
     """One object, Secrets redacted. Raises Rejected: NotFound."""
     (row,) = usage.with_statuses(tx, [find(tx, group, kind, namespace, name)])
     return secrecy.redacted(tx, rendering.whole_object(row))
@@ -31,11 +31,11 @@ def list_objects(
     pager: Pager,
     token: str | None,
     limit: int,
-) -> Row:
+) -> Json:
     """A page of one kind by namespace and name: {"items", "continue"}; shorter where objects are large."""
     position = pager.position(token)
     after = None if position is None else (position[0], position[1])
-    rows: list[Row] = []
+    rows: list[Json] = []
     size, more = 0, True
     while more and len(rows) < limit and size < _PAGE_BYTES:
         wanted = min(_STEP, limit - len(rows))
@@ -59,7 +59,7 @@ def list_objects(
     }
 
 
-def list_kinds(tx: Transaction) -> Row:
+def list_kinds(tx: Transaction) -> Json:
     """Kinds that the hub holds, with how many of each."""
     return {
         "items": [
@@ -69,7 +69,7 @@ def list_kinds(tx: Transaction) -> Row:
     }
 
 
-def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Row:
+def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Json:
     """The row. Raises Rejected: NotFound."""
     row = objects.find(tx, group, kind, namespace, name)
     if row is None:

@@ -1,7 +1,6 @@
 """The fleet at a glance: counts, placements, drift, the change feed, the audit."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from hub.domain.instants import stamp
 from hub.services.context import timeline
@@ -11,18 +10,18 @@ from hub.services.members import forgotten
 from hub.services.questions import clusters
 from hub.store import audit, changes, drift, objects, tallies
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 _PLACEMENTS = ("ClusterResourcePlacement", "ResourcePlacement")
 
 
-def overview(tx: Transaction, settings: Settings) -> Row:
+def overview(tx: Transaction, settings: Settings) -> Json:
     """Counts of jobs by state, clusters by state, queues, and the newest revision."""
-    members: list[Row] = clusters.list_clusters(tx, settings)["items"]
+    members: list[Json] = clusters.list_clusters(tx, settings)["items"]
     by_state: dict[str, int] = {}
     for member in members:
         by_state[member["state"]] = by_state.get(member["state"], 0) + 1
@@ -36,7 +35,7 @@ def overview(tx: Transaction, settings: Settings) -> Row:
     }
 
 
-def _conditions(tx: Transaction) -> list[Row]:
+def _conditions(tx: Transaction) -> list[Json]:
     """What an administrator has to know of the hub itself."""
     why = timeline.stopped(tx)
     back = {"type": timeline.CODE, "status": "True", "reason": timeline.CODE, "message": why}
@@ -44,12 +43,12 @@ def _conditions(tx: Transaction) -> list[Row]:
     return [*([back] if why else []), *([left] if left else [])]
 
 
-def restored(tx: Transaction) -> Row:
+def restored(tx: Transaction) -> Json:
     """Whether the store went back, and what is left from before: {"stopped", "items"}."""
     return {"stopped": timeline.stopped(tx), "items": forgotten.list_forgotten(tx)}
 
 
-def list_placements(tx: Transaction) -> Row:
+def list_placements(tx: Transaction) -> Json:
     """All placements: {"items"}."""
     return {
         "items": [
@@ -60,7 +59,7 @@ def list_placements(tx: Transaction) -> Row:
     }
 
 
-def get_placement(tx: Transaction, namespace: str, name: str) -> Row:
+def get_placement(tx: Transaction, namespace: str, name: str) -> Json:
     """A ClusterResourcePlacement, or a ResourcePlacement of a namespace. Raises Rejected: NotFound."""
     kind = _PLACEMENTS[1] if namespace else _PLACEMENTS[0]
     row = objects.find(tx, PLACEMENT, kind, namespace, name)
@@ -70,7 +69,7 @@ def get_placement(tx: Transaction, namespace: str, name: str) -> Row:
     return _placement(row)
 
 
-def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Row:
+def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Json:
     """Drifted fields, object by object: {"items", "continue"}; `limit` counts objects."""
     position = pager.position(token)
     after = None if position is None else (position[0], position[1])
@@ -97,7 +96,7 @@ def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
     }
 
 
-def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[Row], bool]:
+def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[Json], bool]:
     """Rows of the change feed after `revision`, oldest first, revisions whole; and: is there more?
 
     Raises Rejected: Expired where `revision` is older than what is kept, or newer than the newest.
@@ -119,7 +118,7 @@ def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[
     ], more
 
 
-def list_audit(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Row:
+def list_audit(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Json:
     """Who did what, newest first: {"items", "continue"}."""
     position = pager.position(token)
     rows = audit.list_rows(tx, before=0 if position is None else int(position[0]), limit=limit + 1)
@@ -135,7 +134,7 @@ def list_audit(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
     }
 
 
-def _placement(row: Row) -> Row:
+def _placement(row: Json) -> Json:
     spec, status = row["spec"] or {}, row["status"] or {}
     return {
         "kind": row["kind"],

@@ -1,7 +1,5 @@
 """Queues as people see them: quota, what is charged, what waits, and what is not enforced yet."""
 
-from typing import Any
-
 from hub.domain.quota.declared import ClusterQueue, read_cluster_queue
 from hub.domain.quota.tree import Node
 from hub.services.queues import quota_tree, usage
@@ -11,14 +9,13 @@ from hub.store import objects
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.conditions import find
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 
-
-def list_queues(tx: Transaction) -> Row:
+def list_queues(tx: Transaction) -> Json:
     """All ClusterQueues with their LocalQueues, and cohorts: {"items", "cohorts"}."""
     counted = usage.count(tx)
     local_queues = objects.list_kind(tx, KUEUE, "LocalQueue")
@@ -35,7 +32,7 @@ def list_queues(tx: Transaction) -> Row:
     }
 
 
-def get_cluster_queue(tx: Transaction, name: str) -> Row:
+def get_cluster_queue(tx: Transaction, name: str) -> Json:
     """One ClusterQueue. Raises Rejected: NotFound."""
     row = objects.find(tx, KUEUE, "ClusterQueue", "", name)
     if row is None:
@@ -44,7 +41,7 @@ def get_cluster_queue(tx: Transaction, name: str) -> Row:
     return _cluster_queue(row, local_queues, usage.count(tx))
 
 
-def get_local_queue(tx: Transaction, namespace: str, name: str) -> Row:
+def get_local_queue(tx: Transaction, namespace: str, name: str) -> Json:
     """One LocalQueue. Raises Rejected: NotFound."""
     row = objects.find(tx, KUEUE, "LocalQueue", namespace, name)
     if row is None:
@@ -55,7 +52,7 @@ def get_local_queue(tx: Transaction, namespace: str, name: str) -> Row:
     return {"kind": "LocalQueue", **told}
 
 
-def _listed(row: Row, local_queues: list[Row], counted: Counted) -> Row:
+def _listed(row: Json, local_queues: list[Json], counted: Counted) -> Json:
     """A queue among others: one that can not be read says so and hides nobody."""
     try:
         return _cluster_queue(row, local_queues, counted)
@@ -80,7 +77,7 @@ def _listed(row: Row, local_queues: list[Row], counted: Counted) -> Row:
         }
 
 
-def _cluster_queue(row: Row, local_queues: list[Row], counted: Counted) -> Row:
+def _cluster_queue(row: Json, local_queues: list[Json], counted: Counted) -> Json:
     queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
     own = [_local_queue(d, counted) for d in local_queues if _target(d) == row["name"]]
     node = counted.tree.queues[row["name"]]
@@ -108,7 +105,7 @@ def _cluster_queue(row: Row, local_queues: list[Row], counted: Counted) -> Row:
     }
 
 
-def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Row | None) -> str:
+def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Json | None) -> str:
     """Stopped, Inactive, OverQuota (its quota was lowered below what it has), or Ready."""
     if queue.stopped:
         return "Stopped"
@@ -120,7 +117,7 @@ def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Row | None
     return "OverQuota" if over else "Ready"
 
 
-def _local_queue(row: Row, counted: Counted) -> Row:
+def _local_queue(row: Json, counted: Counted) -> Json:
     figures = counted.local_queue(row["namespace"], row["name"])
     weight = ((row["spec"] or {}).get("fairSharing") or {}).get("weight")
     return {
@@ -139,5 +136,5 @@ def _local_queue(row: Row, counted: Counted) -> Row:
     }
 
 
-def _target(row: Row) -> str:
+def _target(row: Json) -> str:
     return str((row["spec"] or {}).get("clusterQueue") or "")

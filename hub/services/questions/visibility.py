@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hub.domain.instants import stamp
 from hub.domain.queueing.lanes import Entry
@@ -20,6 +20,7 @@ from hub.services.kueue_view.workload import WORKLOAD, owner_of, workload_name
 from hub.store import objects, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
@@ -27,7 +28,6 @@ from shared.reject_codes import RejectCode
 API_VERSION: Final = "visibility.kueue.x-k8s.io/v1beta2"
 DEFAULT_LIMIT: Final = 1000  # Kueue's
 MAX_LIMIT: Final = 4000
-Json = dict[str, Any]
 LocalQueueKey = tuple[str, str]  # namespace and name of a LocalQueue
 
 

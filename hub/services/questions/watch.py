@@ -5,20 +5,21 @@ since the last look is seen waiting. Its `epoch` says that it was placed meanwhi
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.services.context import rendering
 from hub.services.questions import overview
 from hub.store import workload_pages
 from hub.store.records.workloads import WorkloadProgress
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 FILTERS: Final = ("namespace", "queue", "kind", "state")
 
 
 def news(
     tx: Transaction, revision: int, filters: Mapping[str, str], limit: int
-) -> tuple[int, list[dict[str, Any]], bool]:
+) -> tuple[int, list[Json], bool]:
     """Workloads touched after `revision`: the revision reached, those that pass, is there more?
 
     Raises Rejected: Expired.
@@ -32,9 +33,7 @@ def news(
     return revision, states(tx, touched, filters), more
 
 
-def states(
-    tx: Transaction, uids: Collection[str], filters: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def states(tx: Transaction, uids: Collection[str], filters: Mapping[str, str]) -> list[Json]:
     """How these workloads stand, those that pass the filters."""
     rows = workload_pages.states(tx, uids)
     return [rendering.state(row) for row in rows if _passes(row, filters)]

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Container, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.queueing import eligibility
@@ -14,9 +14,9 @@ from hub.services.index.check_catalog import read_check
 from hub.services.queues import quota_tree
 from hub.store import objects, settings
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
-Row = dict[str, Any]
 QUEUE_KINDS = frozenset(
     {
         "AdmissionCheck",
@@ -44,7 +44,7 @@ def refresh(tx: Transaction) -> None:
     flavors = {row["name"] for row in objects.list_kind(tx, KUEUE, "ResourceFlavor")}
     queues = objects.list_kind(tx, KUEUE, "ClusterQueue")
     cycles = quota_tree.cycles(tx)
-    changed: dict[str, Any] = {}
+    changed: Json = {}
     known_checks = {
         row["name"]: read_check(row) for row in objects.list_kind(tx, KUEUE, "AdmissionCheck")
     }
@@ -60,7 +60,7 @@ def refresh(tx: Transaction) -> None:
 
 
 def inactivity_of(
-    spec: Mapping[str, Any],
+    spec: JsonView,
     flavors: Container[str],
     cycles: Mapping[str, tuple[str, ...]],
     checks: Mapping[str, Check],
@@ -76,8 +76,8 @@ def inactivity_of(
 
 
 def cluster_queue_conditions(
-    spec: Mapping[str, Any], inactive: Inactive | None, nowhere: Mapping[str, str]
-) -> list[Row]:
+    spec: JsonView, inactive: Inactive | None, nowhere: Mapping[str, str]
+) -> list[Json]:
     """Active; NodesFound=False where no member has the nodes of a flavor; LimitsEnforced=False where the
     spec has rules that nothing obeys.
 
@@ -109,14 +109,14 @@ def cluster_queue_conditions(
     return conditions
 
 
-def not_enforced(spec: Mapping[str, Any]) -> list[str]:
+def not_enforced(spec: JsonView) -> list[str]:
     """Fields of a ClusterQueue that are kept but that nothing obeys yet."""
     return [name for name in ("concurrentAdmissionPolicy",) if spec.get(name)]
 
 
 def local_queue_conditions(
     local_queue: LocalQueue, queues: Mapping[str, Inactive | None]
-) -> list[Row]:
+) -> list[Json]:
     """Active: whether it admits, and its ClusterQueue does. `queues`: why each admits nothing."""
     name = local_queue.cluster_queue
     verdict = eligibility.may_admit(local_queue, queues.get(name), exists=name in queues)
@@ -126,14 +126,14 @@ def local_queue_conditions(
     return [_condition("Active", "False", verdict.condition, verdict.message)]
 
 
-def _local_queue(row: Row) -> LocalQueue:
+def _local_queue(row: Json) -> LocalQueue:
     """What its conditions look at."""
     spec = row["spec"] or {}
     target, stop_policy = spec.get("clusterQueue") or "", spec.get("stopPolicy") or "None"
     return LocalQueue(row["namespace"], row["name"], target, stop_policy)
 
 
-def _flavors_used(spec: Mapping[str, Any]) -> Iterable[str]:
+def _flavors_used(spec: JsonView) -> Iterable[str]:
     """The flavors that a ClusterQueue names, each once."""
     return dict.fromkeys(
         flavor["name"]
@@ -143,8 +143,8 @@ def _flavors_used(spec: Mapping[str, Any]) -> Iterable[str]:
 
 
 def held_workload_conditions(
-    spec: Mapping[str, Any], *, queue_found: bool, owned: bool = False, hindrance: str = ""
-) -> list[Row]:
+    spec: JsonView, *, queue_found: bool, owned: bool = False, hindrance: str = ""
+) -> list[Json]:
     """A Workload object that is no unit of admission holds nothing, and says why.
 
     Those that Jobs own are not: the hub admits Jobs, through workloads of its own. One without owner
@@ -169,8 +169,8 @@ def held_workload_conditions(
 
 
 def with_conditions(
-    status: Mapping[str, Any] | None, conditions: list[Row], now: dt.datetime, generation: int
-) -> Row | None:
+    status: JsonView | None, conditions: list[Json], now: dt.datetime, generation: int
+) -> Json | None:
     """The status with these conditions; None if they are there already. Times of unchanged ones stay."""
     old = {each["type"]: each for each in (status or {}).get("conditions") or ()}
     merged = []
@@ -184,11 +184,11 @@ def with_conditions(
     return {**(status or {}), "conditions": merged}
 
 
-def _put(changed: dict[str, Any], row: Row, conditions: list[Row], now: dt.datetime) -> None:
+def _put(changed: Json, row: Json, conditions: list[Json], now: dt.datetime) -> None:
     status = with_conditions(row["status"], conditions, now, row["generation"])
     if status is not None:
         changed[row["uid"]] = status
 
 
-def _condition(type_: str, status: str, reason: str, message: str) -> Row:
+def _condition(type_: str, status: str, reason: str, message: str) -> Json:
     return {"type": type_, "status": status, "reason": reason, "message": message}

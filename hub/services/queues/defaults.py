@@ -14,6 +14,7 @@ from hub.services.queues import conditions as queue_conditions
 from hub.services.reading.draft import Draft, draft
 from hub.store import clusters, manifests, objects
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.registry import is_typed, parse
 
@@ -92,14 +93,14 @@ def forget_resources(tx: Transaction) -> None:
         update(tx, queue, _cluster_queue(kept))
 
 
-def store(tx: Transaction, manifest: dict[str, Any], origin: str) -> dict[str, Any]:
+def store(tx: Transaction, manifest: Json, origin: str) -> Json:
     """Insert an object from a manifest that holds; the row."""
     row = row_of(draft(parse(manifest), tx.now, origin=origin), tx)
     objects.add(tx, row)
     return row
 
 
-def update(tx: Transaction, row: dict[str, Any], manifest: dict[str, Any]) -> None:
+def update(tx: Transaction, row: Json, manifest: Json) -> None:
     """Replace the manifest of an object that the hub itself provides."""
     new = row_of(draft(parse(manifest), tx.now, origin=row["origin"]), tx)
     objects.change(
@@ -113,7 +114,7 @@ def update(tx: Transaction, row: dict[str, Any], manifest: dict[str, Any]) -> No
     )
 
 
-def row_of(given: Draft, tx: Transaction) -> dict[str, Any]:
+def row_of(given: Draft, tx: Transaction) -> Json:
     """The row of a new object."""
     parsed = given.parsed
     return {
@@ -137,7 +138,7 @@ def row_of(given: Draft, tx: Transaction) -> dict[str, Any]:
     }
 
 
-def covered_resources(spec: dict[str, Any]) -> set[str]:
+def covered_resources(spec: Json) -> set[str]:
     """Resources that a ClusterQueue's normalised spec has quota for."""
     return {
         name
@@ -146,7 +147,7 @@ def covered_resources(spec: dict[str, Any]) -> set[str]:
     }
 
 
-def _limits(spec: dict[str, Any]) -> bool:
+def _limits(spec: Json) -> bool:
     """Does a ClusterQueue bound anything?"""
     return any(
         resource.get("nominalQuota") != _PLENTY
@@ -164,7 +165,7 @@ def _namespace_exists(tx: Transaction, name: str) -> bool:
     )
 
 
-def _cluster_queue(resources: Collection[str]) -> dict[str, Any]:
+def _cluster_queue(resources: Collection[str]) -> Json:
     names = sorted(resources)
     quotas = [{"name": name, "nominalQuota": _PLENTY} for name in names]
     return _made(
@@ -184,7 +185,7 @@ def _cluster_queue(resources: Collection[str]) -> dict[str, Any]:
     )
 
 
-def _made(api_version: str, kind: str, name: str, **parts: Any) -> dict[str, Any]:
+def _made(api_version: str, kind: str, name: str, **parts: Any) -> Json:
     metadata = {"name": name}
     if "namespace" in parts:
         metadata["namespace"] = parts.pop("namespace")

@@ -14,9 +14,9 @@ from hub.services.index.check_catalog import CHECK, CONFIG, WORKER, read_check
 from hub.services.queues import conditions as queue_conditions
 from hub.store import clusters, objects
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
-Row = dict[str, Any]
 Said = tuple[str, str, str]  # status, reason, message of condition Active
 
 
@@ -39,7 +39,7 @@ def refresh_led(tx: Transaction, suspect_after_s: float, term: int) -> None:
         queue_conditions.refresh(tx)
 
 
-def _changed(tx: Transaction, suspect_after_s: float) -> dict[str, Any]:
+def _changed(tx: Transaction, suspect_after_s: float) -> Json:
     """Statuses that are to be written, by uid."""
     checks = [row for row in objects.list_kind(tx, KUEUE, CHECK) if read_check(row).by_hub]
     workers = objects.list_kind(tx, KUEUE, WORKER)
@@ -48,7 +48,7 @@ def _changed(tx: Transaction, suspect_after_s: float) -> dict[str, Any]:
     members = {row["name"]: row for row in clusters.list_all(tx)}
     limit = tx.now - dt.timedelta(seconds=suspect_after_s)
     said = {w["name"]: worker_says(w["name"], members.get(w["name"]), limit) for w in workers}
-    changed: dict[str, Any] = {}
+    changed: Json = {}
     for row in workers:
         _put(tx, changed, row, said[row["name"]])
     active = {name: says[0] == "True" for name, says in said.items()}
@@ -61,7 +61,7 @@ def _changed(tx: Transaction, suspect_after_s: float) -> dict[str, Any]:
     return changed
 
 
-def worker_says(name: str, member: Mapping[str, Any] | None, limit: dt.datetime) -> Said:
+def worker_says(name: str, member: JsonView | None, limit: dt.datetime) -> Said:
     """Condition Active of a MultiKueueCluster. `limit`: heard before it is too long ago."""
     failed = "ClientConnectionFailed"
     if member is None:
@@ -99,7 +99,7 @@ def check_says(config: str, names: Any, active: Mapping[str, bool]) -> Said:
     return "True", "SomeActiveClusters", "; ".join(parts)
 
 
-def _put(tx: Transaction, changed: dict[str, Any], row: Row, said: Said) -> None:
+def _put(tx: Transaction, changed: Json, row: Json, said: Said) -> None:
     status, reason, message = said
     condition = {"type": "Active", "status": status, "reason": reason, "message": message}
     merged = queue_conditions.with_conditions(

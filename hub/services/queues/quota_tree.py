@@ -1,13 +1,13 @@
 """The quota tree as the store has it, and how a node of it is shown."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from hub.domain.quota.declared import ClusterQueue, FlavorResource, read_cluster_queue
 from hub.domain.quota.tree import UNLIMITED, Cohort, Node, QuotaTree, read_cohort
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared import quantity
+from shared.documents import Json
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 
@@ -33,7 +33,7 @@ def queues_of(tx: Transaction) -> list[ClusterQueue]:
     return found
 
 
-def quota_view(tree: QuotaTree, node: Node, of: FlavorResource) -> dict[str, Any]:
+def quota_view(tree: QuotaTree, node: Node, of: FlavorResource) -> Json:
     """One flavor and resource of a queue or cohort, in canonical texts; unlimited is null."""
     quota = node.quotas.get(of)
     used = tree.used_of(node, of)
@@ -52,7 +52,7 @@ def quota_view(tree: QuotaTree, node: Node, of: FlavorResource) -> dict[str, Any
     }
 
 
-def cohort_view(tree: QuotaTree, node: Node) -> dict[str, Any]:
+def cohort_view(tree: QuotaTree, node: Node) -> Json:
     """A cohort with the quota of its subtree."""
     return {
         "kind": "Cohort",

@@ -20,9 +20,9 @@ from hub.services.queues import quota_tree
 from hub.store import jobs, objects, tallies
 from hub.store.transaction import Transaction
 from shared import quantity
+from shared.documents import Json
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
-Row = dict[str, Any]
 LocalQueueKey = tuple[str, str]  # namespace and name of a LocalQueue
 STATUSES = frozenset({"ClusterQueue", "Cohort", "LocalQueue"})
 
@@ -55,7 +55,9 @@ class Counted:
     queues: Mapping[str, Figures]
     local_queues: Mapping[LocalQueueKey, Figures]
     tree: QuotaTree
-    histories: Mapping[LocalQueueKey, Row]  # admission fair sharing, of LocalQueues that take part
+    histories: Mapping[
+        LocalQueueKey, Json
+    ]  # admission fair sharing, of LocalQueues that take part
 
     def queue(self, name: str) -> Figures:
         return self.queues.get(name, Figures())
@@ -100,7 +102,7 @@ def count(tx: Transaction) -> Counted:
     return Counted(queues, local_queues, tree, fair_usage.fair_sharing_of(tx))
 
 
-def with_statuses(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
+def with_statuses(tx: Transaction, rows: Sequence[Json]) -> list[Json]:
     """Rows of objects, those of queues and cohorts with what their status says at this moment."""
     if not any(row["api_group"] == KUEUE and row["kind"] in STATUSES for row in rows):
         return list(rows)
@@ -108,11 +110,11 @@ def with_statuses(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
     return [row | {"status": status_of(row, counted)} for row in rows]
 
 
-def status_of(row: Row, counted: Counted) -> Any:
+def status_of(row: Json, counted: Counted) -> Any:
     """The status of one object; of a kind without figures, or one that can not be read, as stored."""
     if row["api_group"] != KUEUE or row["kind"] not in STATUSES:
         return row["status"]
-    stored: Row = dict(row["status"] or {})
+    stored: Json = dict(row["status"] or {})
     try:
         match row["kind"]:
             case "ClusterQueue":
@@ -126,7 +128,7 @@ def status_of(row: Row, counted: Counted) -> Any:
         return stored
 
 
-def cluster_queue_status(row: Row, counted: Counted) -> Row:
+def cluster_queue_status(row: Json, counted: Counted) -> Json:
     """Counts, flavors and share of a ClusterQueue."""
     queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
     figures = counted.queue(row["name"])
@@ -138,7 +140,7 @@ def cluster_queue_status(row: Row, counted: Counted) -> Row:
     }
 
 
-def local_queue_status(row: Row, counted: Counted) -> Row:
+def local_queue_status(row: Json, counted: Counted) -> Json:
     """Counts and flavors of a LocalQueue: those of its ClusterQueue, with its own totals."""
     figures = counted.local_queue(row["namespace"], row["name"])
     node = counted.tree.queues.get(str((row["spec"] or {}).get("clusterQueue") or ""))
@@ -153,7 +155,7 @@ def local_queue_status(row: Row, counted: Counted) -> Row:
     return status
 
 
-def _counts(figures: Figures) -> Row:
+def _counts(figures: Figures) -> Json:
     return {
         "pendingWorkloads": figures.pending,
         "reservingWorkloads": figures.reserving,
@@ -163,12 +165,12 @@ def _counts(figures: Figures) -> Row:
 
 def _flavors(
     queue: ClusterQueue, taken: Mapping[FlavorResource, int], *, borrows: bool
-) -> list[Row]:
+) -> list[Json]:
     """`flavorsUsage`: per flavor in order of preference, each resource with total and borrowed."""
-    flavors: dict[str, list[Row]] = {}
+    flavors: dict[str, list[Json]] = {}
     for of, quota in queue.quotas.items():
         total = taken.get(of, 0)
-        resource: Row = {"name": of.resource, "total": quantity.canonical(of.resource, total)}
+        resource: Json = {"name": of.resource, "total": quantity.canonical(of.resource, total)}
         if borrows:
             beyond = max(0, total - quota.nominal)
             resource["borrowed"] = quantity.canonical(of.resource, beyond)

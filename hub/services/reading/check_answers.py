@@ -1,14 +1,14 @@
 """Reading what an admission check's controller sends: every fault is found and named. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from hub.domain.workloads.admission_checks import Answer
+from shared.documents import Json, JsonView
 from shared.errors import FieldError, Rejected
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 MESSAGE_CHARS: Final = 32_768  # Kueue's limit
 MOST_SECONDS: Final = 2**31 - 1
 _STATE_FIELDS: Final = frozenset(
@@ -31,21 +31,19 @@ class _Faults(list[FieldError]):
     def add(self, field: str, code: RejectCode, message: str) -> None:
         self.append(FieldError(field, code, message))
 
-    def unknown(self, path: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
+    def unknown(self, path: str, given: JsonView, known: frozenset[str]) -> None:
         for name in sorted(set(given) - known):
             text = f"is unknown; expected one of {', '.join(sorted(known))}"
             self.add(f"{path}{shown(name)}", RejectCode.UNKNOWN_FIELD, text)
 
 
-def read_states(
-    given: Sequence[Mapping[str, Any]], pod_sets: Sequence[str]
-) -> dict[str, dict[str, Any]]:
+def read_states(given: Sequence[JsonView], pod_sets: Sequence[str]) -> dict[str, Json]:
     """States by check name, only with fields that were sent. `pod_sets`: names that there are.
 
     Raises Rejected with every fault.
     """
     faults = _Faults()
-    found: dict[str, Row] = {}
+    found: dict[str, Json] = {}
     for index, each in enumerate(given):
         path = "" if len(given) == 1 else f"[{index}]."
         state = _state(path, each, pod_sets, faults)
@@ -58,9 +56,9 @@ def read_states(
     return found
 
 
-def _state(path: str, each: Mapping[str, Any], pod_sets: Sequence[str], faults: _Faults) -> Row:
+def _state(path: str, each: JsonView, pod_sets: Sequence[str], faults: _Faults) -> Json:
     faults.unknown(path, each, _STATE_FIELDS)
-    read: Row = {"name": str(each.get("name") or ""), "state": each.get("state")}
+    read: Json = {"name": str(each.get("name") or ""), "state": each.get("state")}
     if not read["name"]:
         faults.add(f"{path}name", RejectCode.REQUIRED, "is required")
     if read["state"] not in list(Answer):
@@ -81,7 +79,7 @@ def _state(path: str, each: Mapping[str, Any], pod_sets: Sequence[str], faults: 
     return read
 
 
-def _read_numbers(path: str, each: Mapping[str, Any], read: Row, faults: _Faults) -> None:
+def _read_numbers(path: str, each: JsonView, read: Json, faults: _Faults) -> None:
     for name in ("requeueAfterSeconds", "retryCount"):
         number = each.get(name)
         if number is None:
@@ -94,11 +92,11 @@ def _read_numbers(path: str, each: Mapping[str, Any], read: Row, faults: _Faults
             read[name] = number
 
 
-def _updates(path: str, given: Any, pod_sets: Sequence[str], faults: _Faults) -> list[Row]:
+def _updates(path: str, given: Any, pod_sets: Sequence[str], faults: _Faults) -> list[Json]:
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         faults.add(path, RejectCode.INVALID_TYPE, "must be a list of objects")
         return []
-    read: list[Row] = []
+    read: list[Json] = []
     for index, each in enumerate(given):
         at = f"{path}[{index}]"
         faults.unknown(f"{at}.", each, _UPDATE_FIELDS)
@@ -108,7 +106,7 @@ def _updates(path: str, given: Any, pod_sets: Sequence[str], faults: _Faults) ->
             faults.add(f"{at}.name", RejectCode.UNKNOWN_POD_SET, text)
         elif name in (one["name"] for one in read):
             faults.add(f"{at}.name", RejectCode.DUPLICATE, "is given twice")
-        update: Row = {"name": name}
+        update: Json = {"name": name}
         for part in _MAPS:
             if each.get(part):
                 update[part] = _texts(f"{at}.{part}", each[part], faults)
@@ -125,7 +123,7 @@ def _texts(path: str, given: Any, faults: _Faults) -> dict[str, str]:
     return dict(given)
 
 
-def _tolerations(path: str, given: Any, faults: _Faults) -> list[Row]:
+def _tolerations(path: str, given: Any, faults: _Faults) -> list[Json]:
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         faults.add(path, RejectCode.INVALID_TYPE, "must be a list of objects")
         return []

@@ -16,6 +16,7 @@ from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.shape import encode, shape_hash
 from hub.services.context.ids import generated_name, new_uid
 from shared import labels as keys
+from shared.documents import Json
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.secrecy import LAST_APPLIED
@@ -27,7 +28,7 @@ class Draft:
     """A manifest on its way in. `uid` is its hub-cluster uid, or new. `index` is its place in a list."""
 
     parsed: Parsed
-    manifest: dict[str, Any]
+    manifest: Json
     body: bytes
     hash: str
     name: str
@@ -57,7 +58,7 @@ class Draft:
     def shape(self) -> str:
         return shape_hash(self.parsed.pod_sets)
 
-    def pod_sets(self) -> list[dict[str, Any]]:
+    def pod_sets(self) -> list[Json]:
         return encode(self.parsed.pod_sets)
 
 
@@ -112,9 +113,9 @@ def read_by_the_hub(annotations: Any) -> dict[str, str]:
     }
 
 
-def _cleaned(parsed: Parsed, name: str) -> dict[str, Any]:
+def _cleaned(parsed: Parsed, name: str) -> Json:
     """The manifest without status and without metadata that servers write."""
-    metadata: dict[str, Any] = {"name": name}
+    metadata: Json = {"name": name}
     if parsed.namespace:
         metadata["namespace"] = parsed.namespace
     if parsed.labels:

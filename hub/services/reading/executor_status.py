@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from shared.documents import JsonView
 from shared.errors import FieldError, Rejected
 from shared.reject_codes import RejectCode
 
-Row = Mapping[str, Any]
 REASON_CHARS: Final = 64
 MESSAGE_CHARS: Final = 1024
 MOST: Final = 64  # conditions of one status
@@ -35,7 +35,7 @@ class Said:
 
     finished: Finished | None = None
     ready: bool | None = None
-    checks: Sequence[Row] = ()
+    checks: Sequence[JsonView] = ()
     reclaimable: Mapping[str, int] | None = None
 
     @property
@@ -70,7 +70,7 @@ def read_status(status: Any, path: str = "status") -> Said:
     )
 
 
-def _objects(value: Any, path: str) -> Sequence[Row]:
+def _objects(value: Any, path: str) -> Sequence[JsonView]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise Rejected(RejectCode.INVALID_TYPE, "must be a list of objects", path)
     if len(value) > MOST:
@@ -78,7 +78,7 @@ def _objects(value: Any, path: str) -> Sequence[Row]:
     return value
 
 
-def _conditions(conditions: Sequence[Row], path: str) -> tuple[Finished | None, bool | None]:
+def _conditions(conditions: Sequence[JsonView], path: str) -> tuple[Finished | None, bool | None]:
     finished, ready = None, None
     for index, each in enumerate(conditions):
         where, status = f"{path}[{index}]", each.get("status")
@@ -96,7 +96,7 @@ def _conditions(conditions: Sequence[Row], path: str) -> tuple[Finished | None, 
     return finished, ready
 
 
-def _reclaimable(pods: Sequence[Row], path: str) -> dict[str, int]:
+def _reclaimable(pods: Sequence[JsonView], path: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for index, each in enumerate(pods):
         name, count = _text(each, "name", f"{path}[{index}]"), each.get("count")
@@ -108,7 +108,7 @@ def _reclaimable(pods: Sequence[Row], path: str) -> dict[str, int]:
     return found
 
 
-def _text(given: Row, name: str, where: str) -> str:
+def _text(given: JsonView, name: str, where: str) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
         raise Rejected(RejectCode.INVALID_TYPE, "must be a string", f"{where}.{name}")

@@ -29,8 +29,8 @@ from hub.services.scheduling.preempt import preempt
 from hub.store import clusters, schedule, workloads, works
 from hub.store.records.workloads import ReasonToWait, WorkloadMove
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
-Row = dict[str, Any]
 _API_VERSIONS = {"Job": "batch/v1"}
 _OPEN = Gate()
 
@@ -47,7 +47,7 @@ class PreparedPlan:
     evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
     nominations: list[Nominated] = field(default_factory=list)
     reasons: list[ReasonToWait] = field(default_factory=list)
-    explanations: dict[str, Row] = field(default_factory=dict)
+    explanations: dict[str, Json] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(

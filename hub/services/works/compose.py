@@ -9,12 +9,12 @@ annotations and two environment variables by which it, its pods and its own stor
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from shared import labels as keys
+from shared.documents import Json, JsonView
 
 # Labels that the API server generates on Jobs and their templates; a copy of them is refused there.
 _GENERATED = frozenset(
@@ -56,7 +56,7 @@ def digest(manifest_hash: str, options: ApplyOptions, epoch: int) -> str:
     return hashlib.blake2b(told, digest_size=16).hexdigest()
 
 
-def compose_job(manifest: dict[str, Any], options: ApplyOptions, stamp: Stamp) -> dict[str, Any]:
+def compose_job(manifest: Json, options: ApplyOptions, stamp: Stamp) -> Json:
     """The Job for the member. Without a queue manager there all kueue.x-k8s.io keys go."""
     queue = options.queue or ""
     spec = manifest.setdefault("spec", {})
@@ -81,7 +81,7 @@ def compose_job(manifest: dict[str, Any], options: ApplyOptions, stamp: Stamp) -
     return manifest
 
 
-def compose_object(manifest: dict[str, Any], stamp: Stamp) -> dict[str, Any]:
+def compose_object(manifest: Json, stamp: Stamp) -> Json:
     """Any other object for the member: without what its own API server wrote, with our labels."""
     manifest.pop("status", None)
     manifest["metadata"] = _metadata(manifest.get("metadata") or {}, stamp, strip=False)
@@ -102,9 +102,9 @@ def compose_object(manifest: dict[str, Any], stamp: Stamp) -> dict[str, Any]:
     return manifest
 
 
-def _metadata(given: Mapping[str, Any], stamp: Stamp, *, strip: bool) -> dict[str, Any]:
+def _metadata(given: JsonView, stamp: Stamp, *, strip: bool) -> Json:
     """Name, namespace, labels and annotations: everything else belongs to the hub's own API server."""
-    kept: dict[str, Any] = {"name": given.get("name", "")}
+    kept: Json = {"name": given.get("name", "")}
     if given.get("namespace"):
         kept["namespace"] = given["namespace"]
     kept["labels"] = _own(given.get("labels"), stamp, strip=strip)
@@ -135,7 +135,7 @@ def _own(given: Mapping[str, str] | None, stamp: Stamp, *, strip: bool) -> dict[
     return kept
 
 
-def _template(spec: dict[str, Any], options: ApplyOptions, stamp: Stamp, *, strip: bool) -> None:
+def _template(spec: Json, options: ApplyOptions, stamp: Stamp, *, strip: bool) -> None:
     template = spec.setdefault("template", {})
     metadata = template.get("metadata") or {}
     metadata.pop("creationTimestamp", None)

@@ -6,7 +6,7 @@ decided at its first offering and stands in `works.options` from then on: the ch
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -18,6 +18,7 @@ from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
 from hub.store.works import Composable, Desired
 from shared import labels as keys
+from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
 
 _MISSING: Final = "the hub no longer has its manifest"
@@ -56,7 +57,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     found = [works.composable(tx, ask.cluster, ask.uids) for ask in asks]
     placements = _placements(tx, found)
     prepared: list[list[PreparedOffer]] = []
-    changed: list[dict[str, Any]] = []
+    changed: list[Json] = []
     offered: list[WorkloadMove] = []
     for ask, rows in zip(asks, found, strict=True):
         ready: list[PreparedOffer] = []
@@ -82,14 +83,14 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     return prepared
 
 
-def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> dict[str, Any]:
+def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> Json:
     """The wire form of a prepared work (`agent_v1.Work`), composed if it is to be applied.
 
     `session`: that gets it. Where it is the one that the epoch was first offered to, no other agent
     can have started anything of it.
     """
     row, options = one.row, one.options
-    work: dict[str, Any] = {
+    work: Json = {
         "uid": row.uid,
         "epoch": row.epoch,
         "generation": row.generation,
@@ -136,7 +137,7 @@ def ignored_paths(annotations: Mapping[str, str] | None) -> list[str]:
 
 
 def _prepare(
-    tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]
+    tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, Json]
 ) -> PreparedOffer | None:
     if row.action != "Apply":
         return PreparedOffer(row, row.options, row.hash)
@@ -152,7 +153,7 @@ def _prepare(
     return PreparedOffer(row, options, compose.digest(manifest_hash or "", options, row.epoch))
 
 
-def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]) -> ApplyOptions:
+def _decide(row: Composable, ask: Ask, placements: Mapping[str, Json]) -> ApplyOptions:
     """The options of an epoch, at its first offering (architecture 5)."""
     options = row.options
     if row.job_manifest is None:
@@ -160,7 +161,7 @@ def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]])
     queue = row.queue or ""
     managed = bool(queue) and f"{row.namespace}/{queue}" in ask.queue_managers
     placement = placements.get(row.placed_by)
-    apply: Mapping[str, Any] = {}
+    apply: JsonView = {}
     placed_by = f"LocalQueue/{queue}" if queue else ""
     if placement is not None:
         apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}
@@ -178,9 +179,7 @@ def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]])
     )
 
 
-def _placements(
-    tx: Transaction, found: Sequence[Sequence[Composable]]
-) -> dict[str, dict[str, Any]]:
+def _placements(tx: Transaction, found: Sequence[Sequence[Composable]]) -> dict[str, Json]:
     """The placements that caused rows offered for the first time."""
     return objects.get_many(tx, {row.placed_by for rows in found for row in rows if row.placed_by})
 
