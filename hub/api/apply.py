@@ -159,7 +159,7 @@ def _errors(place: int, refusal: Rejected) -> list[FieldError]:
     ]
 
 
-def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> Json:
+def _item(index: int, applied: Applied, value: object, *, with_errors: bool) -> Json:
     given = applied.draft
     raw = value if isinstance(value, dict) else {}
     named = raw.get("metadata")
@@ -187,5 +187,5 @@ def _warnings(parsed: Parsed) -> list[str]:
     return [*unheeded.notices(parsed), *waits]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value[:253] if isinstance(value, str) else ""

@@ -26,7 +26,7 @@ def listed(model: type[BaseModel]) -> Described:
 
 
 def body(
-    content: Mapping[str, Described], example: Any, parameters: Sequence[Described] = ()
+    content: Mapping[str, Described], example: object, parameters: Sequence[Described] = ()
 ) -> Described:
     """`openapi_extra` of a route that reads its body itself: schema by media type."""
     told = {

@@ -58,7 +58,7 @@ def refused(error: Rejected, request_id: str) -> Response:
     )
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: object) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode(errors="replace").decode()
     if isinstance(value, dict):

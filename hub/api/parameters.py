@@ -28,7 +28,7 @@ DEFAULT_LIMIT: Final = 100
 _DIGITS: Final = 18  # no number that is longer is kept by the store
 
 
-def _digits(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+def _digits(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
     """A whole number is digits: no sign, no exponent, no other script's."""
     if isinstance(value, str) and not (
         value.isascii() and value.isdecimal() and len(value) <= _DIGITS
@@ -37,7 +37,7 @@ def _digits(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
     return inner(value)
 
 
-def _true_or_false(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+def _true_or_false(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
     """`true` or `false`, as JSON has it: no `yes`, no `1`."""
     return inner(None if isinstance(value, str) and value not in {"true", "false"} else value)
 

@@ -20,7 +20,7 @@ class JsonResponse(Response):
 
     media_type = "application/json"
 
-    def render(self, content: Any) -> bytes:
+    def render(self, content: object) -> bytes:
         return content if isinstance(content, bytes) else orjson.dumps(content)
 
 

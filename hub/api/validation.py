@@ -42,7 +42,7 @@ def refusal_of(error: RequestValidationError, body: Any = None) -> Rejected:
     return Rejected(first.code, detail, errors=faults)
 
 
-def _fault(error: JsonView, body: Any) -> FieldError:
+def _fault(error: JsonView, body: object) -> FieldError:
     code, place = _code_of(error["type"]), error["loc"]
     said = _SAID.get(code, error["msg"])
     if code is RejectCode.UNKNOWN_FIELD:
@@ -66,7 +66,7 @@ def _path(place: Sequence[int | str]) -> str:
     return path.removeprefix(".")
 
 
-def _fields(model: Any, steps: Sequence[int | str]) -> list[str]:
+def _fields(model: object, steps: Sequence[int | str]) -> list[str]:
     """What the object at this place may hold."""
     found = _model_in(model)
     for step in steps:
@@ -78,7 +78,7 @@ def _fields(model: Any, steps: Sequence[int | str]) -> list[str]:
     return [] if found is None else [f.alias or name for name, f in found.model_fields.items()]
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _model_in(annotation: object) -> type[BaseModel] | None:
     """The model of `Model`, `Model | None` or `list[Model]`."""
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return annotation

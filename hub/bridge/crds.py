@@ -59,7 +59,7 @@ def _is_foreign(live: Json) -> bool:
     return conversion == "Webhook" or any(marks.get(key) != value for key, value in OWNER.items())
 
 
-def _differs(wanted: Any, live: Any) -> bool:
+def _differs(wanted: object, live: object) -> bool:
     """Does `live` lack something of the definition? Defaults that the server adds are no difference."""
     if isinstance(wanted, dict):
         return not isinstance(live, dict) or any(

@@ -75,7 +75,7 @@ class Mirror:
         self._marks.pop(uid, None)
         self.refusals.pop(uid, None)
 
-    async def turn(self, term: int, intake: Any) -> None:
+    async def turn(self, term: int, intake: object) -> None:
         """Take what has changed, in the order in which things refer to each other."""
         places, self._sources.changed = self._sources.changed, set()
         found = [(place, *each) for place in places if (each := self._sources.get(place))]

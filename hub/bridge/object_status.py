@@ -86,7 +86,7 @@ def member_status(
     return status
 
 
-def differs(wanted: Any, live: Any) -> bool:
+def differs(wanted: object, live: object) -> bool:
     """Does `live` lack something of `wanted`, times aside? What `live` has beyond it stays."""
     if isinstance(wanted, Mapping):
         if not isinstance(live, Mapping):
@@ -134,7 +134,7 @@ def _agent(live: list[Json] | None, *, healthy: bool, generation: int, now: dt.d
     return {"type": "MemberAgent", "conditions": conditions}
 
 
-def _renumbered(value: Any, ours: int, theirs: int) -> Any:
+def _renumbered(value: object, ours: int, theirs: int) -> Any:
     if isinstance(value, dict):
         return {
             name: theirs

@@ -115,7 +115,7 @@ def reported(live: Json, row: Workload) -> Json | None:
     return {"conditions": found} if found else None
 
 
-def _lacks(wanted: Any, live: Any) -> bool:
+def _lacks(wanted: object, live: object) -> bool:
     if wanted is None or wanted is True:
         return (wanted is None and live is not None) or (wanted is True and live is False)
     return differs(wanted, live)

@@ -163,12 +163,12 @@ class _SettingsReader:
             raise self._fault(name, "must be an object")
         return block
 
-    def _one_of(self, value: Any, allowed: tuple[str, ...], field_name: str) -> str:
+    def _one_of(self, value: object, allowed: tuple[str, ...], field_name: str) -> str:
         if value not in allowed:
             raise self._fault(field_name, f"{value!r} is none of {', '.join(allowed)}")
         return str(value)
 
-    def _duration(self, value: Any, field_name: str) -> float:
+    def _duration(self, value: object, field_name: str) -> float:
         try:
             return seconds(value)
         except ValueError:
@@ -184,7 +184,7 @@ def enabled(block: JsonView) -> bool:
     return bool(block) and bool(block.get("enable", True))
 
 
-def seconds(value: Any) -> float:
+def seconds(value: object) -> float:
     """A duration as Kubernetes writes it (`1h30m`), or a plain number of seconds. ValueError."""
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
         return float(value)

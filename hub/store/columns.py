@@ -39,7 +39,7 @@ class JsonColumn(TypeDecorator[Any]):
     impl = LargeBinary
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> bytes | None:
+    def process_bind_param(self, value: object, dialect: Dialect) -> bytes | None:
         return None if value is None else orjson.dumps(value)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:

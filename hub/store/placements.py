@@ -85,7 +85,7 @@ def latest_snapshot(tx: Transaction, placement: str, part: str) -> tuple[int, st
 
 
 def add_snapshot(
-    tx: Transaction, placement: str, part: str, index: int, hashed: str, content: Any, keep: int
+    tx: Transaction, placement: str, part: str, index: int, hashed: str, content: object, keep: int
 ) -> None:
     """Add a revision; only the newest `keep` stay."""
     tx.conn.execute(

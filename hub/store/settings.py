@@ -14,7 +14,7 @@ def get(tx: Transaction, name: str) -> Any | None:
     return tx.conn.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
 
 
-def put(tx: Transaction, name: str, value: Any) -> None:
+def put(tx: Transaction, name: str, value: object) -> None:
     """Set `name` to a JSON value."""
     statement = insert(tx.conn, settings).values(name=name, value=value)
     tx.conn.execute(

@@ -88,7 +88,7 @@ class Transaction:
             }
         )
 
-    def remembered(self, kind: str, key: Any, read: Callable[[], T]) -> T:
+    def remembered(self, kind: str, key: object, read: Callable[[], T]) -> T:
         """What `read` gives, which follows from rows of `kind` alone: read again once they changed.
 
         Only the writer's transactions remember; every change of such rows must touch `kind`.

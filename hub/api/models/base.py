@@ -63,7 +63,7 @@ class ApiCondition(Model):
 def refused_as(code: RejectCode, message: str) -> WrapValidator:
     """Whatever is no value is refused with this code (docs/reference/errors.md)."""
 
-    def check(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+    def check(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
         try:
             return inner(value)
         except ValidationError as fault:

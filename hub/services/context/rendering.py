@@ -43,7 +43,7 @@ def state(row: Workload | WorkloadProgress | BareProgress) -> Json:
     }
 
 
-def whole_job(row: Workload, manifest: Any, pod_sets: Any) -> Json:
+def whole_job(row: Workload, manifest: object, pod_sets: object) -> Json:
     """Everything about one job."""
     return {
         **job(row),

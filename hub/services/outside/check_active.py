@@ -31,7 +31,7 @@ def set_status(
     kind: str,
     namespace: str,
     name: str,
-    conditions: Any,
+    conditions: object,
     principal: str,
 ) -> Json:
     """Set the conditions of an AdmissionCheck; the object. Conditions of other types stay.
@@ -71,7 +71,7 @@ def put_conditions(tx: Transaction, row: Json, given: Sequence[Json]) -> bool:
     return True
 
 
-def read_conditions(given: Any) -> list[Json]:
+def read_conditions(given: object) -> list[Json]:
     """Conditions as a controller sends them. Raises Rejected with every fault."""
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         raise Rejected(RejectCode.INVALID_TYPE, "must be a list of conditions", "conditions")

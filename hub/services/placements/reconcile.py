@@ -375,7 +375,7 @@ def _snapshot_policy(tx: Transaction, uid: str, spec: JsonView) -> str:
 
 
 def _snapshot(
-    tx: Transaction, uid: str, part: str, content: Any, spec: JsonView
+    tx: Transaction, uid: str, part: str, content: object, spec: JsonView
 ) -> tuple[int, str]:
     hashed = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
     latest = placements.latest_snapshot(tx, uid, part)

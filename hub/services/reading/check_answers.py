@@ -92,7 +92,7 @@ def _read_numbers(path: str, each: JsonView, read: Json, faults: _Faults) -> Non
             read[name] = number
 
 
-def _updates(path: str, given: Any, pod_sets: Sequence[str], faults: _Faults) -> list[Json]:
+def _updates(path: str, given: object, pod_sets: Sequence[str], faults: _Faults) -> list[Json]:
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         faults.add(path, RejectCode.INVALID_TYPE, "must be a list of objects")
         return []
@@ -116,14 +116,14 @@ def _updates(path: str, given: Any, pod_sets: Sequence[str], faults: _Faults) ->
     return read
 
 
-def _texts(path: str, given: Any, faults: _Faults) -> dict[str, str]:
+def _texts(path: str, given: object, faults: _Faults) -> dict[str, str]:
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
         faults.add(path, RejectCode.INVALID_TYPE, "must map texts to texts")
         return {}
     return dict(given)
 
 
-def _tolerations(path: str, given: Any, faults: _Faults) -> list[Json]:
+def _tolerations(path: str, given: object, faults: _Faults) -> list[Json]:
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         faults.add(path, RejectCode.INVALID_TYPE, "must be a list of objects")
         return []

@@ -44,7 +44,7 @@ class Said:
         return not self.checks and not self.reclaimable
 
 
-def read_status(status: Any, path: str = "status") -> Said:
+def read_status(status: object, path: str = "status") -> Said:
     """Read a status, or a merge patch of one. Raises Rejected."""
     if not isinstance(status, dict):
         raise Rejected(RejectCode.INVALID_TYPE, "must be an object", path)
@@ -70,7 +70,7 @@ def read_status(status: Any, path: str = "status") -> Said:
     )
 
 
-def _objects(value: Any, path: str) -> Sequence[JsonView]:
+def _objects(value: object, path: str) -> Sequence[JsonView]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise Rejected(RejectCode.INVALID_TYPE, "must be a list of objects", path)
     if len(value) > MOST:
