@@ -1,7 +1,7 @@
 """Words for `/openapi.json` of what a route reads or streams by itself: bodies, parameters, media types."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel
 

@@ -1,7 +1,5 @@
 """Replies: JSON as bytes, ready-made; and what a request says of pages and of being repeated."""
 
-from typing import Any
-
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response

@@ -1,6 +1,6 @@
 """Installs our CustomResourceDefinitions on the hub cluster; those of others are left alone."""
 
-from typing import Any, Final
+from typing import Final
 
 import structlog
 

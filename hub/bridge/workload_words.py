@@ -6,7 +6,7 @@ else that was changed there is set back.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.bridge.object_status import differs
 from hub.services.kueue_view.conditions import CONDITIONS, active, admitted

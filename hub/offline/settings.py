@@ -6,7 +6,7 @@ Keys are those of Kueue's configuration where it has them.
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.admission.nomination import Rules
 from hub.domain.preemption.fair import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_SHARE

@@ -1,7 +1,6 @@
 """Placements' decisions: bindings (one per cluster) and snapshots of what is selected and how."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from sqlalchemy import delete, insert as plain_insert, select, tuple_
 

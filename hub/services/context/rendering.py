@@ -1,7 +1,5 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
-from typing import Any
-
 from hub.domain.instants import stamp
 from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress
 from shared.documents import Json, JsonView

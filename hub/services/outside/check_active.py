@@ -5,7 +5,7 @@ controller (`hub.services.queues.multikueue`).
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.admission_checks import MULTIKUEUE
 from hub.services.context import rendering

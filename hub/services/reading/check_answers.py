@@ -1,7 +1,7 @@
 """Reading what an admission check's controller sends: every fault is found and named. Pure."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.admission_checks import Answer
 from shared.documents import Json, JsonView

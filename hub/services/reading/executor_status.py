@@ -6,7 +6,7 @@ passed over, since a merge patch repeats the whole list.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from shared.documents import JsonView
 from shared.errors import FieldError, Rejected
