@@ -17,6 +17,7 @@ from hub.domain.cycle.attempt import Attempt, Ending
 from hub.domain.queueing.requeue import Where
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.quota.usage_history import request_of
+from hub.domain.workloads.demand import Demand
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.load import MICROSECONDS, Arrival, Load
 from hub.offline.scene import Scene
@@ -98,6 +99,7 @@ class Timeline:
         self._timed = bool(scene.settings.rules.limits.minimum_runtime) or (
             scene.settings.rules.block_admission
         )
+        self._classes: dict[tuple[str, int], Demand] = {}  # by LocalQueue and kind of the load
         self._doors = {key: q.cluster_queue for key, q in scene.local_queues.items()}
         for arrival in load.arrivals:
             self._at(arrival.at, Event.ARRIVE, arrival)
@@ -144,12 +146,15 @@ class Timeline:
 
     def _arrive(self, at: int, arrival: Arrival) -> None:
         door = f"{arrival.namespace}/{arrival.local_queue}"
-        kind = arrival.kind
+        kind, queue = arrival.kind, self._doors.get(door, "")
         who = PendingWorkload(
-            uid=arrival.name, namespace=arrival.namespace, name=arrival.name,
-            queue=self._doors.get(door, ""), pod_sets=kind.pod_sets, priority=kind.priority,
-            queued_at=self.scene.now + at, local_queue=arrival.local_queue,
+            uid=arrival.name, namespace=arrival.namespace, name=arrival.name, queue=queue,
+            pod_sets=kind.pod_sets, priority=kind.priority, queued_at=self.scene.now + at,
+            local_queue=arrival.local_queue, demand=self._classes.get((door, id(kind))),
         )  # fmt: skip
+        if who.demand is None and queue:
+            demand = self._classes[door, id(kind)] = self.engine.waiting.class_of(who)
+            who = replace(who, demand=demand)
         life = Life(who, kind.name, kind.runtime, at)
         self.history.lives[who.uid] = life
         hold = self.engine.hold(self.scene, who)

@@ -43,7 +43,9 @@ class SceneQueues:
         self._demands: dict[tuple[object, ...], Demand] = {}
         self._sticky: set[str] = set()
         self._alone: dict[str, set[str]] = {name: set() for name in queues}  # parked by themselves
-        self._refused: dict[str, dict[str, Attempt]] = {name: {} for name in queues}
+        self._refused: dict[str, dict[str, tuple[Attempt, Refusal]]] = {
+            name: {} for name in queues
+        }
         self._given: dict[str, int] = {}  # admissions since the turns of a queue were made
         self.may_change: Callable[[Attempt], bool] = _always
         self.turns: dict[str, LaneQueue] = {}
@@ -57,7 +59,7 @@ class SceneQueues:
     def add(self, those: Iterable[PendingWorkload]) -> None:
         """These wait from now on, with their equals; before all, whom others were told to make room for."""
         for who in those:
-            demand = self._class[who.uid] = self._demand(who)
+            demand = self._class[who.uid] = who.demand or self.class_of(who)
             self._who[who.uid] = who
             self.waiting.add(demand, _entry(who))
             if who.nominated:
@@ -96,8 +98,8 @@ class SceneQueues:
         self._put_first(who, outcome)
         if attempt.where is Where.PARKED:
             if outcome in _OF_EQUALS:
-                self._refused[queue][demand.key] = attempt
-                self._park(demand, attempt)
+                refusal = self._park(demand, attempt)
+                self._refused[queue][demand.key] = (attempt, refusal)
             else:
                 self._alone[queue].add(who.uid)
                 self._park(self._stand(who, apart=True), attempt)
@@ -118,7 +120,7 @@ class SceneQueues:
         """Something changed in the cohort's tree: the turn of the parked may come again."""
         there = {lane.demand.key for lane in self.waiting.lanes(queue)}
         last = self._refused[queue]
-        self._refused[queue] = {key: attempt for key, attempt in last.items() if key in there}
+        self._refused[queue] = {key: last[key] for key in last.keys() & there}
         for uid in self._alone[queue]:
             self._stand(self._who[uid], apart=False)
         self._alone[queue].clear()
@@ -133,20 +135,24 @@ class SceneQueues:
         self.waiting.add(demand, _entry(who))
         return demand
 
-    def _park(self, demand: Demand, attempt: Attempt) -> None:
+    def _park(self, demand: Demand, attempt: Attempt) -> Refusal:
         refusal = Refusal(demand.key, demand.queue, attempt.reason, attempt.message)
         self.waiting.park([refusal])
+        return refusal
 
     def _spared(self, demand: Demand) -> bool:
         """Would the turn of a class end as its last one? Then it is parked as before."""
         last = self._refused[demand.queue].get(demand.key)
-        if last is None or self.may_change(last):
+        if last is None:
             return False
-        self._park(demand, last)
+        attempt, refusal = last
+        if self.may_change(attempt):
+            return False
+        self.waiting.park([refusal])
         return True
 
-    def _demand(self, who: PendingWorkload) -> Demand:
-        """The class of equals: what a verdict on flavors and victims depends on.
+    def class_of(self, who: PendingWorkload) -> Demand:
+        """The class of its equals: what a verdict on flavors and victims depends on.
 
         Where LocalQueues take turns by what they used, their workloads are no equals.
         """

@@ -180,7 +180,7 @@ def test_a_head_that_fits_once_anothers_victims_are_gone_goes_first_in_its_queue
     assert attempts["wb"].ending == "skipped"
     assert attempts["wb"].outcome is Outcome.PENDING_PREEMPTION
     assert [holder.name for holder in attempts["wb"].awaited] == ["c1"]
-    later = replace(attempts["wb"].who, uid="later", name="later", priority=9)
+    later = replace(attempts["wb"].who, uid="later", name="later", priority=9, demand=None)
     engine.waiting.add([later])
     engine.waiting.line_up()
     head = engine.waiting.turns["b"].pop()

@@ -43,7 +43,7 @@ def test_who_was_admitted_goes_first_no_longer() -> None:
     engine = engine_on(a_queue("q", 4), a_workload("nominee", "q", 4))
     nominee = engine.waiting.turns["q"].pop()
     assert nominee is not None
-    urgent = replace(nominee, uid="urgent", name="urgent", priority=9)
+    urgent = replace(nominee, uid="urgent", name="urgent", priority=9, demand=None)
     engine.waiting.add([urgent, replace(nominee, nominated=True)])
     assert _names(engine) == ["nominee"]
     engine.quota_state.remove(engine.holder(nominee))

@@ -143,10 +143,9 @@ class Waiting:
     def _park(self, lane: WaitingLane, refusal: Refusal | None) -> None:
         """Park a lane, or unpark it."""
         if (lane.parked is None) != (refusal is None):
-            number = len(lane)
-            self._count(lane, -number)
-            lane.parked = refusal
-            self._count(lane, number)
+            number = len(lane) if lane.parked is None else -len(lane)
+            active, parked = self._counts.get(lane.demand.queue, _NOBODY)
+            self._counts[lane.demand.queue] = InLine(active - number, parked + number)
         lane.parked = refusal
 
     def in_line(self) -> Mapping[str, InLine]:
