@@ -95,7 +95,7 @@ def conditions(row: Workload, now: dt.datetime) -> list[Condition]:
         made.append(_pods_ready(row))
     if row.state in _TERMINAL - _INACTIVE:
         made.append(_finished(row))
-    if row.state == State.WITHDRAWING and row.withdraw_to is WithdrawTo.DEACTIVATED:
+    if row.state == State.WITHDRAWING and row.withdraw_to == WithdrawTo.DEACTIVATED:
         cause = (evicted or {}).get("cause") or row.reason or "Deactivated"
         made.append(_one("DeactivationTarget", True, cause, row.message, _at(evicted, row)))
     at = rfc3339(row.queued_at)  # of a step whose time is not known
