@@ -20,7 +20,6 @@ from hub.api.parameters import JobFilters, Newest
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json, idempotency_key, pager
 from hub.api.routing import new_router, refuses
-from hub.domain.selectors import parse_selector
 from hub.services.context import secrecy
 from hub.services.explain import study
 from hub.services.index.index import ScheduleIndex
@@ -30,6 +29,7 @@ from hub.services.questions import jobs
 from hub.services.reading.draft import draft
 from shared.kinds.registry import parse_job
 from shared.reject_codes import RejectCode
+from shared.selectors import parse_selector
 
 router = new_router("jobs")
 FindIndex = Callable[[], ScheduleIndex | None]

@@ -71,7 +71,7 @@ class JobLine:
 
 
 def job_line(shown: ShownJob, now: dt.datetime) -> JobLine:
-    """One row of `services.questions.dashboard.read_jobs`."""
+    """One row of `services.questions.dashboard.JobsPage`."""
     row, told = shown.job, shown.told
     waiting: Row = told.get("waiting") or {}
     if waiting:

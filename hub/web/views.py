@@ -104,7 +104,7 @@ def _to(asked: Asked, group: str) -> str:
 def jobs_view(
     found: JobsPage, states: Mapping[str, int] | None, asked: Asked, now: dt.datetime
 ) -> JobsView:
-    """The page of jobs that `services.front_page.read_jobs` found."""
+    """The page of jobs that `services.questions.dashboard` found."""
     first = (asked.page - 1) * JOBS_PER_PAGE + 1
     items = found.items
     shown = f"{first} to {first + len(items) - 1}" if items else "none"

@@ -9,25 +9,24 @@ import pytest
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.events import TOGETHER, EventRecorder
 from hub.bridge.job_status import job_status
-from hub.bridge.kinds import FLEET, KUEUE, WORKLOAD, Mirrored
+from hub.bridge.kinds import WORKLOAD, Mirrored
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.workload_words import answered
 from hub.bridge.writeback import MEMBERS_S
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import Transition
 from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
-from hub.store.records.workloads import Workload, WorkloadMove
 from shared.clock import ManualClock, SystemClock
+from shared.groups import CLUSTER, KUEUE
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import FIELDS, until, world
 from tests.bridge.parts import KINDS, Parts, a_job, on_simulated
 from tests.bridge.test_jobs import apply_guide, suspended, workload
-from tests.store.build import a_workload as a_stored_workload
 from tests.sync.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
-MEMBER = Mirrored(FLEET, "MemberCluster", ("v1beta1",), finalized=True, order=1)
+MEMBER = Mirrored(CLUSTER, "MemberCluster", ("v1beta1",), finalized=True, order=1)
 CHECK = Mirrored(KUEUE, "AdmissionCheck", ("v1beta2",), order=1)
 
 
@@ -71,7 +70,7 @@ async def test_the_heartbeat_of_a_member_is_renewed(tmp_path: Path):
         await it.hub.join("north")
         made = await it.create(
             {
-                "apiVersion": f"{FLEET}/v1beta1",
+                "apiVersion": f"{CLUSTER}/v1beta1",
                 "kind": "MemberCluster",
                 "metadata": {"name": "north"},
                 "spec": {"identity": {"kind": "ServiceAccount", "name": "agent"}},
@@ -207,8 +206,7 @@ def test_the_start_time_of_a_job_never_moves():
 
 def test_an_answer_from_before_this_state_is_no_answer():
     """After a restart nothing is known of what was written: the later of the two counts."""
-    checks = {"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}}
-    row = a_stored_workload("w", checks=checks)
+    row = {"checks": {"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}}}
     said = {"name": "budget", "state": "Ready"}
     before = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T09"}]}}
     after = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T11"}]}}
@@ -216,9 +214,10 @@ def test_an_answer_from_before_this_state_is_no_answer():
     assert answered(after, row, {}) == [said]
 
 
-def hold(tx: Any, row: Workload) -> None:
-    moved = WorkloadMove(uid=row.uid, epoch=row.epoch, reason="HeldByUser")
-    workloads.transition(tx, "hold", [moved])
+def hold(tx: Any, row: dict[str, Any]) -> None:
+    workloads.transition(
+        tx, Transition.HOLD, [{"uid": row["uid"], "epoch": row["epoch"], "reason": "HeldByUser"}]
+    )
 
 
 async def happens(it: Parts, job: dict[str, Any], reason: str) -> None:
@@ -247,7 +246,9 @@ def a_workload(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def a_row(**columns: Any) -> Workload:
-    """A workload: it runs on member north."""
-    row = a_stored_workload("w", state=State.RUNNING, cluster="north", active=1, ready=1)
-    return row._replace(placed_at=NOW, created_at=NOW, **columns)
+def a_row(**columns: Any) -> dict[str, Any]:
+    """A workload's row: it runs on member north."""
+    counts = {"active": 1, "ready": 1, "succeeded": 0, "failed": 0}
+    times = {"started_at": None, "placed_at": NOW, "created_at": NOW, "finished_at": None}
+    words = {"state": "Running", "reason": "", "message": "", "cluster": "north"}
+    return {**counts, **times, **words, **columns}

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hub.controllers.lifetimes import Lifetimes
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.members.observe import ObservedReport, Taken, take_reports
 from hub.store import clusters, works
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue
@@ -25,7 +26,7 @@ async def offered(hub: Running, uid: str) -> None:
     await hub.transition("offer", uid)
     await hub.hub.db.write(
         lambda unit: works.offer(
-            unit, [{"cluster": row.cluster, "uid": uid, "options": {}, "hash": "h"}]
+            unit, [{"cluster": row.cluster, "uid": uid, "options": ApplyOptions(), "hash": "h"}]
         )
     )
 

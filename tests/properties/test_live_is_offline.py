@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, Attempt
+from hub.domain.cycle.attempt import Attempt, Ending
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
@@ -215,9 +215,9 @@ def _outcome(engine: Engine, hub: Running) -> tuple[set[str], set[str]]:
     for _ in range(ROUNDS):
         attempts: list[Attempt] = engine.round(now)
         for attempt in attempts:
-            if attempt.verdict == ADMITTED:
+            if attempt.ending is Ending.ADMITTED:
                 admitted.add(attempt.who.uid)
-            elif attempt.verdict == PREEMPTING:
+            elif attempt.ending is Ending.PREEMPTING:
                 victims |= {v.holder.uid for v in attempt.victims if not v.holder.evicted}
     return admitted, victims
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hub.domain.cycle.rounds import Attempt
+from hub.domain.cycle.attempt import Attempt
 from hub.offline import documents, scene
 from hub.offline.cycle import engine_of
 from hub.offline.settings import settings_of

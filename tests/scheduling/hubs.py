@@ -11,6 +11,7 @@ from hub.services.context import leadership
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.explain import job
+from hub.services.explain.as_it_is_now import quota_view, waiting_view
 from hub.services.index.reader import FOLLOWED
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
@@ -82,7 +83,9 @@ class Running:
         return list((await self.hub.read(workloads.get_many, uids)).values())
 
     async def explain(self, uid: str) -> dict[str, Any]:
-        return await self.hub.read(job.explain_job, uid, self.scheduler.index)
+        index = self.scheduler.index
+        views = waiting_view(index, uid), quota_view(index, uid)
+        return await self.hub.read(job.explain_job, uid, *views)
 
     async def change(self, uid: str, **columns: Any) -> None:
         """Set columns of a job, as another service would."""

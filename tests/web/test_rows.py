@@ -4,6 +4,7 @@ import orjson
 import pytest
 from sqlalchemy import insert
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.context import hub_cluster, timeline
 from hub.store import settings
 from hub.store.tables import events, works
@@ -57,12 +58,19 @@ async def _fill(hub):
     return uid
 
 
+_EMPTY = {
+    "String": "",
+    "Text": "",
+    "Boolean": False,
+    "JsonColumn": {},
+    "OptionsColumn": ApplyOptions(),
+}
+
+
 def _add_rows(tx):
     tx.event(uid="u", kind="Job", namespace="team-a", name="good", reason="Told", message="all")
     row = {
-        column.name: {"String": "", "Text": "", "Boolean": False, "Json": {}}.get(
-            type(column.type).__name__, 0
-        )
+        column.name: _EMPTY.get(type(column.type).__name__, 0)
         for column in works.columns
         if not column.nullable
     }

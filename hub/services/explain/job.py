@@ -14,9 +14,9 @@ from hub.domain.workloads.demand import SAID_BY_MEMBER
 from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State, WithdrawTo
 from hub.services.context import timeline
 from hub.services.context.decisions import refusal_view
-from hub.services.explain import as_it_is_now, avoided, candidates
+from hub.services.explain import avoided, candidates
+from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
-from hub.services.index.index import ScheduleIndex
 from hub.services.kueue_view.open_checks import checks_of
 from hub.store import clusters, events, schedule, workloads
 from hub.store.records.workloads import JobOnPage, Workload
@@ -69,10 +69,14 @@ def _said_of(row: Workload) -> str:
 def explain_job(
     tx: Transaction,
     uid: str,
-    index: ScheduleIndex | None = None,
+    waiting: WaitingView | None = None,
+    quota: QuotaView | None = None,
     suspect_after_s: float = SUSPECT_AFTER_S,
 ) -> Row:
-    """The whole story of one job. Raises Rejected(NotFound)."""
+    """The whole story of one job; `waiting` and `quota`: of one that waits, from the index.
+
+    Raises Rejected: NotFound.
+    """
     row = workloads.get(tx, uid)
     if row is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
@@ -108,7 +112,7 @@ def explain_job(
     if stopped and row.state == State.PENDING:
         told |= {"reason": timeline.CODE, "message": timeline.BRIEFLY}
     elif row.state == State.PENDING:
-        told |= _quota(tx, row, index) | explain_waiting(tx, row, index)
+        told |= _quota(tx, quota) | explain_waiting(tx, row, waiting)
         if told["waiting"]:
             told["waiting"] = avoided.with_causes(told["waiting"], told["setAsideBecause"])
     elif stopped:
@@ -133,42 +137,31 @@ def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
     return f"{heard}: this is what was known then"
 
 
-def _quota(tx: Transaction, row: Workload, index: ScheduleIndex | None) -> Row:
+def _quota(tx: Transaction, view: QuotaView | None) -> Row:
     """What its queue has, and what preemption could do: as much work as its tree has holders."""
-    lane = index.waiting.find(row.uid) if index is not None else None
-    if index is None or lane is None:
+    if view is None:
         return {}
-    return {
-        "quota": candidates.quota_of(index, lane),
-        "preemption": candidates.outlook(tx, index, lane),
-    }
+    return {"quota": candidates.quota_of(view), "preemption": candidates.outlook(tx, view)}
 
 
 def explain_waiting(
-    tx: Transaction, row: Workload | JobOnPage, index: ScheduleIndex | None
+    tx: Transaction, row: Workload | JobOnPage, waiting: WaitingView | None
 ) -> Row:
     """Why a pending job waits: its own reason if it can not be in line, else that of its class."""
-    if index is None:
+    if waiting is None:
         return {}
-    held = index.held_back.get(row.uid)
-    if held is not None:
-        if row.reason and held.reason == Reason.AWAITING_PLACEMENT:
+    if waiting.held is not None:
+        if row.reason and waiting.held.reason == Reason.AWAITING_PLACEMENT:
             return {}  # its placement may have said why it is left out
-        return {"reason": held.reason, "message": held.message}
-    lane = index.waiting.find(row.uid)
-    if lane is None:
-        return {}
-    found: Row = {
-        "clusterQueue": lane.demand.queue,
-        "position": _position(index, row.uid),
-    }
-    if row.uid in index.claims:
+        return {"reason": waiting.held.reason, "message": waiting.held.message}
+    found: Row = {"clusterQueue": waiting.queue, "position": _position(waiting.position)}
+    if waiting.nominated:
         return found | _of_when_it_was_nominated(row)  # its row says for whom it waits
-    refusal, when = as_it_is_now.refusal_of(index, lane), ""
+    refusal, when = waiting.refusal, ""
     if refusal is not None:
         view = refusal_view(refusal)
     else:
-        stored = schedule.explanation(tx, lane.demand.key)
+        stored = schedule.explanation(tx, waiting.demand)
         if stored is None:
             return found
         view, when = stored[0], _as_of(stored[1])
@@ -196,16 +189,14 @@ def _as_of(at: dt.datetime) -> str:
     return f" (as of {at:%Y-%m-%d %H:%M} UTC)"
 
 
-def _position(index: ScheduleIndex, uid: str) -> Row | None:
-    place = index.position(uid)
-    lane = index.waiting.find(uid)
-    if place is None or lane is None:
+def _position(position: Position | None) -> Row | None:
+    if position is None:
         return None
     return {
-        "inQueue": place[0],
-        "ofQueue": index.waiting.count(lane.demand.queue),
-        "overall": place[1],
-        "ofOverall": len(index.waiting),
+        "inQueue": position.in_queue,
+        "ofQueue": position.of_queue,
+        "overall": position.overall,
+        "ofOverall": position.of_overall,
     }
 
 

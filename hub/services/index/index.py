@@ -19,7 +19,6 @@ from hub.domain.queueing.pending import Waiting, WaitingLane
 from hub.domain.quota.declared import ClusterQueue, Flavor
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.usage_history import UsageHistory
-from hub.domain.selectors import LabelSelector
 from hub.domain.workloads import shape
 from hub.domain.workloads.demand import SAID_BY_MEMBER, selected_keys
 from hub.domain.workloads.states import CHARGED, State
@@ -39,6 +38,7 @@ from hub.services.index.reservations import Reservations
 from hub.store.records.workloads import ReasonToWait
 from hub.store.schedule import SchedulingRow
 from shared.resources import PodSet
+from shared.selectors import LabelSelector
 
 _CHARGED: Final = frozenset(str(s) for s in CHARGED)
 

@@ -16,14 +16,14 @@ from hub.services.works.evict import evict
 from hub.store import clusters, on_members, workloads
 from hub.store.records.workloads import WorkloadChange, WorkloadColumns
 from hub.store.transaction import Transaction
-from shared.wire.agent_v1 import ApiServer
+from shared.wire.agent_v1 import ApiServerDown
 
 Row = dict[str, Any]
 _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
 _TOLD: Final = 200  # characters of an agent's reason
 
 
-def down_view(told: ApiServer | None, now: dt.datetime) -> Row | None:
+def down_view(told: ApiServerDown | None, now: dt.datetime) -> Row | None:
     """What is kept of an agent's word; None where the server answers."""
     if told is None:
         return None

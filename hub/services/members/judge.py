@@ -1,4 +1,6 @@
-"""What one observation means: record it, move the workload, take the work back, or refuse it. Pure.
+"""What one observation means: record it, move the workload, take the work back, or refuse it.
+
+It decides and writes nothing.
 
 The lattice of agents R-06 and R-07: an older epoch moves nothing, a terminal result is final for its
 epoch, and a job is given back to its queue only when the member has confirmed that nothing of it is

@@ -17,7 +17,7 @@ from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move
 from hub.store.transaction import Transaction
 from hub.store.works import WorkRow
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import ApiServer, Observed, Order, Refused
+from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
 
 NOT_YOURS = "NotYours"
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
@@ -32,7 +32,7 @@ class ObservedReport:
     cluster: str
     entries: Sequence[Observed] = ()
     capacity: bytes | None = None  # agent_v1.Capacity as JSON
-    api_server: ApiServer | None = None  # given with a capacity: it does not answer
+    api_server: ApiServerDown | None = None  # given with a capacity: it does not answer
     incarnation: str = ""  # what is not desired and of this one is removed; "": nothing is
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hub.domain.placement.status import Resource
-from hub.domain.selectors import LabelSelector, read_selector
 from hub.store import objects, placements, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.kinds.placement_rules import is_reserved_namespace
+from shared.selectors import LabelSelector, read_selector
 
 Row = dict[str, Any]
 JOB: Final = ("batch", "Job")

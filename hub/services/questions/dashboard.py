@@ -11,7 +11,7 @@ from hub.domain.workloads.states import State
 from hub.services.context import hub_cluster, timeline
 from hub.services.context.settings import Settings
 from hub.services.explain import job
-from hub.services.index.index import ScheduleIndex
+from hub.services.explain.as_it_is_now import WaitingView
 from hub.services.members import forgotten
 from hub.services.questions import clusters, queues
 from hub.store import drift, events, front_page, tallies
@@ -76,21 +76,37 @@ class BoardPage:
     cost_s: float  # processor time that reading took
 
 
-def read_page(
-    tx: Transaction, asked: Asked, settings: Settings, index: ScheduleIndex | None
-) -> BoardPage:
-    """Everything that one viewer's page shows."""
+@dataclass(frozen=True, slots=True)
+class FoundJobs:
+    """A page of jobs as their rows are; is there a further one, and the processor time that finding took."""
+
+    rows: Sequence[JobOnPage]
+    more: bool
+    cost_s: float
+
+    def waiting(self) -> list[str]:
+        """Uids of those that wait."""
+        return [row.uid for row in self.rows if row.state == State.PENDING]
+
+
+def find_jobs(tx: Transaction, asked: Asked) -> FoundJobs:
+    """The rows of one page of jobs."""
     began = time.thread_time()
-    fleet, jobs = read_fleet(tx, settings), read_jobs(tx, asked, index)
-    return BoardPage(fleet, jobs, time.thread_time() - began)
-
-
-def read_jobs(tx: Transaction, asked: Asked, index: ScheduleIndex | None) -> JobsPage:
-    """One page of jobs."""
     offset = (asked.page - 1) * JOBS_PER_PAGE
     found = _find(tx, asked, offset, JOBS_PER_PAGE + 1)
-    items = [ShownJob(row, _told(tx, row, index)) for row in found[:JOBS_PER_PAGE]]
-    return JobsPage(items, more=len(found) > JOBS_PER_PAGE)
+    more = len(found) > JOBS_PER_PAGE
+    return FoundJobs(found[:JOBS_PER_PAGE], more, time.thread_time() - began)
+
+
+def read_page(
+    tx: Transaction, found: FoundJobs, views: Mapping[str, WaitingView], settings: Settings
+) -> BoardPage:
+    """Everything that one viewer's page shows; `views`: of the jobs that wait, by uid."""
+    began = time.thread_time()
+    fleet = read_fleet(tx, settings)
+    items = [ShownJob(row, _told(tx, row, views.get(row.uid))) for row in found.rows]
+    cost_s = found.cost_s + time.thread_time() - began
+    return BoardPage(fleet, JobsPage(items, more=found.more), cost_s)
 
 
 def read_fleet(tx: Transaction, settings: Settings) -> Row:
@@ -127,14 +143,12 @@ def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[JobOnP
     return found + front_page.ended(tx, (), asked.text, later, limit - len(found))
 
 
-def _told(tx: Transaction, row: JobOnPage, index: ScheduleIndex | None) -> Row:
+def _told(tx: Transaction, row: JobOnPage, waiting: WaitingView | None) -> Row:
     """Why a job waits, with its position; {} where its row says all, or it can not be said."""
     if row.state != State.PENDING:
         return {}
     try:
-        return job.explain_waiting(tx, row, index)
-    except (RuntimeError, IndexError):
-        return {}  # the line moved on while a reader's thread looked at it
+        return job.explain_waiting(tx, row, waiting)
     except Exception as fault:  # noqa: BLE001 - one unusable row must not take the page
         _logger.warning("a job can not be explained", uid=row.uid, error=str(fault))
         return {}

@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from hub.controllers.loop import Loop
 from shared.clock import ManualClock
+from shared.loop import Loop
 
 pytestmark = pytest.mark.anyio
 
