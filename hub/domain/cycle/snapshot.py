@@ -1,4 +1,4 @@
-"""The immutable picture a cycle reasons about."""
+"""The picture a cycle reasons about: nothing that happens later shows in it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,8 @@ class Snapshot:
 
     `clusters` are all known members, also those that may get nothing; `room` counts every promise and
     is laid out over the same clusters. `holders`, by queue and uid, are who could be preempted; they
-    are charged in the ledger. The cycle takes copies and changes none of it.
+    are charged in the ledger. Who gives it changes none of it any more, but a copy; the cycle does the
+    same.
     """
 
     queues: Sequence[tuple[ClusterQueue, Sequence[Lane]]]

@@ -78,6 +78,7 @@ class Members:
         self._layout = Layout(())
         self.room = Room.of(self._layout, {})
         self._stale = True  # the layout must be made anew
+        self._lent = False  # does a picture share the room? Then it is changed in a copy
 
     def put(self, cluster: Cluster) -> None:
         """A cluster was added, changed, or reported."""
@@ -159,12 +160,16 @@ class Members:
         if self._stale:
             self._layout = Layout(list(self.clusters.values()))
             self.room = Room.of(self._layout, self.clusters)
+            self._lent = False
             for name in self._layout.names:
                 self._keep_promises(name)
             self._stale = False
             self._changed.clear()
             return True
-        for name in self._changed & self.clusters.keys():
+        changed = self._changed & self.clusters.keys()
+        if changed and self._lent:
+            self.room, self._lent = self.room.copy(), False
+        for name in changed:
             before = self._extent(name)
             self.room.reset(self.clusters[name])
             self._keep_promises(name)
@@ -173,8 +178,14 @@ class Members:
                 names = self._layout.resources
                 grew(dict(zip(names, best, strict=True)), dict(zip(names, left, strict=True)))
         self._changed.clear()
-        self.room.touched.clear()
+        if changed:
+            self.room.touched.clear()
         return False
+
+    def lend_room(self) -> Room:
+        """The room as it was brought up to date last: what changes later does not show in it."""
+        self._lent = True
+        return self.room
 
     def _keep_promises(self, name: str) -> None:
         at = self._layout.position[name]

@@ -39,6 +39,7 @@ class Charges:
         self._shapes = shapes
         self._released = released
         self.holders: dict[str, dict[str, AdmittedWorkload]] = {}  # by queue, then uid
+        self._lent: set[str] = set()  # queues whose holders a picture shares: changed in a copy
         self._charged: dict[str, tuple[str, Usage]] = {}
         self._placed: dict[tuple[str, int], Pods] = {}  # by demand and assignment, of one plan
         self.epochs: dict[str, int] = {}  # of charged workloads
@@ -145,8 +146,20 @@ class Charges:
             self.members.promise(promised.with_succeeded(pulse.succeeded))
 
     def _hold(self, holder: AdmittedWorkload) -> None:
-        self.holders.setdefault(holder.queue, {})[holder.uid] = holder
+        self._own(holder.queue)[holder.uid] = holder
         (self.unready.discard if holder.pods_ready else self.unready.add)(holder.uid)
+
+    def _own(self, queue: str) -> dict[str, AdmittedWorkload]:
+        """Who holds quota of a queue, to be changed."""
+        if queue in self._lent:
+            self._lent.remove(queue)
+            self.holders[queue] = dict(self.holders[queue])
+        return self.holders.setdefault(queue, {})
+
+    def lend_holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
+        """Who holds quota, as it is now: what changes later does not show in it."""
+        self._lent.update(self.holders)
+        return dict(self.holders)
 
     def holder(self, uid: str) -> AdmittedWorkload | None:
         """A workload that holds quota; None if it holds none."""
@@ -175,7 +188,7 @@ class Charges:
         if charged is not None:
             queue, usage = charged
             self.ledger.release(queue, usage)
-            self.holders.get(queue, {}).pop(uid, None)
+            self._own(queue).pop(uid, None)
             self.unready.discard(uid)
             self._released(queue)
 

@@ -86,6 +86,10 @@ class ScheduleIndex:
         """Who holds quota, by queue and uid."""
         return self._charges.holders
 
+    def lend_holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
+        """Who holds quota, as it is now: what changes later does not show in it."""
+        return self._charges.lend_holders()
+
     def known(self) -> Known:
         """What need not be read again."""
         return Known(self._shapes.keys(), self._charges.epochs)
@@ -304,9 +308,9 @@ class ScheduleIndex:
             self.ledger.copy(),
             FlavorCatalog(dict(routes.flavors), self.keys.since),
             dict(self.members.clusters),
-            self.members.room,
+            self.members.lend_room(),
             dict(routes.queue_policies),
-            self._charges.holders,
+            self._charges.lend_holders(),
             nominations,
             dict(routes.namespaces),
             self.consumption.ranks(),
