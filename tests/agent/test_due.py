@@ -7,14 +7,14 @@ import pytest
 from agent.due import Due
 from agent.releases import LONGEST_S, Releases
 from shared.clock import ManualClock
-from tests.agent.unpunctual import Unpunctual
+from tests.shared.clocks import InstantClock
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_more_than_a_burst_is_decided_about_without_another_word():
     """Five hundred marked at once are taken in parts, all of them, in order."""
-    due, taken = Due(Unpunctual()), []
+    due, taken = Due(InstantClock()), []
     uids = [f"u-{number}" for number in range(500)]
     for uid in uids:
         due.mark(uid)

@@ -7,8 +7,8 @@ from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
 from tests.agent.conftest import POOLS, Member
+from tests.agent.objects import a_config_map, drifts_of, edit
 from tests.agent.scripted_hub import a_job, an_object
-from tests.agent.test_objects import a_config_map, drifts_of, edit
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from agent.config import from_arguments
 from agent.gate import Gate
 from shared.kube import errors
 from shared.podsecurity import Rules
+from tests.agent.objects import a_config_map, a_deployment, a_namespace
 from tests.agent.scripted_hub import a_job, an_object, eventually
-from tests.agent.test_objects import a_config_map, a_deployment, a_namespace
 from tests.bad_inputs.cases import job_cases
 
 pytestmark = pytest.mark.anyio

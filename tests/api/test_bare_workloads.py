@@ -11,8 +11,7 @@ from hub.services import watching
 from hub.store import workloads
 from hub.store.unit import Unit
 from tests.api.serving import Served, a_job, served
-from tests.scheduling.test_bare import a_workload
-from tests.scheduling.test_cohorts import in_cohort
+from tests.scheduling.build import a_workload, in_cohort
 
 pytestmark = pytest.mark.anyio
 PATH = "/v1/workloads/team-a/w"

@@ -12,7 +12,7 @@ from hub.services import leadership
 from hub.services.schedule_news import FOLLOWED
 from hub.services.scheduler import Scheduler
 from tests.api.serving import Served, a_job, served
-from tests.checks.answers import a_check, checked
+from tests.checks.controller import a_check, checked
 from tests.scheduling.hubs import Running, a_pool, a_queue
 
 pytestmark = pytest.mark.anyio

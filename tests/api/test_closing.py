@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from shared.wire.agent_v1 import PROTO, REGISTER_PATH, SYNC_PATH
-from tests.api.test_process import admin, running
+from tests.api.process import admin, running
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.api.process import admin, running
 from tests.api.serving import a_job
-from tests.api.test_process import admin, running
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 20.0

@@ -16,8 +16,7 @@ from hub.services.limits import Intake
 from hub.services.withdraw import withdraw_jobs
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Mark
-from tests.sync.hubs import JOB, Agent, Running, ran, running_hub, seen
-from tests.sync.test_strays import a_stray
+from tests.sync.hubs import JOB, Agent, Running, a_stray, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 

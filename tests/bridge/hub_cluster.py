@@ -21,6 +21,28 @@ from tests.sync.hubs import Agent, Running, running_hub
 
 FIELDS = "kubectl-client-side-apply"
 
+VERSIONS = {
+    "Job": "batch/v1",
+    "Namespace": "v1",
+    "ConfigMap": "v1",
+    "Event": "v1",
+    "ResourceFlavor": "kueue.x-k8s.io/v1beta1",
+    "ClusterQueue": "kueue.x-k8s.io/v1beta1",
+    "LocalQueue": "kueue.x-k8s.io/v1beta1",
+    "MemberCluster": "cluster.kubernetes-fleet.io/v1beta1",
+    "ClusterResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
+    "ResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
+}
+NAMESPACES = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-a}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: hard, labels: {pod-security.kubernetes.io/enforce: restricted}}
+"""
+
 
 class World:
     """Both sides, and what a user does with kubectl."""
@@ -44,20 +66,6 @@ class World:
 
     async def delete(self, kind: str, name: str, namespace: str = "") -> None:
         await self.kube.delete(VERSIONS[kind], kind, namespace, name)
-
-
-VERSIONS = {
-    "Job": "batch/v1",
-    "Namespace": "v1",
-    "ConfigMap": "v1",
-    "Event": "v1",
-    "ResourceFlavor": "kueue.x-k8s.io/v1beta1",
-    "ClusterQueue": "kueue.x-k8s.io/v1beta1",
-    "LocalQueue": "kueue.x-k8s.io/v1beta1",
-    "MemberCluster": "cluster.kubernetes-fleet.io/v1beta1",
-    "ClusterResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
-    "ResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
-}
 
 
 async def until(question: Callable[[], Awaitable[Any]], seconds: float = 15) -> Any:
@@ -108,3 +116,12 @@ async def world(
             await asyncio.gather(*tasks, return_exceptions=True)
             if own:
                 await cluster.stop()
+
+
+async def warnings(it: World) -> dict[str, tuple[str, str]]:
+    events = (await it.kube.list("v1", "Event")).items
+    return {
+        each["involvedObject"]["name"]: (each["reason"], each["message"])
+        for each in events
+        if each["type"] == "Warning"
+    }

@@ -9,8 +9,8 @@ from hub.services.apply import apply_documents
 from hub.services.drafts import ORIGIN_REST, draft
 from hub.services.limits import Intake
 from shared.kinds import parse
+from tests.bridge.guide import CRDS, mirrored
 from tests.bridge.hub_cluster import World, until, world
-from tests.bridge.test_objects import CRDS, mirrored
 from tests.placements.fleet import conditions
 
 pytestmark = pytest.mark.anyio

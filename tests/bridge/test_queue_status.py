@@ -7,9 +7,9 @@ import pytest
 
 from hub.services.limits import Bridge, Limits
 from hub.store import workloads
+from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import World, until, world
-from tests.bridge.test_jobs import apply_guide, suspended, workload
-from tests.bridge.test_workloads import KUEUE, NAMESPACE, running
+from tests.bridge.workload_objects import KUEUE, NAMESPACE, running
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from hub.store import objects, workloads
+from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import World, until, world
-from tests.bridge.test_jobs import apply_guide, workload
-from tests.bridge.test_workloads import KUEUE, NAMESPACE, patch, says, shown
+from tests.bridge.workload_objects import KUEUE, NAMESPACE, patch, says, shown
 
 pytestmark = pytest.mark.anyio
 

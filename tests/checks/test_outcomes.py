@@ -12,10 +12,10 @@ from hub.services import cancel, compose
 from hub.services.compose import Stamp
 from hub.store import clusters, manifests, works
 from shared.errors import Rejected
-from tests.checks.answers import a_check, a_checked_queue, activate, answer, checked
+from tests.checks.controller import a_check, a_checked_queue, activate, answer, checked
+from tests.scheduling.autoscaled import a_member, report
+from tests.scheduling.build import a_class
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
-from tests.scheduling.test_elastic import a_member, report
-from tests.scheduling.test_preemption import a_class
 
 pytestmark = pytest.mark.anyio
 CPU = FlavorResource("gold-flavor", "cpu")

@@ -9,7 +9,7 @@ from hub.services.drafts import draft
 from hub.services.withdraw import withdraw_jobs
 from hub.store.unit import Unit
 from shared.kinds.registry import parse
-from tests.lifecycle.lives import admitted, gone, lively
+from tests.lifecycle.steps import admitted, gone, lively
 from tests.scheduling.hubs import Running, a_job, running
 
 pytestmark = pytest.mark.anyio

@@ -15,8 +15,8 @@ from hub.services.evict import BackOff, evict
 from hub.services.limits import Limits, Queueing
 from hub.services.schedule_index import ScheduleIndex
 from shared.errors import Rejected
-from tests.lifecycle.lives import gone, offered, passed, reported, watching
-from tests.lifecycle.test_priority import a_class
+from tests.lifecycle.steps import gone, offered, passed, reported, watching
+from tests.scheduling.build import a_class
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 QUOTA = 6

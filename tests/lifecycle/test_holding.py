@@ -6,7 +6,7 @@ from hub.services import holding
 from hub.services.evict import evict
 from shared.errors import Rejected
 from tests.api.serving import Served, a_job, served
-from tests.lifecycle.lives import admitted, gone, lively, passed, watching
+from tests.lifecycle.steps import admitted, gone, lively, passed, watching
 from tests.scheduling.hubs import Running, running
 
 pytestmark = pytest.mark.anyio

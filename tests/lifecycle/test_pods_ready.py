@@ -6,10 +6,9 @@ import pytest
 
 from hub.services.bare_status import report_status
 from hub.services.limits import Limits, Queueing
-from tests.lifecycle.lives import admitted, gone, lively, offered, passed, reported, watching
+from tests.lifecycle.steps import admitted, gone, lively, offered, passed, reported, watching
+from tests.scheduling.build import a_workload, in_cohort
 from tests.scheduling.hubs import Running, a_job, running
-from tests.scheduling.test_bare import a_workload
-from tests.scheduling.test_cohorts import in_cohort
 
 pytestmark = pytest.mark.anyio
 

@@ -2,21 +2,11 @@
 
 import pytest
 
-from tests.lifecycle.lives import admitted, gone, lively
-from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, a_queue, running
+from tests.lifecycle.steps import CLASS, LOWER, admitted, gone, lively
+from tests.scheduling.build import a_class
+from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
-CLASS = "kueue.x-k8s.io/priority-class"
-LOWER = {"preemption": {"withinClusterQueue": "LowerPriority"}}
-
-
-def a_class(name: str, value: int) -> dict:
-    return {
-        "apiVersion": KUEUE,
-        "kind": "WorkloadPriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    }
 
 
 async def _with_classes(hub: Running) -> None:

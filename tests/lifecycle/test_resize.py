@@ -6,9 +6,9 @@ import pytest
 from hub.services import compose
 from hub.services.observe import Report, take_reports
 from hub.store import works
-from tests.lifecycle.lives import gone, lively, passed, reported
+from tests.lifecycle.steps import gone, lively, passed, reported
+from tests.scheduling.build import in_cohort
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
-from tests.scheduling.test_cohorts import in_cohort
 from tests.sync.hubs import seen
 
 pytestmark = pytest.mark.anyio

@@ -19,6 +19,24 @@ from tests.sync.hubs import Agent, Running, seen
 GUIDE = Path(__file__).parents[2] / "examples" / "guide"
 FLEET = "placement.kubernetes-fleet.io"
 
+_GROUPS = {"ClusterQueue": "kueue.x-k8s.io", "LocalQueue": "kueue.x-k8s.io"}
+CONFIG = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop, labels: {tier: web}}
+data: {color: blue}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: everywhere, namespace: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, labelSelector: {matchLabels: {tier: web}}}]
+"""
+
 
 def capacity(cpu: int, memory: int) -> dict[str, Any]:
     """One node with `cpu` cores and `memory` GiB free."""
@@ -98,9 +116,6 @@ class Fleet:
             for work in self.agents[name].works.values()
             if work["action"] == "Apply"
         )
-
-
-_GROUPS = {"ClusterQueue": "kueue.x-k8s.io", "LocalQueue": "kueue.x-k8s.io"}
 
 
 def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:

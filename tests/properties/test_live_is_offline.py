@@ -19,10 +19,9 @@ from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
 from hub.services.limits import Limits, Queueing
-from tests.checks.answers import a_check, activate, answer, checked
+from tests.checks.controller import a_check, activate, answer, checked
+from tests.scheduling.build import a_class, a_cohort, in_cohort
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import a_cohort, in_cohort
-from tests.scheduling.test_preemption import a_class
 
 QUEUES = ("a", "b", "d")
 DOORS = ("a", "a2", "b", "d")  # a2 leads to ClusterQueue a, too

@@ -5,7 +5,7 @@ import pytest
 from hub.domain.queueing.requeue import Outcome, Where, is_sticky, wake, where_next
 from hub.domain.quota.declared import LocalQueue
 from hub.domain.quota.holders import PendingWorkload
-from tests.queueing.scenes import (
+from tests.queueing.build import (
     a_condition,
     a_flavor,
     a_holder,

@@ -3,7 +3,7 @@
 import pytest
 
 from hub.domain.quota.declared import FlavorResource
-from tests.queueing.scenes import (
+from tests.queueing.build import (
     FAIR,
     Q,
     a_cohort,

@@ -1,26 +1,19 @@
 """Quota meets clusters: what fits under quota must fit on one member (architecture, section 7)."""
 
-from typing import Any
-
 import pytest
 
 from hub.offline.documents import Unreadable
-from tests.queueing.scenes import a_flavor, a_holder, a_queue, a_workload, play, pods
-
-GPU = "nvidia.com/gpu"
-
-
-def a_member(name: str, *pools: dict[str, Any], labels: dict[str, str] | None = None) -> dict:
-    return {
-        "apiVersion": "cluster.kubernetes-fleet.io/v1", "kind": "MemberCluster",
-        "metadata": {"name": name, "labels": labels or {}}, "spec": {},
-        "status": {"pools": list(pools)},
-    }  # fmt: skip
-
-
-def a_pool(count: int = 1, labels: dict[str, str] | None = None, **allocatable: Any) -> dict:
-    listed = {GPU if k == "gpu" else k: str(v) for k, v in allocatable.items()}
-    return {"name": "p", "count": count, "labels": labels or {}, "allocatable": listed}
+from tests.queueing.build import (
+    GPU,
+    a_flavor,
+    a_holder,
+    a_member,
+    a_pool,
+    a_queue,
+    a_workload,
+    play,
+    pods,
+)
 
 
 def test_without_members_there_is_no_cluster() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.queueing.scenes import Q, a_condition, a_holder, a_queue, a_workload, play
+from tests.queueing.build import Q, a_condition, a_holder, a_queue, a_workload, nominated, play
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,6 @@ _NINE = {
 def test_c9_nine_heads(timestamp: str, within: list[str]) -> None:
     """C9: inside nominal by priority and time, then borrowing level 1, then level 2."""
     from hub.domain.admission.head_order import in_order
-    from tests.queueing.heads import nominated
 
     heads = nominated(_NINE, timestamp)
     assert [h.who.name for h in in_order(heads)] == [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.queueing.scenes import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, play
+from tests.queueing.build import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, play
 
 _POLICY = {"within": "LowerPriority", "reclaim": "Any"}
 FINAL, INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"

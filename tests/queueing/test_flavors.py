@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.queueing.scenes import (
+from tests.queueing.build import (
     Q,
     a_flavor,
     a_holder,

@@ -5,17 +5,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.queueing.scenes import (
+from tests.queueing.build import (
     Played,
     Q,
     a_cohort,
     a_condition,
     a_holder,
+    a_member,
+    a_pool,
     a_queue,
     a_workload,
     play,
 )
-from tests.queueing.test_clusters import a_member, a_pool
 
 ON: dict[str, Any] = {"preemption": {"forCapacity": True}}
 WITHIN = {"within": "LowerPriority"}

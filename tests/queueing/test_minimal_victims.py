@@ -8,7 +8,7 @@ from hub.domain.cycle.rounds import PREEMPTING, SKIPPED
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
-from tests.queueing.scenes import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, stamp
+from tests.queueing.build import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, stamp
 
 QUEUES = ("a", "b", "c")
 _NOW = documents.read_instant(stamp())

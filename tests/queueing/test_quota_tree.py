@@ -5,7 +5,7 @@ import pytest
 from hub.domain.quota.declared import ClusterQueue, FlavorResource, Quota, ResourceGroup
 from hub.domain.quota.tree import QuotaTree
 from hub.offline.documents import Unreadable
-from tests.queueing.scenes import Q, a_cohort, a_holder, a_queue, a_workload, play, pods
+from tests.queueing.build import Q, a_cohort, a_holder, a_queue, a_workload, play, pods
 
 
 def test_q1_own_quota_borrowing_and_lending_limits() -> None:

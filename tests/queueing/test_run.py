@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from bench.queueing import the_baseline
 from roadstead.cli.simulate import simulate
-from tests.queueing.scenes import a_flavor, a_local_queue, a_queue
+from tests.queueing.build import a_flavor, a_local_queue, a_queue
 
 _NODES = {
     "apiVersion": "cluster.kubernetes-fleet.io/v1beta1",

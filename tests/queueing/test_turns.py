@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hub.domain.queueing.requeue import Outcome, Where
-from tests.queueing.scenes import (
+from tests.queueing.build import (
     INSTANT,
     Played,
     Q,

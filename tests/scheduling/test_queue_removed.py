@@ -9,8 +9,8 @@ from hub.services import objects
 from hub.services.drafts import ORIGIN_REST
 from hub.store.unit import Unit
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from tests.scheduling.build import in_cohort, states, submit
 from tests.scheduling.hubs import a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, states, submit
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from hub.domain.quota.declared import FlavorResource
 from hub.services.fence import fence_cluster
 from hub.services.schedule import Prepared, commit_plan, prepare
 from hub.store import clusters
-from tests.checks.answers import a_checked_queue, answer
+from tests.checks.controller import a_checked_queue, answer
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio

@@ -24,7 +24,7 @@ from agent.reconcile import Reconciler
 from agent.steps import Steps
 from agent.waves import Waves
 from shared.wire.agent_v1 import LEASE_S, Mark, Observed, Work
-from tests.simulation.eyes import CLIENT, HUB_ID, QUIET, Eyes, OwnClock
+from tests.simulation.agent_io import CLIENT, HUB_ID, QUIET, OwnClock, SimulatedObserver
 from tests.simulation.network import Network
 from tests.simulation.world import Call, Violation, World
 
@@ -59,7 +59,7 @@ class Driven(Reconciler):
         self.holdings = {}
         self.observed = ObservedSet()
         self.agent = agent
-        self.observer = self.eyes = Eyes(agent, self)
+        self.observer = self.eyes = SimulatedObserver(agent, self)
         self._applier = Applier(CLIENT, HUB_ID, agent.clock)
         self._hub_id = HUB_ID
         self._lease = agent.lease

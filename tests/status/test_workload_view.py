@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hub.services.kueue_view import workload_name, workload_object
-from tests.status.desk import A_SHAPE, a_row, an_admitted_row, evicted, minutes
+from tests.status.rows import A_SHAPE, a_row, an_admitted_row, evicted, minutes
 
 
 def view(row: dict[str, Any], at: float = 10) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from hub.services.intake import submit_jobs
 from hub.services.limits import Intake, Limits
 from hub.services.sync import AgentSync
 from hub.services.tokens import issue_join
-from hub.store import clusters, workloads, works
+from hub.store import audit, clusters, events, workloads, works
 from hub.store.engine import Database
 from hub.store.unit import Unit
 from shared.clock import ManualClock
@@ -327,3 +327,31 @@ def _place(
             }
         ],
     )
+
+
+async def noted(hub: Running) -> list[tuple[str, str]]:
+    """Who did what according to the audit, newest first."""
+    rows = await hub.hub.read(audit.list_rows)
+    return [(row["principal"], row["outcome"]) for row in rows]
+
+
+async def warnings_of(hub: Running, name: str) -> list[str]:
+    """Reasons of the Warnings about a member."""
+    rows = await hub.hub.read(
+        lambda unit: events.list_events(unit, kind="MemberCluster", name=name)
+    )
+    return [row["reason"] for row in rows if row["type"] == "Warning"]
+
+
+def away(table):
+    return lambda unit: unit.conn.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
+
+
+def back(table):
+    return lambda unit: unit.conn.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
+
+
+def a_stray(hub, uid: str, incarnation: str = "", **more):
+    """What an agent says of a Job with our labels that it does not find among its works."""
+    of = incarnation or hub.sync.incarnation
+    return seen(uid, "Applied", object_uid="m-1", incarnation=of, job={}, **more)

@@ -14,19 +14,10 @@ from hub.services.drafts import ORIGIN_REST, draft
 from hub.services.limits import Intake
 from hub.store.errors import StoreUnavailable
 from shared.kinds import parse
-from tests.placements.fleet import Fleet
-from tests.placements.test_rules import CONFIG
-from tests.sync.hubs import _place, running_hub
+from tests.placements.fleet import CONFIG, Fleet
+from tests.sync.hubs import _place, away, back, running_hub
 
 pytestmark = pytest.mark.anyio
-
-
-def away(table):
-    return lambda unit: unit.conn.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
-
-
-def back(table):
-    return lambda unit: unit.conn.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
 
 
 async def test_the_desired_sets_follow_again_once_the_store_answers(tmp_path: Path):

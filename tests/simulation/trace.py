@@ -7,7 +7,7 @@ from shared import labels
 Object = dict[str, Any]
 
 
-def words(job: Object) -> str:
+def job_text(job: Object) -> str:
     """Its uid and epoch, whether it is suspended, its conditions and finalizers."""
     metadata = job["metadata"]
     epoch = (metadata.get("labels") or {}).get(labels.EPOCH, "-")

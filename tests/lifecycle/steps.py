@@ -8,6 +8,9 @@ from hub.store import clusters, works
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue
 from tests.sync.hubs import ran, seen
 
+CLASS = "kueue.x-k8s.io/priority-class"
+LOWER = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+
 
 async def admitted(hub: Running, name: str = "j", quota: str = "8", **given: Any) -> str:
     """A job that was admitted and not yet offered."""

@@ -1,4 +1,4 @@
-"""Builders of scenes as manifests, and what a played scene answers.
+"""Queues, cohorts and workloads as manifests, and what the engine answers when it plays them.
 
 A quota is written `nominal`, or `Q(nominal, borrowing limit, lending limit)`; amounts of cpu unless a
 resource is named. Every queue gets a LocalQueue of its name in namespace `ns`.
@@ -7,6 +7,7 @@ resource is named. Every queue gets a LocalQueue of its name in namespace `ns`.
 import datetime as dt
 from typing import Any, NamedTuple
 
+from hub.domain.cycle.rounds import Attempt
 from hub.offline import documents, report, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
@@ -18,6 +19,8 @@ FAIR: Json = {"fairSharing": {"enable": True}}
 
 
 INSTANT = documents.read_instant(NOW.isoformat())
+
+GPU = "nvidia.com/gpu"
 
 
 class Q(NamedTuple):
@@ -264,3 +267,33 @@ def engine_on(*objects: Any, settings: Json | None = None) -> Engine:
 def play(*objects: Any, settings: Json | None = None, rounds: int = 1) -> Played:
     """Play a scene of manifests and report."""
     return Played(report.cycle_report(a_scene(*objects, settings=settings), rounds))
+
+
+def a_member(name: str, *pools: dict[str, Any], labels: dict[str, str] | None = None) -> dict:
+    return {
+        "apiVersion": "cluster.kubernetes-fleet.io/v1", "kind": "MemberCluster",
+        "metadata": {"name": name, "labels": labels or {}}, "spec": {},
+        "status": {"pools": list(pools)},
+    }  # fmt: skip
+
+
+def a_pool(count: int = 1, labels: dict[str, str] | None = None, **allocatable: Any) -> dict:
+    listed = {GPU if k == "gpu" else k: str(v) for k, v in allocatable.items()}
+    return {"name": "p", "count": count, "labels": labels or {}, "allocatable": listed}
+
+
+def nominated(heads: dict[str, tuple[Any, int, float, Any]], timestamp: str) -> list[Attempt]:
+    """Heads as one round nominates them, before they are ordered.
+
+    They stand in queues of ten, in two cohorts of five and four below one root of 200 more.
+    """
+    listed = [a_cohort("root", 200), a_cohort("left", parent="root")]
+    listed.append(a_cohort("right", parent="root"))
+    for number, (name, (amount, prio, age, conditions)) in enumerate(heads.items()):
+        listed += a_queue(name, 10, "left" if number % 2 else "right")
+        listed.append(a_workload(name, name, amount, prio=prio, age=age, conditions=conditions))
+    settings = {"waitForPodsReady": {"requeuingStrategy": {"timestamp": timestamp}}}
+    engine = engine_on(*listed, settings=settings)
+    waiting = [line.pop() for _, line in sorted(engine.lines.items())]
+    attempts, _ = engine.rounds.nominate([who for who in waiting if who])
+    return attempts

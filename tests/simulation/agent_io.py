@@ -81,7 +81,7 @@ class Client:
 CLIENT: Any = Client()
 
 
-class Eyes(Observer):
+class SimulatedObserver(Observer):
     """The product's caches, filled from the member's log with a lag of their own."""
 
     def __init__(self, agent: "Agent", listener: Any) -> None:

@@ -1,19 +1,16 @@
-"""Rows of workloads for views, and a scheduling hub that is reached by its HTTP surface."""
+"""Rows of workloads as the store keeps them, for views that are made of rows."""
 
-import contextlib
 import datetime as dt
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import httpx
-
-from hub.api.app import create_app
-from hub.services import tokens
-from hub.services.limits import Limits
-from tests.scheduling.hubs import Running, running
-
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
+
+A_SHAPE = [
+    {
+        "name": "main", "count": 1, "requests": {"cpu": 1000}, "nodeSelector": {},
+        "affinity": None, "tolerations": [], "minCount": None,
+    }
+]  # fmt: skip
 
 
 def minutes(count: float) -> dt.datetime:
@@ -63,39 +60,3 @@ def evicted(
     """What a row remembers of its last eviction."""
     said = {"reason": reason, "message": message, "at": minutes(at).isoformat()}
     return said | ({"cause": cause} if cause else {})
-
-
-A_SHAPE = [
-    {
-        "name": "main", "count": 1, "requests": {"cpu": 1000}, "nodeSelector": {},
-        "affinity": None, "tolerations": [], "minCount": None,
-    }
-]  # fmt: skip
-
-
-class Desk:
-    """A hub that schedules, and a client with an administrator's token."""
-
-    def __init__(self, hub: Running, http: httpx.AsyncClient) -> None:
-        self.hub, self.http = hub, http
-
-    async def get(self, path: str, **query: Any) -> Any:
-        """The body of a 200."""
-        reply = await self.http.get(path, params=query)
-        assert reply.status_code == 200, reply.text
-        return reply.json()
-
-
-@contextlib.asynccontextmanager
-async def desk(folder: Path, limits: Limits | None = None) -> AsyncIterator[Desk]:
-    """Serve a hub with a scheduler for the length of the block."""
-    async with running(folder, limits) as hub:
-        app = create_app(hub.hub)
-        app.state.schedule_index = lambda: hub.scheduler.index
-        token = await hub.hub.write(tokens.issue_bearer, "administrator", "somebody", "")
-        async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app),
-            base_url="http://hub",
-            headers={"Authorization": f"Bearer {token}"},
-        ) as http:
-            yield Desk(hub, http)

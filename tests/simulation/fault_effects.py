@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shared import labels
+from tests.simulation.agent_io import HUB_ID
 from tests.simulation.checks import OLDER
-from tests.simulation.eyes import HUB_ID
 from tests.simulation.faults import Fault
 
 if TYPE_CHECKING:

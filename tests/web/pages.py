@@ -20,7 +20,7 @@ from tests.api.serving import a_job, served
 
 
 @dataclass
-class Looking:
+class ServedPage:
     """A hub with its page; `api` is its REST API, as an administrator uses it."""
 
     hub: Hub
@@ -70,7 +70,7 @@ class Looking:
 
 
 @contextlib.asynccontextmanager
-async def looking(folder: Path) -> AsyncIterator[Looking]:
+async def served_page(folder: Path) -> AsyncIterator[ServedPage]:
     """A fresh hub with its page."""
     async with served(folder) as hub, contextlib.AsyncExitStack() as stack:
         given = {
@@ -82,7 +82,7 @@ async def looking(folder: Path) -> AsyncIterator[Looking]:
             base_url="http://hub",
             headers={"Authorization": f"Bearer {given['administrator']}"},
         )
-        yield Looking(hub.hub, hub.clock, given, await stack.enter_async_context(api))
+        yield ServedPage(hub.hub, hub.clock, given, await stack.enter_async_context(api))
 
 
 class Read(html.parser.HTMLParser):
