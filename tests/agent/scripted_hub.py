@@ -24,6 +24,7 @@ from shared.wire.agent_v1 import (
     SyncRequest,
     Work,
 )
+from tests import waiting
 
 HUB_ID = "hub-1"
 WAIT_S = 20.0
@@ -130,11 +131,7 @@ def an_object(manifest, uid, *, generation=1, action="Apply", **fields):
 
 async def eventually(holds: Callable[[], object], timeout_s: float = WAIT_S):
     """Poll until `holds` is true; returns what it returned. For what no message tells."""
-    async with asyncio.timeout(timeout_s):
-        while True:
-            if result := holds():
-                return result
-            await asyncio.sleep(0.02)
+    return await waiting.eventually(holds, within_s=timeout_s)
 
 
 class ScriptedHub(httpx.AsyncBaseTransport):

@@ -17,6 +17,7 @@ from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
+from tests import waiting
 from tests.sync.hubs import Agent, Running, running_hub
 
 FIELDS = "kubectl-client-side-apply"
@@ -75,7 +76,7 @@ async def until(question: Callable[[], Awaitable[Any]], seconds: float = 15) -> 
         answer = await question()
         if answer:
             return answer
-        await asyncio.sleep(0.05)
+        await waiting.span(0.05, why="between two looks")
     raise AssertionError(f"not within {seconds} s: {answer!r}")
 
 

@@ -11,6 +11,7 @@ import time
 import pytest
 import yaml
 
+from tests import waiting
 from tests.cli.build import a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours, run
 from tests.cli.scripted import Answer, answering, items
@@ -202,7 +203,7 @@ def test_on_a_terminal_the_table_has_its_width_and_watch_clears():
             try:
                 seen += os.read(ours, 4096).decode()
             except BlockingIOError:
-                time.sleep(0.02)
+                waiting.pause(0.02, why="between two looks")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     os.close(ours)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from roadstead import Client
+from tests import waiting
 
 REPOSITORY = Path(__file__).parents[2]
 T = TypeVar("T")
@@ -135,7 +136,7 @@ def until(condition: Callable[[], T], within_s: float, what: str) -> T:
         if found:
             return found
         assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
-        time.sleep(0.1)
+        waiting.pause(0.1, why="between two looks")
 
 
 def a_pool(count: int = 4, *, name: str = "main", labels: dict | None = None, **resources) -> dict:

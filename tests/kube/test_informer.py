@@ -6,6 +6,7 @@ import pytest
 
 from shared.kube.client import KubeClient
 from shared.kube.informer import Informer, as_is
+from tests import waiting
 from tests.kube.stub import running, status
 
 pytestmark = pytest.mark.anyio
@@ -28,11 +29,7 @@ class Following:
         self.task = asyncio.create_task(self.informer.run())
 
     async def until(self, holds):
-        async with asyncio.timeout(10):
-            while True:
-                if holds():
-                    return
-                await asyncio.sleep(0.01)
+        await waiting.eventually(holds, within_s=10)
 
     async def level(self):
         """Wait until the cache is what the server holds."""

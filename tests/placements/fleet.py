@@ -1,6 +1,5 @@
 """A hub with placements: members with capacity, the guide's files, and turns of the controller."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hub.services.limits import Intake
 from hub.store import objects
 from hub.store.unit import Unit
 from shared.kinds import parse
+from tests import waiting
 from tests.sync.hubs import Agent, Running, seen
 
 GUIDE = Path(__file__).parents[2] / "examples" / "guide"
@@ -79,7 +79,7 @@ class Fleet:
     async def turn(self) -> None:
         """Let the controller follow everything."""
         for _ in range(6):
-            await asyncio.sleep(0)
+            await waiting.turns()
             await self.controller.tick()
         await self.hub.settled()
 

@@ -1,9 +1,9 @@
 """Clocks that tests move."""
 
-import asyncio
 import datetime as dt
 
 from shared.clock import ManualClock
+from tests import waiting
 
 
 class SetClock(ManualClock):
@@ -27,4 +27,4 @@ class InstantClock(ManualClock):
     async def sleep(self, seconds: float) -> None:
         """The time is over, and others have had a turn."""
         self.advance(seconds)
-        await asyncio.sleep(0)
+        await waiting.turns()

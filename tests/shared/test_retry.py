@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from shared import retry
 from shared.clock import ManualClock
+from tests import waiting
 
 
 def test_the_bound_doubles_up_to_the_cap():
@@ -47,7 +48,7 @@ def run(work, **options):
         task = asyncio.create_task(retry.retrying(clock, is_os_error, **options)(work))
         while not task.done():
             clock.advance(60)
-            await asyncio.sleep(0)
+            await waiting.turns()
         return await task
 
     return asyncio.run(main())

@@ -32,6 +32,7 @@ from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
+from tests import waiting
 
 JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
@@ -136,7 +137,7 @@ class Running:
             ]
             if all(same) and len(rows) == sum(len(each) for each in index._sets.values()):
                 return
-            await asyncio.sleep(0.002)
+            await waiting.span(0.002, why="between two looks")
         raise AssertionError("the index does not follow the store")
 
 

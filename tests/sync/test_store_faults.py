@@ -3,7 +3,6 @@
 The table itself is away, so that statements fail as they would on a file that can not be read.
 """
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from hub.services.drafts import ORIGIN_REST, draft
 from hub.services.limits import Intake
 from hub.store.errors import StoreUnavailable
 from shared.kinds import parse
+from tests import waiting
 from tests.placements.fleet import CONFIG, Fleet
 from tests.sync.hubs import _place, away, back, running_hub
 
@@ -33,7 +33,7 @@ async def test_the_desired_sets_follow_again_once_the_store_answers(tmp_path: Pa
 
         await hub.write(place)
         for _ in range(20):  # let the follower fail
-            await asyncio.sleep(0)
+            await waiting.turns()
             hub.clock.advance(1)
         await hub.write(back("works"))
         for _ in range(200):
