@@ -1,5 +1,6 @@
 """What each verb shows: tables that fit 80 columns, pages, and -o json, yaml or wide."""
 
+import contextlib
 import json
 import os
 import pty
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -166,9 +168,11 @@ def test_explain_says_why_a_job_waits(hub):
     assert "What happened" in done.lines
 
 
-def _watching(server: str, output: int | None) -> subprocess.Popen:
+@contextlib.contextmanager
+def _watching(server: str, output: int | None) -> Iterator[subprocess.Popen]:
+    """`jobs ls --watch` as a process that ends with the block, however that ends."""
     command = [sys.executable, "-m", "roadstead.cli", "--server", server, "jobs", "ls", "--watch"]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command,
         stdout=output or subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -176,14 +180,18 @@ def _watching(server: str, output: int | None) -> subprocess.Popen:
         cwd=REPOSITORY,
         env={**environment_without_ours(), "TERM": "xterm"},
     )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_watch_goes_on_through_a_restart_and_ends_with_ctrl_c():
     """--watch prints again every second, says when the hub is away, goes on, and ends with 0."""
     away = Answer({"code": "Unavailable", "detail": "starting"}, 503)
     answers = [items(a_listed_job("one")), away, items(a_listed_job("two"))]
-    with answering(*answers) as script:
-        process = _watching(script.address, None)
+    with answering(*answers) as script, _watching(script.address, None) as process:
         printed = [process.stdout.readline() for _ in range(4)]
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
@@ -196,8 +204,8 @@ def test_on_a_terminal_the_table_has_its_width_and_watch_clears():
     """On a terminal of 80 columns the table fits it, and --watch begins each time at the top."""
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
-    with answering(items(a_listed_job("n" * 63, namespace="m" * 63))) as script:
-        process = _watching(script.address, theirs)
+    listed = items(a_listed_job("n" * 63, namespace="m" * 63))
+    with answering(listed) as script, _watching(script.address, theirs) as process:
         seen, deadline = "", time.monotonic() + 20
         while seen.count("NAMESPACE") < 2 and time.monotonic() < deadline:
             try:

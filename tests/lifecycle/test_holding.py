@@ -3,6 +3,7 @@
 import pytest
 
 from hub.services import holding
+from hub.services.cancel import cancel_job, delete_job
 from hub.services.evict import evict
 from shared.errors import Rejected
 from tests.api.serving import Served, a_job, served
@@ -120,14 +121,23 @@ async def test_a_job_being_preempted_can_be_held(tmp_path):
         assert (await hub.job(uid))["state"] == "Held"
 
 
-async def test_a_job_that_is_being_cancelled_can_not_be_held(tmp_path):
-    """Cancelled is stronger than Held."""
+@pytest.mark.parametrize("to", ["Cancelled", "Deleted", "Deactivated"])
+async def test_a_job_that_is_on_its_way_to_an_end_can_not_be_held(tmp_path, to):
+    """Cancelled, Deleted and Deactivated are stronger than Held; the job ends as was wished before."""
+    ways = {
+        "Cancelled": lambda unit: cancel_job(unit, uid, "ann"),
+        "Deleted": lambda unit: delete_job(unit, uid, "ann"),
+        "Deactivated": lambda unit: evict(unit, [uid], "x", "y", to="Deactivated"),
+    }
     async with running(tmp_path) as hub:
         uid = await admitted(hub)
         await lively(hub, uid)
-        await hub.hub.db.write(lambda unit: holding.evict(unit, [uid], "x", "y", to="Deactivated"))
-        with pytest.raises(Rejected, match="Deactivated"):
+        await hub.hub.write(ways[to])
+        with pytest.raises(Rejected, match=to):
             await _hold(hub, uid)
+        assert (await hub.job(uid))["withdraw_to"] == to
+        await gone(hub, uid)
+        assert (await hub.job(uid))["state"] == ("Cancelled" if to == "Deleted" else to)
 
 
 async def test_a_deactivated_job_is_reactivated_with_all_of_its_time(tmp_path):

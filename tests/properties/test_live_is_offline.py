@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, Attempt
 from hub.domain.queueing.requeue import Where
@@ -20,6 +20,7 @@ from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
 from hub.services.limits import Limits, Queueing
 from tests.checks.controller import a_check, activate, answer, checked
+from tests.examples import examples
 from tests.scheduling.build import a_class, a_cohort, in_cohort
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
 
@@ -69,7 +70,7 @@ steps = st.lists(
 ).map(lambda parts: [step for part in parts for step in part])
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@examples(30, suppress_health_check=[HealthCheck.too_slow])
 @given(queues, steps, st.booleans(), st.booleans(), st.sets(st.sampled_from(QUEUES)))
 def test_hub_and_simulator_decide_alike(
     declared: tuple[dict[str, Any], ...],

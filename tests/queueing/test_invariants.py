@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.rounds import ADMITTED, PREEMPTING
 from hub.domain.queueing.waitlines import Waitline
@@ -11,11 +11,12 @@ from hub.offline import documents, report, scene
 from hub.offline.load import Arrival, Kind, Load, pod_set
 from hub.offline.settings import settings_of
 from hub.offline.timeline import Timeline
+from tests.examples import Contents, examples
 from tests.queueing.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
 
 _NOW = documents.read_instant(stamp())
 _QUEUES = ("a", "b", "c", "d")
-_amount = st.integers(0, 8)
+_amount = st.integers(0, 9)
 _limit = st.none() | st.integers(0, 6)
 _never_or = st.sampled_from
 
@@ -49,16 +50,16 @@ def trees(draw: st.DrawFn) -> list[Any]:
 
 @st.composite
 def loads(draw: st.DrawFn) -> Load:
-    """Up to a dozen workloads of all sizes and priorities, within a minute."""
+    """Six to fourteen workloads of all sizes and priorities, so close that they meet."""
     load = Load()
-    for number in range(draw(st.integers(1, 12))):
+    for number in range(draw(st.integers(6, 14))):
         kind = Kind(
             "any",
             draw(st.integers(-1, 2)),
-            draw(st.integers(1, 30)) * 1_000_000,
-            (pod_set({"cpu": draw(st.integers(1, 9)) * 1000}, 1),),
+            draw(st.integers(5, 30)) * 1_000_000,
+            (pod_set({"cpu": draw(st.integers(1, 6)) * 1000}, 1),),
         )
-        at = draw(st.integers(0, 60)) * 1_000_000
+        at = draw(st.integers(0, 20)) * 1_000_000
         load.arrivals.append(
             Arrival(at, f"w{number:02}", "ns", draw(st.sampled_from(_QUEUES)), kind)
         )
@@ -134,7 +135,20 @@ class _Watched(Timeline):
                     self.beyond.append(name)
 
 
-_SETTINGS = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SETTINGS = examples(120, suppress_health_check=[HealthCheck.too_slow])
+
+
+def test_many_histories_have_preemptions() -> None:
+    """The rules below have something to say: in at least a quarter of the histories somebody goes."""
+    contents = Contents()
+
+    @examples(50, suppress_health_check=[HealthCheck.too_slow])
+    @given(trees(), loads(), _configurations)
+    def play(listed: list[Any], load: Load, given_settings: dict) -> None:
+        contents.note(_Watched(_scene(listed, given_settings), load).run().preemptions)
+
+    play()
+    assert contents.are_in(0.25), contents.seen
 
 
 @_SETTINGS

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
+from tests.examples import examples
 from tests.queueing.build import (
     Played,
     Q,
@@ -206,7 +207,7 @@ def scene(holders: list[tuple[str, int, int]], gone: frozenset[str] = frozenset(
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(held)
 def test_victims_are_minimal_and_stand_on_one_cluster(holders: list[tuple[str, int, int]]) -> None:
     """All of lower priority on the cluster that is named; without one of them it would not fit there."""

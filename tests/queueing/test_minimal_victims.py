@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.rounds import PREEMPTING, SKIPPED
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
+from tests.examples import examples
 from tests.queueing.build import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, stamp
 
 QUEUES = ("a", "b", "c")
@@ -51,7 +52,7 @@ def engines(draw: st.DrawFn) -> Engine:
     return engine_of(scene.build(read, settings_of(given_settings), _NOW))
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@examples(200, suppress_health_check=[HealthCheck.too_slow])
 @given(engines())
 def test_a_preemptor_fits_without_its_victims_and_not_with_any_of_them(engine: Engine) -> None:
     """All victims gone it fits; were one of them spared it would not, or would have to borrow for it."""

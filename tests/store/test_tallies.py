@@ -6,11 +6,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 from sqlalchemy import text
 
 from hub.domain.workloads.states import State
 from hub.store import tallies, workloads
+from tests.examples import examples
 from tests.store.build import START, a_workload, opened
 
 COUNTED = (
@@ -57,7 +58,7 @@ def same(unit):
     return kept == counted
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(turns=st.lists(st.lists(steps, max_size=8), max_size=8))
 @example(
     turns=[[("add", "w0", "", "Pending"), ("deleted_at", "w0", START)], [("live", "w0", True)]]

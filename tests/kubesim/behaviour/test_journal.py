@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from shared.clock import ManualClock
 from shared.kubesim.builtin_kinds import built_in_registry
@@ -12,6 +12,7 @@ from shared.kubesim.journal import Journal
 from shared.kubesim.objects import ObjectStore
 from shared.kubesim.watch import WatchHub
 from shared.kubesim.wire import WireCache
+from tests.examples import examples
 
 KEPT = 30
 NAMES = [f"c{n}" for n in range(12)]
@@ -54,7 +55,7 @@ async def lived(path, steps):
     return begun, held(store)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(lives=st.lists(STEPS, min_size=2, max_size=5))
 def test_a_restart_finds_every_object_as_it_was(tmp_path_factory, lives):
     """Whatever was written, deleted and pruned meanwhile, no object is lost and none comes back."""
