@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agent.gate import PROFILES, Gate
+from agent.decide.member_policy import PROFILES, Gate
 from shared.podsecurity import Rules
 from shared.wire.agent_v1 import LEASE_S
 

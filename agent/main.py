@@ -11,15 +11,15 @@ from pathlib import Path
 import httpx
 import structlog
 
-from agent import credential as identity
 from agent.config import Settings
-from agent.credential import Credential
-from agent.health import Health
-from agent.hub import HubClient, HubError
-from agent.lease import Lease
-from agent.loop import AcceptedError, Exchange, RevokedError, SupersededError
-from agent.reconcile import Reconciler
-from agent.telemetry import Meters, serve
+from agent.hub import credential as identity
+from agent.hub.client import HubClient, HubError
+from agent.hub.credential import Credential
+from agent.hub.sync import AcceptedError, Exchange, RevokedError, SupersededError
+from agent.member.health import Health
+from agent.metrics import Meters, serve
+from agent.reconcile.reconciler import Reconciler
+from agent.works.lease import Lease
 from shared.clock import Clock, SystemClock
 from shared.failpoints import failpoint
 from shared.kube import errors

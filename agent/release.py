@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.plan import is_held_by_us, release_patch
+from agent.objects.facts import is_held_by_us
+from agent.objects.manifests import release_patch
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient

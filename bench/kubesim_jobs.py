@@ -13,9 +13,9 @@ import time
 
 from shared.clock import SystemClock
 from shared.kubesim.behaviours import attach
-from shared.kubesim.builtin_kinds import built_in_registry
-from shared.kubesim.builtin_strategies import built_in_strategies
-from shared.kubesim.objects import Event, ObjectStore
+from shared.kubesim.builtin.kinds import built_in_registry
+from shared.kubesim.builtin.strategies import built_in_strategies
+from shared.kubesim.store.objects import Event, ObjectStore
 
 _POOL = {"name": "cpu", "count": 20, "allocatable": {"cpu": "64", "memory": "256Gi"}}
 

@@ -1,6 +1,6 @@
 """Settings of the hub, read once at start from ROADSTEAD_<CONCERN>_<NAME>; durations in seconds.
 
-The records themselves are `hub.services.limits`: nothing below `hub.main` reads the environment.
+The records themselves are `hub.services.context.settings`: nothing below `hub.main` reads the environment.
 """
 
 import datetime as dt
@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from hub.services.limits import Limits
+from hub.services.context.settings import Settings
 
 
-def limits_from(environ: Mapping[str, str]) -> Limits:
+def limits_from(environ: Mapping[str, str]) -> Settings:
     """Defaults, overridden by the environment. Raises ValueError naming the variable."""
-    defaults = Limits()
-    return Limits(
+    defaults = Settings()
+    return Settings(
         **{
             each.name: _read(each.name, getattr(defaults, each.name), environ)
             for each in fields(defaults)

@@ -30,17 +30,17 @@ from hub.api.measures import observe_turn
 from hub.config import limits_from
 from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
-from hub.controllers.heartbeats import Heartbeats
+from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.loop import Loop, Tick
 from hub.controllers.placements import Placements
 from hub.controllers.scheduling import SchedulingController
-from hub.services import identity, timeline
-from hub.services.hub import Hub
-from hub.services.limits import Limits
-from hub.services.sync import AgentSync
-from hub.services.tokens import ADMINISTRATOR
+from hub.services.access.credentials import ADMINISTRATOR
+from hub.services.context import identity, timeline
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Settings
+from hub.services.members.sync import AgentSync
 from hub.store.engine import Database
 from hub.store.errors import StoreError
 from hub.web import pages
@@ -109,22 +109,22 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _serve(arguments: argparse.Namespace, limits: Limits) -> None:
+async def _serve(arguments: argparse.Namespace, settings: Settings) -> None:
     listener = _listen(arguments.listen)
-    async with _composed(limits, arguments) as (app, runs):
+    async with _composed(settings, arguments) as (app, runs):
         await _until_stopped(app, runs, listener)
 
 
 @contextlib.asynccontextmanager
 async def _composed(
-    limits: Limits, arguments: argparse.Namespace
+    settings: Settings, arguments: argparse.Namespace
 ) -> AsyncIterator[tuple[FastAPI, list[Run]]]:
     """The application and the loops, over one open store."""
     clock = SteadyClock(SystemClock())
     db = Database.open(f"sqlite:///{arguments.data / folder.DATABASE}", clock)
     try:
         known = await db.write(identity.load)
-        hub = Hub(db, clock, limits, page_key=known.page_key)
+        hub = Hub(db, clock, settings, page_key=known.page_key)
         hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
         await _write_admin_token(hub, _token_file(arguments))
         lease = Lease(hub, holder=f"{socket.gethostname()}/{os.getpid()}")
@@ -136,7 +136,7 @@ async def _composed(
             incarnation=known.incarnation,
             term=lease.term,
             closing=hub.closing,
-            suspect_after_s=limits.scheduling.suspect_after_s,
+            suspect_after_s=settings.scheduling.suspect_after_s,
             timeline=hub.timeline,
         )
         app = create_app(hub, (agents.router, pages.router))
@@ -149,7 +149,7 @@ async def _composed(
                 lease.run,
                 sync.run,
                 scheduling.run,
-                Heartbeats(hub, sync, lease.term).run,
+                SilenceLoop(hub, sync, lease.term).run,
                 Lifetimes(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term).run,
                 Expiry(hub, lease.term, observe_turn).run,
@@ -195,7 +195,7 @@ class _Server(uvicorn.Server):
 async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket) -> None:
     """Run the loops beside the server; both end on SIGTERM. A loop that ends ends the process."""
     hub: Hub = app.state.hub
-    door = Door(hub.limits.api, hub.clock, _most_connections())
+    door = Door(hub.settings.api, hub.clock, _most_connections())
     server = _Server(
         uvicorn.Config(
             app,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 _SLICE: Final = 1 << 16  # bytes looked at in one step
 _BACKSLASH: Final = b"\\"
@@ -34,17 +35,21 @@ class Bounds:
         """Raise `Rejected` (TooManyDocuments) for more documents than one body may hold."""
         if documents > self.documents:
             rule = f"the body holds more than {self.documents} documents: send them in parts"
-            raise Rejected("TooManyDocuments", rule)
+            raise Rejected(RejectCode.TOO_MANY_DOCUMENTS, rule)
 
 
 def too_large(most: int) -> Rejected:
     """The refusal of one document that is too large."""
-    return Rejected("BodyTooLarge", f"a document of the body is larger than {most} bytes")
+    return Rejected(
+        RejectCode.BODY_TOO_LARGE, f"a document of the body is larger than {most} bytes"
+    )
 
 
 def too_many_nodes(most: int) -> Rejected:
     """The refusal of a body, or of one document, that holds too many values."""
-    return Rejected("TooManyValues", f"more than {most} values in one piece: send it in parts")
+    return Rejected(
+        RejectCode.TOO_MANY_VALUES, f"more than {most} values in one piece: send it in parts"
+    )
 
 
 def has_more_nodes(text: bytes, most: int) -> bool:

@@ -6,13 +6,15 @@ code into an HTTP status and a problem+json body; through the hub cluster it bec
 
 from dataclasses import dataclass
 
+from shared.reject_codes import RejectCode
+
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One thing wrong in one place: `field` is a path such as `spec.template.spec.containers[0].image`."""
 
     field: str
-    code: str
+    code: RejectCode
     message: str
 
 
@@ -20,7 +22,7 @@ class Rejected(Exception):
     """An input refused. `code` is stable and part of the interface; `detail` is for people."""
 
     def __init__(
-        self, code: str, detail: str, field: str = "", errors: tuple[FieldError, ...] = ()
+        self, code: RejectCode, detail: str, field: str = "", errors: tuple[FieldError, ...] = ()
     ) -> None:
         super().__init__(f"{code}: {detail}")
         self.code = code

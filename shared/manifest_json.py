@@ -13,6 +13,7 @@ from typing import Any, Final
 from shared.bounds import Bounds, too_large
 from shared.errors import Rejected
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 # `float` reads any number, however long, and never fails; no value made here is used.
 _DECODER: Final[Any] = json.JSONDecoder(strict=False, parse_int=float)
@@ -78,7 +79,9 @@ class _Cutter:
         while more:
             name = self._name()
             if name in members:
-                raise Rejected("DuplicateKey", f"key {shown(name)} occurs twice in one object")
+                raise Rejected(
+                    RejectCode.DUPLICATE_KEY, f"key {shown(name)} occurs twice in one object"
+                )
             if name == "items" and self._text.startswith("[", self.at):
                 spans = list(self.items(self.at))
                 members[name] = ""
@@ -101,7 +104,7 @@ class _Cutter:
                 self._window = self._text[at : at + self._bounds.document_bytes + _LITERAL]
                 end = self._decoded(at)
         except RecursionError:
-            raise Rejected("TooDeep", "nested too deep") from None
+            raise Rejected(RejectCode.TOO_DEEP, "nested too deep") from None
         if end is None or end - at > self._bounds.document_bytes:
             raise too_large(self._bounds.document_bytes)
         self.at = end
@@ -153,4 +156,4 @@ class _Cutter:
     def _malformed(self, rule: str, at: int) -> Rejected:
         fault = json.JSONDecodeError(rule, self._text, at)
         place = f"line {fault.lineno}, column {fault.colno} (character {at})"
-        return Rejected("MalformedJson", f"{rule} at {place}")
+        return Rejected(RejectCode.MALFORMED_JSON, f"{rule} at {place}")

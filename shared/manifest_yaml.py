@@ -18,6 +18,7 @@ from shared.bounds import Bounds, too_large, too_many_nodes
 from shared.errors import Rejected
 from shared.nesting import MAX_DEPTH, check_text, decoded
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG: Final = "tag:yaml.org,2002:"
@@ -60,9 +61,9 @@ def read_yaml(body: bytes, max_depth: int = MAX_DEPTH, bounds: Bounds = _UNSAID)
     try:
         documents = [d for d in _documents(text, max_depth, bounds) if d is not None]
     except yaml.YAMLError as fault:
-        raise Rejected("MalformedYaml", _sentence(fault, text)) from None
+        raise Rejected(RejectCode.MALFORMED_YAML, _sentence(fault, text)) from None
     if not documents:
-        raise Rejected("EmptyBody", "the body holds no document")
+        raise Rejected(RejectCode.EMPTY_BODY, "the body holds no document")
     return documents
 
 
@@ -120,13 +121,13 @@ class _Builder:
             self._keys.pop()
         elif isinstance(event, yaml.AliasEvent):
             rule = f"{_place(event)}: aliases (*{event.anchor}) are not accepted; write it out"
-            raise Rejected("AliasNotAllowed", rule)
+            raise Rejected(RejectCode.ALIAS_NOT_ALLOWED, rule)
 
     def _enter(self, container: dict[str, Any] | list[Any], event: Any) -> None:
         if self._open and isinstance(self._open[-1], dict) and self._keys[-1] is None:
-            raise Rejected("MalformedYaml", f"{_place(event)}: a key must be plain text")
+            raise Rejected(RejectCode.MALFORMED_YAML, f"{_place(event)}: a key must be plain text")
         if len(self._open) >= self._max_depth:
-            raise Rejected("TooDeep", f"nested more than {self._max_depth} levels deep")
+            raise Rejected(RejectCode.TOO_DEEP, f"nested more than {self._max_depth} levels deep")
         self._put(container)
         self._open.append(container)
         self._keys.append(None)
@@ -147,19 +148,21 @@ class _Builder:
     def _key(self, event: Any) -> str:
         value = _scalar(event)
         if value is None:
-            raise Rejected("MalformedYaml", f"{_place(event)}: a key must not be null")
+            raise Rejected(RejectCode.MALFORMED_YAML, f"{_place(event)}: a key must not be null")
         key = value if isinstance(value, str) else str(value)
         if isinstance(value, bool):
             key = "true" if value else "false"
         if key in self._open[-1]:
             rule = f"{_place(event)}: key {shown(key)} occurs twice in one object"
-            raise Rejected("DuplicateKey", rule)
+            raise Rejected(RejectCode.DUPLICATE_KEY, rule)
         return key
 
 
 def _check_tag(event: Any) -> None:
     if event.tag not in (None, "!") and event.tag not in _PLAIN_TAGS:
-        raise Rejected("UnsafeTag", f"{_place(event)}: tag {shown(event.tag)} is not accepted")
+        raise Rejected(
+            RejectCode.UNSAFE_TAG, f"{_place(event)}: tag {shown(event.tag)} is not accepted"
+        )
 
 
 def _scalar(event: Any) -> Any:
@@ -172,7 +175,7 @@ def _scalar(event: Any) -> Any:
         value = _resolve(text, event)
         if not isinstance(value, _TYPES[event.tag]):
             rule = f"{_place(event)}: {shown(text)} is no {event.tag.removeprefix(_TAG)}"
-            raise Rejected("MalformedYaml", rule)
+            raise Rejected(RejectCode.MALFORMED_YAML, rule)
         return value
     return text
 
@@ -185,7 +188,9 @@ def _resolve(text: str, event: Any) -> Any:
     if not first or first not in "+-.0123456789":
         return text
     if _NON_FINITE.fullmatch(text):
-        raise Rejected("NonFiniteNumber", f"{_place(event)}: {shown(text)} is no finite number")
+        raise Rejected(
+            RejectCode.NON_FINITE_NUMBER, f"{_place(event)}: {shown(text)} is no finite number"
+        )
     plain = text if first == "." else text.replace("_", "")
     whole = _WHOLE.fullmatch(plain)
     if whole is not None and len(plain) <= 66:

@@ -17,12 +17,12 @@ from shared.manifest_json import cut_json
 from shared.manifest_yaml import read_yaml
 from shared.nesting import MAX_DEPTH, check_strings, decoded, depth_of_text, is_deeper_than
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 __all__ = [
     "JSON_TYPES",
     "MAX_DEPTH",
     "NDJSON_TYPES",
-    "UNREADABLE",
     "YAML_TYPES",
     "media_type_of",
     "read_bounded",
@@ -46,21 +46,6 @@ YAML_TYPES: Final = frozenset(
 )
 
 # The codes that mean "not parseable" (status 400), as opposed to "parsed but invalid" (422).
-UNREADABLE: Final = frozenset(
-    {
-        "EmptyBody",
-        "MalformedJson",
-        "MalformedYaml",
-        "MultipleDocuments",
-        "UnsafeTag",
-        "AliasNotAllowed",
-        "InvalidEncoding",
-        "DuplicateKey",
-        "NonFiniteNumber",
-        "TooDeep",
-    }
-)
-
 _CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii"})
 _BOM: Final = b"\xef\xbb\xbf"
 _LARGEST_WHOLE: Final = 2**64 - 1
@@ -98,7 +83,7 @@ def read_document(
     documents = read_yaml(body, max_depth, bounds)
     if len(documents) > 1:
         rule = f"the body holds {len(documents)} documents; one is expected here"
-        raise Rejected("MultipleDocuments", rule)
+        raise Rejected(RejectCode.MULTIPLE_DOCUMENTS, rule)
     return documents[0]
 
 
@@ -189,13 +174,13 @@ def media_type_of(content_type: str) -> str:
         name, _, value = each.partition("=")
         if name.strip() == "charset" and value.strip(' "') not in _CHARSETS:
             rule = f"character set {shown(value.strip())}: send UTF-8"
-            raise Rejected("UnsupportedMediaType", rule)
+            raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, rule)
     return media_type.strip()
 
 
 def _refuse_media_type(content_type: str, known: frozenset[str]) -> NoReturn:
     rule = f"{shown(content_type)}: send one of {', '.join(sorted(known))}"
-    raise Rejected("UnsupportedMediaType", rule)
+    raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, rule)
 
 
 def _is_plainly_fine(body: bytes, value: Any, max_depth: int) -> bool:
@@ -219,7 +204,7 @@ def _is_plainly_fine(body: bytes, value: Any, max_depth: int) -> bool:
 
 def _read_with_care(text: str, max_depth: int) -> Any:
     if depth_of_text(text, max_depth) > max_depth:
-        raise Rejected("TooDeep", f"nested more than {max_depth} levels deep")
+        raise Rejected(RejectCode.TOO_DEEP, f"nested more than {max_depth} levels deep")
     value = json.loads(
         text,
         object_pairs_hook=_without_duplicates,
@@ -234,14 +219,14 @@ def _read_with_care(text: str, max_depth: int) -> Any:
 def _explain(body: bytes, max_depth: int, cause: orjson.JSONDecodeError) -> NoReturn:
     """Say why orjson refused `body`."""
     if not body.strip():
-        raise Rejected("EmptyBody", "the body is empty")
+        raise Rejected(RejectCode.EMPTY_BODY, "the body is empty")
     text = decoded(body)
     try:
         _read_with_care(text, max_depth)
     except json.JSONDecodeError as fault:
         rule = f"{fault.msg} at line {fault.lineno}, column {fault.colno} (character {fault.pos})"
-        raise Rejected("MalformedJson", rule) from None
-    raise Rejected("MalformedJson", str(cause)) from None
+        raise Rejected(RejectCode.MALFORMED_JSON, rule) from None
+    raise Rejected(RejectCode.MALFORMED_JSON, str(cause)) from None
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -250,19 +235,23 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = set()
         for key, _ in pairs:
             if key in seen:
-                raise Rejected("DuplicateKey", f"key {shown(key)} occurs twice in one object")
+                raise Rejected(
+                    RejectCode.DUPLICATE_KEY, f"key {shown(key)} occurs twice in one object"
+                )
             seen.add(key)
     return made
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise Rejected("NonFiniteNumber", f"{text} is no JSON number")
+    raise Rejected(RejectCode.NON_FINITE_NUMBER, f"{text} is no JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise Rejected("NonFiniteNumber", f"{shown(text)} is beyond what a number can hold")
+        raise Rejected(
+            RejectCode.NON_FINITE_NUMBER, f"{shown(text)} is beyond what a number can hold"
+        )
     return number
 
 

@@ -4,6 +4,7 @@ import re
 from typing import Any, Final
 
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 MAX_DEPTH: Final = 100  # a Job is about 12 deep, the deepest kinds of Kubernetes about 40
 
@@ -45,12 +46,12 @@ def decoded(body: bytes) -> str:
     """A body as text. Raises `Rejected`: InvalidEncoding for what is not UTF-8, or looks like UTF-16."""
     if b"\x00" in body[:2]:
         rule = "the body is not UTF-8: it begins as UTF-16 or UTF-32 does"
-        raise Rejected("InvalidEncoding", rule)
+        raise Rejected(RejectCode.INVALID_ENCODING, rule)
     try:
         return body.decode()
     except UnicodeDecodeError as cause:
         rule = f"the body is not UTF-8: byte {cause.start} is {body[cause.start]:#04x}"
-        raise Rejected("InvalidEncoding", rule) from None
+        raise Rejected(RejectCode.INVALID_ENCODING, rule) from None
 
 
 def check_strings(value: Any) -> None:
@@ -74,6 +75,6 @@ def check_text(text: str, path: str) -> None:
     """The rule of `check_strings` for one text."""
     if "\x00" in text:
         where = path.replace("\x00", "�")
-        raise Rejected("ControlCharacter", "a NUL character is not allowed", where)
+        raise Rejected(RejectCode.CONTROL_CHARACTER, "a NUL character is not allowed", where)
     if not text.isascii() and _SURROGATE.search(text):
-        raise Rejected("InvalidEncoding", "a lone surrogate is no character")
+        raise Rejected(RejectCode.INVALID_ENCODING, "a lone surrogate is no character")

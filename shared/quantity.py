@@ -14,6 +14,7 @@ from decimal import Context, Decimal
 from typing import Final
 
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 MAX: Final = 2**63 - 1
 MIN: Final = -(2**63)
@@ -83,7 +84,9 @@ def from_nanos(resource: str, amount: int, field: str = "", text: Text = "") -> 
     if whole > MAX:
         what = shown(text) if text != "" else f"{resource} in total"
         raise Rejected(
-            "QuantityTooLarge", f"{what}: more than 2^63-1 {_unit_name(resource)}", field
+            RejectCode.QUANTITY_TOO_LARGE,
+            f"{what}: more than 2^63-1 {_unit_name(resource)}",
+            field,
         )
     return whole
 
@@ -98,7 +101,7 @@ def number(text: Text) -> Decimal:
     except _NotReadError as cause:
         raise Rejected(cause.code, f"{shown(text)}: {cause}") from None
     if coefficient and _leading_power(coefficient, power) > _LARGEST_POWER:
-        raise Rejected("QuantityTooLarge", f"{shown(text)}: beyond 10^{_LARGEST_POWER}")
+        raise Rejected(RejectCode.QUANTITY_TOO_LARGE, f"{shown(text)}: beyond 10^{_LARGEST_POWER}")
     power = max(power, -_LONGEST_TEXT)
     return _EXACT.scaleb(Decimal(sign * coefficient * factor), power)
 
@@ -167,7 +170,7 @@ def shown(text: object) -> str:
 class _NotReadError(Exception):
     """Why a text is no quantity; becomes `Rejected` once the field is known."""
 
-    def __init__(self, code: str, detail: str) -> None:
+    def __init__(self, code: RejectCode, detail: str) -> None:
         super().__init__(detail)
         self.code = code
 
@@ -177,7 +180,7 @@ def _as_text(text: Text) -> str:
         # The API server trims the text between the quotes before it parses.
         return text.strip(" \t\r\n") if text[:1].isspace() or text[-1:].isspace() else text
     if isinstance(text, bool) or not isinstance(text, int | float):
-        raise _NotReadError("InvalidQuantity", "a quantity is a string or a number")
+        raise _NotReadError(RejectCode.INVALID_QUANTITY, "a quantity is a string or a number")
     return repr(text) if isinstance(text, float) or abs(text) < 10**60 else "1e60"
 
 
@@ -187,16 +190,16 @@ def _nanos(text: str) -> int:
     if coefficient == 0:
         return 0
     if sign < 0:
-        raise _NotReadError("NegativeQuantity", "must not be negative")
+        raise _NotReadError(RejectCode.NEGATIVE_QUANTITY, "must not be negative")
     leading = _leading_power(coefficient, power)
     if leading > _LARGEST_POWER:
-        raise _NotReadError("QuantityTooLarge", "more than 2^63-1")
+        raise _NotReadError(RejectCode.QUANTITY_TOO_LARGE, "more than 2^63-1")
     if leading < _SMALLEST_POWER:
         return 1
     numerator = coefficient * factor * int(10 ** max(0, power + 9))
     exact = -(-numerator // int(10 ** max(0, -power - 9)))
     if exact > MAX * NANO:
-        raise _NotReadError("QuantityTooLarge", "more than 2^63-1")
+        raise _NotReadError(RejectCode.QUANTITY_TOO_LARGE, "more than 2^63-1")
     return exact
 
 
@@ -205,7 +208,7 @@ def _split(text: str) -> tuple[int, int, int, int]:
     match = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
     if match is None:
         raise _NotReadError(
-            "InvalidQuantity",
+            RejectCode.INVALID_QUANTITY,
             "not a quantity; digits with an optional suffix are, as in 500m, 1.5, 2Gi or 1e3",
         )
     minus, whole, fraction, only_fraction, suffix = match.groups()

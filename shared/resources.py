@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from shared import quantity
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
 
@@ -76,7 +77,7 @@ class Resources(Mapping[str, int]):
             if amount > quantity.MAX:
                 one = quantity.canonical(name, self._amounts[name])
                 detail = f"{count} × {one} of {name} is more than 2^63-1"
-                raise Rejected("QuantityTooLarge", detail, field)
+                raise Rejected(RejectCode.QUANTITY_TOO_LARGE, detail, field)
         return type(self)(product)
 
     def __str__(self) -> str:

@@ -7,9 +7,9 @@ import orjson
 from starlette.requests import Request
 
 from hub.api.policy import hub_of
-from hub.services import timeline
-from hub.services.drafts import Draft
-from hub.services.never_fits import Warnings
+from hub.services.context import timeline
+from hub.services.explain.never_fits import Warnings
+from hub.services.reading.draft import Draft
 from shared.errors import Rejected
 
 

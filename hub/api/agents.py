@@ -17,14 +17,15 @@ from starlette.responses import Response
 
 from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of, new_router
 from hub.api.reply import Json
-from hub.services.enrol import enrol
-from hub.services.hub import Hub
-from hub.services.member_faults import is_noted, note_fault
-from hub.services.readings import check_capacity
-from hub.services.sync import AgentSync
-from hub.services.tokens import check_join
+from hub.services.access.credentials import check_join
+from hub.services.access.enrol import enrol
+from hub.services.context.hub import Hub
+from hub.services.members.faults import is_noted, note_fault
+from hub.services.members.sync import AgentSync
+from hub.services.reading.capacity_report import check_capacity
 from shared.errors import FieldError, Rejected
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import (
     MAX_OBSERVED_PER_REQUEST,
     PROTO,
@@ -117,7 +118,7 @@ def read_sync(body: bytes, cluster: str) -> tuple[SyncRequest, list[Refused]]:
         message.capacity = None
     if len(message.observed.entries) > MAX_ENTRIES:
         raise Rejected(
-            "BodyTooLarge", f"send at most {MAX_OBSERVED_PER_REQUEST} entries a request"
+            RejectCode.BODY_TOO_LARGE, f"send at most {MAX_OBSERVED_PER_REQUEST} entries a request"
         )
     return message, refused
 
@@ -164,19 +165,25 @@ def _is_partial(error: ErrorDetails) -> bool:
 def _invalid(fault: ValidationError, cluster: str) -> Rejected:
     errors = fault.errors(include_url=False, include_context=False)
     if errors and errors[0]["type"] == "json_invalid":
-        return Rejected("InvalidJSON", errors[0]["msg"])
+        return Rejected(RejectCode.INVALID_JSON, errors[0]["msg"])
     named = next((each["input"] for each in errors if each["loc"] == ("cluster",)), cluster)
     if named != cluster:
         other = shown(named) if isinstance(named, str) else "anything else"
         text = f"this credential is of {cluster}: it can not speak for {other}"
-        return Rejected("IdentityMismatch", text, "cluster")
+        return Rejected(RejectCode.IDENTITY_MISMATCH, text, "cluster")
     listed = tuple(
-        FieldError(".".join(str(part) for part in error["loc"]), "InvalidValue", error["msg"])
+        FieldError(
+            ".".join(str(part) for part in error["loc"]), RejectCode.INVALID_VALUE, error["msg"]
+        )
         for error in errors[:_SHOWN]
     )
     if any(each.field == "proto" for each in listed):
-        return Rejected("UpgradeRequired", f"the hub speaks protocol {PROTO}", errors=listed)
-    return Rejected("InvalidMessage", listed[0].message if listed else "invalid", errors=listed)
+        return Rejected(
+            RejectCode.UPGRADE_REQUIRED, f"the hub speaks protocol {PROTO}", errors=listed
+        )
+    return Rejected(
+        RejectCode.INVALID_MESSAGE, listed[0].message if listed else "invalid", errors=listed
+    )
 
 
 def _said(error: ErrorDetails) -> str:

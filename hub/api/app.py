@@ -30,8 +30,9 @@ from hub.api.errors import problem, refused
 from hub.api.guard import Guard
 from hub.api.policy import PUBLIC, allow, new_router, policy_of
 from hub.api.reply import Json
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
 from shared.errors import FieldError, Rejected
+from shared.reject_codes import RejectCode
 
 # Routes are tried in this order: those that are asked most come first.
 HOT: Final = (jobs.router, batch.router, workloads.router)
@@ -104,22 +105,24 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     request_id = request.state.request_id
     if error.status_code == 404:
-        return problem("NotFound", "there is nothing at this path", request_id)
+        return problem(RejectCode.NOT_FOUND, "there is nothing at this path", request_id)
     if error.status_code == 405:
         allowed = ", ".join(sorted(_methods_of(request)))
         detail = f"{request.method} is not served here; {allowed} is"
-        return problem("MethodNotAllowed", detail, request_id, headers={"Allow": allowed})
-    return problem("BadRequest", str(error.detail), request_id)
+        return problem(
+            RejectCode.METHOD_NOT_ALLOWED, detail, request_id, headers={"Allow": allowed}
+        )
+    return problem(RejectCode.BAD_REQUEST, str(error.detail), request_id)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
-        FieldError(".".join(str(part) for part in each["loc"]), "Invalid", each["msg"])
+        FieldError(".".join(str(part) for part in each["loc"]), RejectCode.INVALID, each["msg"])
         for each in error.errors()
     ]
     detail = errors[0].message if errors else "invalid"
-    return problem("Invalid", detail, request.state.request_id, errors=errors)
+    return problem(RejectCode.INVALID, detail, request.state.request_id, errors=errors)
 
 
 def _methods_of(request: Request) -> set[str]:

@@ -19,14 +19,15 @@ from hub.api.bodies import off_loop, read_many
 from hub.api.errors import PROBLEM_TYPE, problem
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of, new_router
 from hub.api.reply import Json, query
-from hub.services import views
-from hub.services.apply import REJECTED, Applied, apply_for
-from hub.services.drafts import Draft, draft
+from hub.services.context import rendering
+from hub.services.objects.apply import REJECTED, Applied, apply_for
+from hub.services.reading.draft import Draft, draft
 from shared.errors import FieldError, Rejected
 from shared.kinds import unheeded
 from shared.kinds.names import LABEL_RULE, is_dns_label
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
 
 router = new_router()
 PART: Final = 200  # documents of one transaction
@@ -35,7 +36,7 @@ Read = tuple[int, Any]
 
 
 @dataclass(slots=True)
-class _Answer:
+class _ApplyAnswer:
     """What is said of the documents, part by part."""
 
     items: list[bytes] = field(default_factory=list)
@@ -57,9 +58,9 @@ async def apply(request: Request) -> Response:
     """
     namespace = query(request, "namespace").get("namespace", "default")
     if not is_dns_label(namespace):
-        raise Rejected("InvalidName", LABEL_RULE, "namespace")
+        raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
     hub = hub_of(request)
-    answer = _Answer()
+    answer = _ApplyAnswer()
     size = len(await request.body())
     async with hub.bulk:
         read = await read_many(request)
@@ -67,7 +68,7 @@ async def apply(request: Request) -> Response:
         for part in _parts(read):
             drafts = await off_loop(request, size, _drafts, part, namespace, now)
             applied: list[Applied] = await hub.write(
-                apply_for, drafts, hub.limits.intake, caller(request).name
+                apply_for, drafts, hub.settings.intake, caller(request).name
             )
             warned = warnings_of(request, drafts)
             await off_loop(request, size, _say, answer, applied, part, warned)
@@ -97,7 +98,10 @@ def _drafts(part: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draf
 
 
 def _say(
-    answer: _Answer, applied: Sequence[Applied], part: Sequence[Read], warned: Mapping[int, str]
+    answer: _ApplyAnswer,
+    applied: Sequence[Applied],
+    part: Sequence[Read],
+    warned: Mapping[int, str],
 ) -> None:
     """Add what became of one part. `warned`: by place, why a job will not start."""
     for place, (each, (index, value)) in enumerate(zip(applied, part, strict=True)):
@@ -140,7 +144,7 @@ def _item(index: int, applied: Applied, value: Any, *, with_errors: bool) -> dic
     if not applied.error:
         said = [*(_warnings(given.parsed) if given else ()), *applied.warnings]
         return {**item, "warnings": said} if said else item
-    told = views.refusal(applied.error)
+    told = rendering.refusal(applied.error)
     return {**item, **told} if with_errors else {**item, **told, "errors": []}
 
 

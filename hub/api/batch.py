@@ -16,10 +16,10 @@ from hub.api.advice import warnings_of, with_warnings
 from hub.api.bodies import off_loop, read_many
 from hub.api.policy import ADMINISTRATOR, allow, hub_of, new_router
 from hub.api.reply import Json, idempotency_key
-from hub.services.bare_patch import parse_unit
-from hub.services.drafts import Draft, draft
-from hub.services.hub import Hub
-from hub.services.submissions import Reply, Submission, submit
+from hub.services.context.hub import Hub
+from hub.services.jobs.bare_patch import parse_unit
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.reading.draft import Draft, draft
 from shared.errors import Rejected
 from shared.manifests import (
     JSON_TYPES,
@@ -27,6 +27,7 @@ from shared.manifests import (
     YAML_TYPES,
     read_ndjson,
 )
+from shared.reject_codes import RejectCode
 
 router = new_router()
 CHUNK: Final = 500
@@ -54,7 +55,7 @@ async def submit_batch(request: Request) -> Response:
         while drafts := await off_loop(request, size, _drafts, hub, entries):
             submission = Submission(
                 drafts=drafts,
-                intake=hub.limits.intake,
+                intake=hub.settings.intake,
                 single=False,
                 first=first,
                 key=None if key is None else (key[0], f"{key[1]}#{first}"),
@@ -77,9 +78,9 @@ async def _entries(request: Request) -> Iterator[Entry]:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if not body.strip() and media_type in JSON_TYPES | NDJSON_TYPES | YAML_TYPES:
-        raise Rejected("EmptyBody", "the body is empty")
+        raise Rejected(RejectCode.EMPTY_BODY, "the body is empty")
     if media_type in NDJSON_TYPES:
-        bounds = hub_of(request).limits.api.bounds
+        bounds = hub_of(request).settings.api.bounds
         return await off_loop(request, len(body), read_ndjson, body, bounds)
     return iter(await read_many(request))
 

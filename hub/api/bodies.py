@@ -23,7 +23,7 @@ async def read_one(request: Request, fn: Callable[[Any], T]) -> tuple[bytes, T]:
     """The body, and what `fn` makes of its one document. Raises Rejected."""
     body = await request.body()
     content_type = request.headers.get("content-type", "")
-    bounds = hub_of(request).limits.api.bounds
+    bounds = hub_of(request).settings.api.bounds
 
     def made() -> T:
         return fn(read_document(body, content_type, bounds))
@@ -35,7 +35,7 @@ async def read_many(request: Request) -> list[tuple[int, Any]]:
     """The documents of the body, numbered from 0. Raises Rejected."""
     body = await request.body()
     content_type = request.headers.get("content-type", "")
-    bounds = hub_of(request).limits.api.bounds
+    bounds = hub_of(request).settings.api.bounds
     return await off_loop(request, len(body), read_documents, body, content_type, bounds)
 
 

@@ -10,8 +10,8 @@ from starlette.responses import Response, StreamingResponse
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
 from hub.api.reply import number_of, query
 from hub.api.streams import count_stream, counted, hear
-from hub.services import overview, queries
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.questions import jobs, overview
 from shared.errors import Rejected
 
 router = new_router()
@@ -31,10 +31,10 @@ async def follow(request: Request) -> Response:
     hub = hub_of(request)
     revision = number_of(query(request, "revision"), "revision")
     if revision is None:
-        revision = await hub.read(queries.revision)
+        revision = await hub.read(jobs.revision)
     await hub.read(overview.changes_since, revision, PAGE)  # 410 while it can still be said
     who = caller(request).id
-    streams = count_stream(request, who, hub.limits.api.streams_per_principal)
+    streams = count_stream(request, who, hub.settings.api.streams_per_principal)
     return StreamingResponse(
         counted(streams, who, _events(request, hub, revision)),
         media_type="text/event-stream",

@@ -8,7 +8,8 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, limit_of, pager, query, read_object
-from hub.services import check_status, checks
+from hub.services.kueue_view import open_checks
+from hub.services.outside import check_active, check_states
 
 router = new_router()
 _STATE = {
@@ -29,7 +30,7 @@ async def list_open_checks(request: Request) -> Response:
     check, controller = given.get("check", ""), given.get("controller", "")
     page = pager(request, {"check": check, "controller": controller})
     return Json(
-        await hub_of(request).read(checks.list_open, check, controller, page, token, limit)
+        await hub_of(request).read(open_checks.list_open, check, controller, page, token, limit)
     )
 
 
@@ -37,7 +38,7 @@ async def list_open_checks(request: Request) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 async def job_checks(request: Request, uid: str) -> Response:
     """The admission checks of one job, with what was answered."""
-    return Json(await hub_of(request).read(checks.checks_of, uid))
+    return Json(await hub_of(request).read(open_checks.checks_of, uid))
 
 
 @router.put("/v1/jobs/{uid}/checks/{check}")
@@ -49,7 +50,7 @@ async def set_check(request: Request, uid: str, check: str) -> Response:
     """
     given = {"name": check, **await read_object(request, _STATE)}
     name = caller(request).name
-    return Json(await hub_of(request).write(checks.set_state_by_person, uid, given, name))
+    return Json(await hub_of(request).write(check_states.set_state_by_person, uid, given, name))
 
 
 @router.put("/v1/objects/{group}/{kind}/{name}/status")
@@ -59,7 +60,7 @@ async def set_object_status(request: Request, group: str, kind: str, name: str) 
     given = await read_object(request, {"conditions": list})
     return Json(
         await hub_of(request).write(
-            check_status.set_status,
+            check_active.set_status,
             group,
             kind,
             "",

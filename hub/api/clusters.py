@@ -5,11 +5,13 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, expected_uid, read_object
-from hub.services import clusters, objects
-from hub.services.drafts import ORIGIN_REST
-from hub.services.fence import fence_cluster
+from hub.domain.workloads.origin import Origin
+from hub.services.objects import clusters, delete
+from hub.services.objects.fence import fence_cluster
+from hub.services.questions import clusters as member_questions
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP
+from shared.reject_codes import RejectCode
 
 router = new_router()
 _DECLARED = {"name": str, "labels": dict, "taints": list, "pools": list}
@@ -20,7 +22,7 @@ _DECLARED = {"name": str, "labels": dict, "taints": list, "pools": list}
 async def list_clusters(request: Request) -> Response:
     """All members with state, room and heartbeat."""
     hub = hub_of(request)
-    return Json(await hub.read(clusters.list_clusters, hub.limits))
+    return Json(await hub.read(member_questions.list_clusters, hub.settings))
 
 
 @router.post("/v1/clusters", status_code=201)
@@ -29,14 +31,14 @@ async def create_cluster(request: Request) -> Response:
     """Declare a member: {"name", "labels", "taints", "pools"}. The answer holds its one-time `joinToken`."""
     given = await read_object(request, _DECLARED)
     if not given.get("name"):
-        raise Rejected("Required", "a cluster has a name", "name")
+        raise Rejected(RejectCode.REQUIRED, "a cluster has a name", "name")
     hub = hub_of(request)
     made = await hub.write(
         clusters.create_cluster,
         given["name"],
         given.get("labels", {}),
         given.get("taints", []),
-        hub.limits,
+        hub.settings,
         caller(request).name,
         given.get("pools"),
     )
@@ -48,7 +50,7 @@ async def create_cluster(request: Request) -> Response:
 async def get_cluster(request: Request, name: str) -> Response:
     """One member with its pools."""
     hub = hub_of(request)
-    return Json(await hub.read(clusters.get_cluster, name, hub.limits))
+    return Json(await hub.read(member_questions.get_cluster, name, hub.settings))
 
 
 @router.delete("/v1/clusters/{name}")
@@ -58,12 +60,12 @@ async def delete_cluster(request: Request, name: str) -> Response:
     expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
-            objects.delete_object,
+            delete.delete_object,
             GROUP,
             "MemberCluster",
             "",
             name,
-            origin=ORIGIN_REST,
+            origin=Origin.REST,
             principal=caller(request).name,
             expected=expected,
         )
@@ -76,7 +78,7 @@ async def renew_join_token(request: Request, name: str) -> Response:
     """A fresh one-time join token; earlier unused ones end."""
     hub = hub_of(request)
     return Json(
-        await hub.write(clusters.renew_join_token, name, hub.limits, caller(request).name), 201
+        await hub.write(clusters.renew_join_token, name, hub.settings, caller(request).name), 201
     )
 
 
@@ -102,7 +104,7 @@ async def fence(request: Request, name: str) -> Response:
             name,
             given.get("confirm", ""),
             caller(request).name,
-            hub.limits.scheduling.suspect_after_s,
+            hub.settings.scheduling.suspect_after_s,
             though_it_answers=given.get("thoughItAnswers", False),
         )
     )
@@ -118,4 +120,4 @@ async def uncordon(request: Request, name: str) -> Response:
 async def _switch(request: Request, name: str, *, on: bool) -> Response:
     hub = hub_of(request)
     principal = caller(request).name
-    return Json(await hub.write(clusters.cordon_cluster, name, hub.limits, principal, on=on))
+    return Json(await hub.write(clusters.cordon_cluster, name, hub.settings, principal, on=on))

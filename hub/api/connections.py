@@ -11,9 +11,10 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from hub.api.errors import problem
-from hub.services.ids import request_id as new_request_id
-from hub.services.limits import Api
+from hub.services.context.ids import request_id as new_request_id
+from hub.services.context.settings import Api
 from shared.clock import Clock
+from shared.reject_codes import RejectCode
 
 _LOOK_S: Final = 1.0  # between two looks for who is late
 _LEAST_RATE: Final = 1 << 16  # bytes a second that a body must come at, on the average
@@ -64,7 +65,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._since = 0.0  # of the phase; monotonic
         self._head_bytes = 0
         self._body_bytes = 0
-        self._refusal: tuple[str, str] | None = None
+        self._refusal: tuple[RejectCode, str] | None = None
         self._ended = False
 
     def connection_made(self, transport: Any) -> None:
@@ -72,7 +73,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._since = self.door.clock.monotonic()
         if len(self.door.connections) >= self.door.most:
-            self._end("TooManyConnections", f"{self.door.most} connections are open; try again")
+            self._end(
+                RejectCode.TOO_MANY_CONNECTIONS,
+                f"{self.door.most} connections are open; try again",
+            )
             return
         self.door.connections.add(self)
 
@@ -125,7 +129,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """What the parser can not read: conflicting lengths among it."""
-        self._end("BadRequest", "this is no request of HTTP/1.1 that can be read in one way only")
+        self._end(
+            RejectCode.BAD_REQUEST,
+            "this is no request of HTTP/1.1 that can be read in one way only",
+        )
 
     def end_if_late(self, now: float) -> None:
         """Answer 408 where a header or body did not come in time."""
@@ -142,7 +149,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
             return
         what = "header" if self._phase is _Phase.HEAD else "body"
-        self._end("RequestTimeout", f"the request's {what} did not come in time")
+        self._end(RejectCode.REQUEST_TIMEOUT, f"the request's {what} did not come in time")
 
     def _enter(self, phase: _Phase) -> None:
         self._phase = phase
@@ -152,12 +159,12 @@ class BoundedProtocol(HttpToolsProtocol):
         limits = self.door.limits
         if len(self.url) > limits.url_bytes:
             rule = f"path and query are longer than {limits.url_bytes} bytes"
-            self._refusal = ("UrlTooLong", rule)
+            self._refusal = (RejectCode.URL_TOO_LONG, rule)
         elif size > limits.header_bytes + len(self.url):
             rule = f"the header is larger than {limits.header_bytes} bytes"
-            self._refusal = ("HeaderTooLarge", rule)
+            self._refusal = (RejectCode.HEADER_TOO_LARGE, rule)
 
-    def _end(self, code: str, detail: str) -> None:
+    def _end(self, code: RejectCode, detail: str) -> None:
         """Refuse and hang up; where an answer is under way already, only hang up."""
         self._ended = True
         is_answered = self._phase in (_Phase.BODY, _Phase.SERVED) and self._answer_began()
@@ -173,7 +180,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return self.cycle is not None and self.cycle.response_started
 
 
-def _raw(code: str, detail: str) -> bytes:
+def _raw(code: RejectCode, detail: str) -> bytes:
     """A refusal as bytes, for a request that has no scope yet."""
     request_id = new_request_id()
     reply = problem(code, detail, request_id)

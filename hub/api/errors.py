@@ -1,4 +1,4 @@
-"""Refusals as HTTP: ONE table from code to status, one body (problem+json), never a traceback."""
+"""Refusals as HTTP: one body (problem+json), never a traceback."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,73 +8,14 @@ import orjson
 from starlette.responses import Response
 
 from shared.errors import FieldError, Rejected
-from shared.manifests import UNREADABLE
+from shared.reject_codes import RejectCode
 
 PROBLEM_TYPE: Final = "application/problem+json"
-DEFAULT_STATUS: Final = 422  # parsed but invalid
-
-STATUS: Final[Mapping[str, int]] = {
-    **dict.fromkeys(UNREADABLE, 400),
-    "BadContinue": 400,
-    "InvalidJSON": 400,
-    "BadRequest": 400,
-    "TooManyParameters": 400,
-    "Unauthenticated": 401,
-    "TokenUsed": 401,
-    "TokenExpired": 401,
-    "Revoked": 401,
-    "Forbidden": 403,
-    "IdentityMismatch": 403,
-    "NotFound": 404,
-    "MethodNotAllowed": 405,
-    "NotAcceptable": 406,
-    "RequestTimeout": 408,
-    "AlreadyEnded": 409,
-    "AlreadyExists": 409,
-    "AnsweredByHub": 409,
-    "BeingDeleted": 409,
-    "BridgeNotStopped": 409,
-    "BridgeWaits": 409,
-    "ClusterAlive": 409,
-    "ClusterAlreadyJoined": 409,
-    "ClusterIdentityChanged": 409,
-    "ClusterNotEmpty": 409,
-    "ConfirmationMismatch": 422,
-    "HubRolledBack": 409,
-    "NamespaceNotEmpty": 409,
-    "NotReserved": 409,
-    "NotRolledBack": 409,
-    "OwnedElsewhere": 409,
-    "QueueNotEmpty": 409,
-    "PreconditionFailed": 409,
-    "StaleSequence": 409,
-    "SessionSuperseded": 409,
-    "Expired": 410,
-    "Conflict": 412,
-    "BodyTooLarge": 413,
-    "TooManyDocuments": 413,
-    "TooManyValues": 413,
-    "UrlTooLong": 414,
-    "EncodingNotSupported": 415,
-    "UnsupportedMediaType": 415,
-    "UpgradeRequired": 426,
-    "TooManyRequests": 429,
-    "TooManyStreams": 429,
-    "HeaderTooLarge": 431,
-    "Internal": 500,
-    "TooManyConnections": 503,
-    "Unavailable": 503,
-}
 _RETRY_AFTER_S: Final = {429: "1", 503: "1"}
 
 
-def status_of(code: str) -> int:
-    """The HTTP status of a refusal's code."""
-    return STATUS.get(code, DEFAULT_STATUS)
-
-
 def problem(
-    code: str,
+    code: RejectCode,
     detail: str,
     request_id: str,
     *,
@@ -83,7 +24,7 @@ def problem(
     more: Mapping[str, Any] | None = None,
 ) -> Response:
     """A problem+json reply (RFC 9457) with the fields this hub promises, and `more`."""
-    status = status_of(code)
+    status = code.status
     body = {
         "type": f"https://roadstead.dev/problems/{code}",
         "status": status,

@@ -5,7 +5,8 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import MAX_LIMIT, Json, limit_of, pager, query
-from hub.services import overview, queries, queues, timeline
+from hub.services.questions import jobs, overview, queues
+from hub.services.works import restored
 
 router = new_router()
 _EVENT_FILTERS = ("uid", "namespace", "kind", "name")
@@ -16,7 +17,7 @@ _EVENT_FILTERS = ("uid", "namespace", "kind", "name")
 async def get_overview(request: Request) -> Response:
     """Counts of jobs and clusters by state, and the clusters' room."""
     hub = hub_of(request)
-    return Json(await hub.read(overview.overview, hub.limits))
+    return Json(await hub.read(overview.overview, hub.settings))
 
 
 @router.get("/v1/restored")
@@ -30,7 +31,7 @@ async def get_restored(request: Request) -> Response:
 @allow(ADMINISTRATOR)
 async def accept_restored(request: Request) -> Response:
     """Go on from a store that is older than what the hub once said: {"incarnation"}."""
-    incarnation = await hub_of(request).write(timeline.accept, caller(request).name)
+    incarnation = await hub_of(request).write(restored.accept, caller(request).name)
     return Json({"incarnation": incarnation})
 
 
@@ -96,7 +97,7 @@ async def list_events(request: Request) -> Response:
     filters = {name: given[name] for name in _EVENT_FILTERS if name in given}
     return Json(
         await hub_of(request).read(
-            queries.list_events, filters, pager(request, filters), token, limit
+            jobs.list_events, filters, pager(request, filters), token, limit
         )
     )
 

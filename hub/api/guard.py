@@ -16,9 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.api.errors import problem, refused
 from hub.api.measures import REQUESTS
-from hub.services.hub import Hub, StoreUnavailable
-from hub.services.ids import request_id as new_request_id
+from hub.services.context.hub import Hub
+from hub.services.context.ids import request_id as new_request_id
+from hub.store.errors import StoreUnavailable
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import REGISTER_PATH
 
 _SERVED: Final = ("application/json", "application/problem+json", "text/event-stream")
@@ -36,7 +38,7 @@ class Guard:
         self._app = app
         self._hub = hub
         self._clock = hub.clock
-        self._limits = hub.limits.api
+        self._limits = hub.settings.api
         self._held = 0  # bytes of bodies, of all requests that are not answered yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,16 +84,16 @@ class Guard:
         self._held += count
         if self._held > self._limits.held_bytes:
             detail = f"bodies of {self._limits.held_bytes} bytes are being read; send it again"
-            raise Rejected("TooManyRequests", detail)
+            raise Rejected(RejectCode.TOO_MANY_REQUESTS, detail)
 
     def _check_load(self, scope: Scope) -> None:
         if scope["query_string"].count(b"&") >= self._limits.query_parameters:
             detail = f"the query has more than {self._limits.query_parameters} parameters"
-            raise Rejected("TooManyParameters", detail)
+            raise Rejected(RejectCode.TOO_MANY_PARAMETERS, detail)
         writes = scope["method"] not in _READING and scope["path"].startswith("/v1/")
         if writes and self._hub.waiting_writes >= self._limits.queued_writes:
             detail = f"{self._hub.waiting_writes} writes wait for the store; send it again"
-            raise Rejected("TooManyRequests", detail)
+            raise Rejected(RejectCode.TOO_MANY_REQUESTS, detail)
 
     def _limit(self, path: str) -> int:
         if path in _SMALL:
@@ -108,22 +110,26 @@ def _answer(error: Exception, request_id: str, scope: Mapping[str, Any]) -> Any:
         return refused(error, request_id)
     if isinstance(error, StoreUnavailable):
         log.error("store unavailable", request_id=request_id, error=str(error))
-        return problem("Unavailable", "the store does not answer; try again", request_id)
+        return problem(RejectCode.UNAVAILABLE, "the store does not answer; try again", request_id)
     log.error("request failed", request_id=request_id, path=scope["path"], exc_info=error)
-    return problem("Internal", "an error of the hub; its log has this request id", request_id)
+    return problem(
+        RejectCode.INTERNAL, "an error of the hub; its log has this request id", request_id
+    )
 
 
 def _check(scope: Scope, limit: int) -> None:
     """Refuse by headers alone. Raises Rejected."""
     headers = Headers(scope=scope)
     if headers.get("content-encoding", "identity").lower() != "identity":
-        raise Rejected("EncodingNotSupported", "send the body as it is, without Content-Encoding")
+        raise Rejected(
+            RejectCode.ENCODING_NOT_SUPPORTED, "send the body as it is, without Content-Encoding"
+        )
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > limit:
         raise _too_large(limit)
     accept = headers.get("accept")
     if accept and scope["path"].startswith("/v1/") and not _acceptable(accept):
-        raise Rejected("NotAcceptable", f"this is served as {' or '.join(_SERVED)}")
+        raise Rejected(RejectCode.NOT_ACCEPTABLE, f"this is served as {' or '.join(_SERVED)}")
 
 
 def _acceptable(accept: str) -> bool:
@@ -156,4 +162,4 @@ class _Body:
 
 
 def _too_large(limit: int) -> Rejected:
-    return Rejected("BodyTooLarge", f"the body is larger than {limit} bytes")
+    return Rejected(RejectCode.BODY_TOO_LARGE, f"the body is larger than {limit} bytes")

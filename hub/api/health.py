@@ -8,9 +8,10 @@ from hub.api.errors import problem
 from hub.api.measures import exposition
 from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of, new_router
 from hub.api.reply import Json
-from hub.services import queries, queue_measures
-from hub.services.hub import StoreUnavailable
-from hub.services.overview import overview
+from hub.services.questions import gauges as queue_gauges, jobs
+from hub.services.questions.overview import overview
+from hub.store.errors import StoreUnavailable
+from shared.reject_codes import RejectCode
 
 router = new_router()
 
@@ -29,10 +30,12 @@ async def ready(request: Request) -> Response:
     """200 when the store answers and takes writes, else 503."""
     hub = hub_of(request)
     try:
-        revision = await hub.read(queries.revision)
+        revision = await hub.read(jobs.revision)
         await hub.db.require_writable()
     except StoreUnavailable as error:
-        return problem("Unavailable", f"the store: {error}"[:200], request.state.request_id)
+        return problem(
+            RejectCode.UNAVAILABLE, f"the store: {error}"[:200], request.state.request_id
+        )
     return Json({"status": "ok", "revision": revision})
 
 
@@ -42,9 +45,9 @@ async def metrics(request: Request) -> Response:
     """Prometheus' text format."""
     hub = hub_of(request)
     find = getattr(request.app.state, "schedule_index", None)
-    lines = queue_measures.waiting(None if find is None else find())
+    lines = queue_gauges.waiting(None if find is None else find())
     # In one go: each way from thread to thread waits for whoever computes meanwhile.
     text = await hub.read(
-        lambda unit: exposition(overview(unit, hub.limits), queue_measures.gauges(unit, lines))
+        lambda unit: exposition(overview(unit, hub.settings), queue_gauges.gauges(unit, lines))
     )
     return Response(text, media_type=CONTENT_TYPE_LATEST)

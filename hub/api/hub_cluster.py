@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, query, read_object
-from hub.services import hub_cluster
+from hub.services.context import hub_cluster
 
 router = new_router()
 _ASKED = {"reason": str}

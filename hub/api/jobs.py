@@ -20,13 +20,17 @@ from hub.api.reply import (
 )
 from hub.domain.selectors import parse_selector
 from hub.domain.workloads.states import State
-from hub.services import cancel, holding, outlook, queries, secrecy
-from hub.services.drafts import draft
-from hub.services.hub import Hub
-from hub.services.schedule_index import ScheduleIndex
-from hub.services.submissions import Reply, Submission, submit
+from hub.services.context import secrecy
+from hub.services.context.hub import Hub
+from hub.services.explain import study
+from hub.services.index.index import ScheduleIndex
+from hub.services.jobs import cancel, hold
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.questions import jobs
+from hub.services.reading.draft import draft
 from shared.errors import Rejected
 from shared.kinds.registry import parse_job
+from shared.reject_codes import RejectCode
 
 router = new_router()
 _FILTERS = ("namespace", "queue", "state", "cluster", "name")
@@ -45,7 +49,7 @@ async def submit_job(request: Request) -> Response:
         submit,
         Submission(
             drafts=(given,),
-            intake=hub.limits.intake,
+            intake=hub.settings.intake,
             single=True,
             key=key,
             request_hash=hashlib.sha256(body).hexdigest() if key else "",
@@ -66,7 +70,7 @@ async def list_jobs(request: Request) -> Response:
     given = query(request, *_FILTERS, "labelSelector", "limit", "continue")
     state = given.get("state")
     if state and state not in State.__members__.values():
-        raise Rejected("InvalidState", f"must be one of {', '.join(State)}", "state")
+        raise Rejected(RejectCode.INVALID_STATE, f"must be one of {', '.join(State)}", "state")
     limit = limit_of(given)
     token, selector = given.pop("continue", None), given.get("labelSelector")
     matches = parse_selector(selector, "labelSelector").matches if selector else None
@@ -74,7 +78,7 @@ async def list_jobs(request: Request) -> Response:
     hub = hub_of(request)
     return Json(
         await hub.read(
-            queries.list_jobs,
+            jobs.list_jobs,
             filters,
             matches,
             pager(request, {**filters, "labelSelector": selector or ""}),
@@ -92,7 +96,7 @@ async def get_job(request: Request, uid: str) -> Response:
     Viewers do not see values of environment variables.
     """
     role = caller(request).role
-    return Json(await hub_of(request).read(secrecy.seen_by, role, queries.get_job, uid))
+    return Json(await hub_of(request).read(secrecy.seen_by, role, jobs.get_job, uid))
 
 
 @router.get("/v1/namespaces/{namespace}/jobs/{name}")
@@ -100,7 +104,7 @@ async def get_job(request: Request, uid: str) -> Response:
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
     role = caller(request).role
-    found = hub_of(request).read(secrecy.seen_by, role, queries.get_job_by_name, namespace, name)
+    found = hub_of(request).read(secrecy.seen_by, role, jobs.get_job_by_name, namespace, name)
     return Json(await found)
 
 
@@ -109,7 +113,7 @@ async def get_job_by_name(request: Request, namespace: str, name: str) -> Respon
 async def job_events(request: Request, uid: str) -> Response:
     """What happened to one job: its newest events, oldest first."""
     limit = limit_of(query(request, "limit"))
-    return Json(await hub_of(request).read(queries.job_events, uid, limit))
+    return Json(await hub_of(request).read(jobs.job_events, uid, limit))
 
 
 @router.get("/v1/jobs/{uid}/explain")
@@ -120,7 +124,7 @@ async def explain(request: Request, uid: str) -> Response:
     While it waits also what would let it in, and when it is expected to start.
     """
     find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-    return Json(await outlook.explain(hub_of(request), uid, find_index))
+    return Json(await study.explain(hub_of(request), uid, find_index))
 
 
 @router.post("/v1/jobs/{uid}/cancel")
@@ -136,7 +140,7 @@ async def cancel_job(request: Request, uid: str) -> Response:
 async def hold_job(request: Request, uid: str) -> Response:
     """Hold a job back: it is not considered until it is released; one that runs is evicted first."""
     name = caller(request).name
-    return Json(await hub_of(request).write(holding.hold_job, uid, name))
+    return Json(await hub_of(request).write(hold.hold_job, uid, name))
 
 
 @router.post("/v1/jobs/{uid}/release")
@@ -144,7 +148,7 @@ async def hold_job(request: Request, uid: str) -> Response:
 async def release_job(request: Request, uid: str) -> Response:
     """Let a job that is held, or was deactivated, wait again; any other is answered as it stands."""
     name = caller(request).name
-    return Json(await hub_of(request).write(holding.release_job, uid, name))
+    return Json(await hub_of(request).write(hold.release_job, uid, name))
 
 
 @router.delete("/v1/jobs/{uid}")
@@ -159,7 +163,7 @@ async def delete_job(request: Request, uid: str) -> Response:
 async def delete_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """Delete the job that has this name."""
     hub = hub_of(request)
-    found: dict[str, Any] = await hub.read(queries.find_job_by_name, namespace, name)
+    found: dict[str, Any] = await hub.read(jobs.find_job_by_name, namespace, name)
     return await _delete(request, hub, found["uid"])
 
 

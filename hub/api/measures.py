@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, g
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from hub.services.queue_measures import Gauge
+from hub.services.questions.gauges import Gauge
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REQUESTS: Final = Histogram(
@@ -57,7 +57,7 @@ class _Fleet(Collector):
 
 
 class _Queues(Collector):
-    """What `hub.services.queue_measures` found."""
+    """What `hub.services.questions.gauges` found."""
 
     def __init__(self, gauges: Sequence[Gauge]) -> None:
         self._gauges = gauges

@@ -5,9 +5,12 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, expected_uid, limit_of, pager, query
-from hub.services import objects, secrecy
-from hub.services.drafts import ORIGIN_REST
+from hub.domain.workloads.origin import Origin
+from hub.services.context import secrecy
+from hub.services.objects import delete
+from hub.services.questions import objects
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 router = new_router()
 _ONE = "/v1/objects/{group}/{kind}/{name}"
@@ -76,7 +79,7 @@ async def delete_object(request: Request, group: str, kind: str, name: str) -> R
     """
     drain = query(request, "drain").get("drain", "false")
     if drain not in {"true", "false"}:
-        raise Rejected("InvalidValue", "expected true or false", "drain")
+        raise Rejected(RejectCode.INVALID_VALUE, "expected true or false", "drain")
     return await _delete(request, _group(group, kind), kind, "", name, drain=drain == "true")
 
 
@@ -95,12 +98,12 @@ async def _delete(
     expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
-            objects.delete_object,
+            delete.delete_object,
             group,
             kind,
             namespace,
             name,
-            origin=ORIGIN_REST,
+            origin=Origin.REST,
             principal=caller(request).name,
             expected=expected,
             drain=drain,
@@ -111,5 +114,7 @@ async def _delete(
 def _group(group: str, kind: str) -> str:
     """The API group of a path. Raises Rejected for Jobs, which have a place of their own."""
     if (group, kind) == ("batch", "Job"):
-        raise Rejected("NotFound", "Jobs are at /v1/jobs and /v1/namespaces/NAMESPACE/jobs/NAME")
+        raise Rejected(
+            RejectCode.NOT_FOUND, "Jobs are at /v1/jobs and /v1/namespaces/NAMESPACE/jobs/NAME"
+        )
     return "" if group == "core" else group

@@ -16,8 +16,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.hub import Hub
-from hub.services.tokens import (
+from hub.services.access.credentials import (
     ADMINISTRATOR,
     AGENT,
     REVOKED,
@@ -25,7 +24,9 @@ from hub.services.tokens import (
     VIEWER,
     Principal,
 )
+from hub.services.context.hub import Hub
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 __all__ = [
     "ADMINISTRATOR",
@@ -106,7 +107,7 @@ class PolicyRoute(APIRoute):
 
 def _refuse_query(request: Request) -> None:
     for name in request.query_params:
-        raise Rejected("UnknownParameter", "no parameter is taken here", name[:80])
+        raise Rejected(RejectCode.UNKNOWN_PARAMETER, "no parameter is taken here", name[:80])
 
 
 def new_router() -> APIRouter:
@@ -128,11 +129,11 @@ async def authorize(request: Request, policy: frozenset[str]) -> Principal:
         found = await known.authenticate(text.strip())
     audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
     if found is None and AGENT in policy and await known.was_revoked(text.strip()):
-        raise Rejected("Revoked", REVOKED)
+        raise Rejected(RejectCode.REVOKED, REVOKED)
     if found is None or found.role not in audience:
-        raise Rejected("Unauthenticated", UNAUTHENTICATED)
+        raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
     if found.role not in policy:
-        raise Rejected("Forbidden", f"a {found.role} may not do this")
+        raise Rejected(RejectCode.FORBIDDEN, f"a {found.role} may not do this")
     request.state.principal = found
     return found
 

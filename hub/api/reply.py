@@ -9,9 +9,10 @@ from starlette.responses import Response
 
 from hub.api.bodies import off_loop
 from hub.api.policy import caller, hub_of
-from hub.services.paging import Pager
+from hub.services.context.paging import Pager
 from shared.errors import FieldError, Rejected
 from shared.manifests import media_type_of, read_bounded
+from shared.reject_codes import RejectCode
 
 MAX_LIMIT, DEFAULT_LIMIT = 500, 100
 _LONGEST_KEY = 200
@@ -34,17 +35,17 @@ async def read_object(
     if not body.strip():
         return {}
     if media_type_of(request.headers.get("content-type", "")) != "application/json":
-        raise Rejected("UnsupportedMediaType", "send application/json")
+        raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, "send application/json")
     given = await off_loop(
-        request, len(body), read_bounded, body, hub_of(request).limits.api.bounds
+        request, len(body), read_bounded, body, hub_of(request).settings.api.bounds
     )
     if not isinstance(given, dict):
-        raise Rejected("ExpectedObject", "the body must be a JSON object")
+        raise Rejected(RejectCode.EXPECTED_OBJECT, "the body must be a JSON object")
     wrong = [
-        FieldError(name, "UnknownField", f"expected one of {', '.join(fields)}")
+        FieldError(name, RejectCode.UNKNOWN_FIELD, f"expected one of {', '.join(fields)}")
         for name in sorted(set(given) - set(fields))
     ] + [
-        FieldError(name, "InvalidType", "has the wrong type")
+        FieldError(name, RejectCode.INVALID_TYPE, "has the wrong type")
         for name, expected in fields.items()
         if given.get(name) is not None and not isinstance(given[name], expected)
     ]
@@ -58,10 +59,10 @@ async def expected_uid(request: Request) -> str:
     wanted = (await read_object(request, {"preconditions": dict})).get("preconditions", {})
     for name in sorted(set(wanted) - {"uid"}):
         detail = "only uid can be a condition; nothing was deleted"
-        raise Rejected("UnknownField", detail, f"preconditions.{name[:80]}")
+        raise Rejected(RejectCode.UNKNOWN_FIELD, detail, f"preconditions.{name[:80]}")
     uid = wanted.get("uid")
     if uid is not None and (not isinstance(uid, str) or not uid):
-        raise Rejected("InvalidType", "must be a uid", "preconditions.uid")
+        raise Rejected(RejectCode.INVALID_TYPE, "must be a uid", "preconditions.uid")
     return uid or ""
 
 
@@ -71,10 +72,12 @@ def query(request: Request, *known: str) -> dict[str, str]:
     for name, value in request.query_params.multi_items():
         if name not in known:
             raise Rejected(
-                "UnknownParameter", f"expected one of {', '.join(sorted(known))}", name[:80]
+                RejectCode.UNKNOWN_PARAMETER,
+                f"expected one of {', '.join(sorted(known))}",
+                name[:80],
             )
         if name in given:
-            raise Rejected("RepeatedParameter", "give it once", name)
+            raise Rejected(RejectCode.REPEATED_PARAMETER, "give it once", name)
         if value:
             given[name] = value
         elif name == "limit":
@@ -95,7 +98,9 @@ def limit_of(given: dict[str, str], default: int = DEFAULT_LIMIT) -> int:
 
 
 def _no_limit(text: str) -> Rejected:
-    return Rejected("InvalidLimit", f"must be a whole number from 1 to {MAX_LIMIT}", "limit")
+    return Rejected(
+        RejectCode.INVALID_LIMIT, f"must be a whole number from 1 to {MAX_LIMIT}", "limit"
+    )
 
 
 def number_of(given: dict[str, str], name: str) -> int | None:
@@ -104,7 +109,7 @@ def number_of(given: dict[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise Rejected("InvalidNumber", "must be a whole number", name)
+        raise Rejected(RejectCode.INVALID_NUMBER, "must be a whole number", name)
     return int(text)
 
 
@@ -117,7 +122,7 @@ def pager(request: Request, filters: dict[str, Any]) -> Pager:
         caller(request).id,
         question,
         hub.clock.now(),
-        hub.limits.api.continue_kept,
+        hub.settings.api.continue_kept,
     )
 
 
@@ -128,7 +133,7 @@ def idempotency_key(request: Request) -> tuple[str, str] | None:
         return None
     if not key or len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable():
         raise Rejected(
-            "InvalidIdempotencyKey",
+            RejectCode.INVALID_IDEMPOTENCY_KEY,
             f"must be 1 to {_LONGEST_KEY} printable ASCII characters",
             "Idempotency-Key",
         )

@@ -11,8 +11,10 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from hub.services.hub import Change, Hub, Subscription
+from hub.services.context.hub import Hub
+from hub.store.feed import Change, Subscription
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 T = TypeVar("T")
 
@@ -24,7 +26,7 @@ def count_stream(request: Request, who: str, limit: int) -> Counter[str]:
         state.streams = Counter()
     streams: Counter[str] = state.streams
     if streams[who] >= limit:
-        raise Rejected("TooManyStreams", f"{streams[who]} streams are open; close some")
+        raise Rejected(RejectCode.TOO_MANY_STREAMS, f"{streams[who]} streams are open; close some")
     return streams
 
 

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of, new_router
 from hub.api.reply import Json, read_object
-from hub.services import people
+from hub.services.access import people
 
 router = new_router()
 _ASKED = {"role": str, "name": str}

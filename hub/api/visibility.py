@@ -6,9 +6,12 @@ from starlette.responses import Response
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
 from hub.api.reply import Json, limit_of, number_of, pager, query
 from hub.domain.workloads.states import State
-from hub.services import kueue_view_pages, secrecy, visibility
-from hub.services.schedule_index import ScheduleIndex
+from hub.services.context import secrecy
+from hub.services.index.index import ScheduleIndex
+from hub.services.kueue_view import pages
+from hub.services.questions import visibility
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 router = new_router()
 _VISIBILITY = f"/apis/{visibility.API_VERSION}"
@@ -21,17 +24,17 @@ async def list_workloads(request: Request) -> Response:
 
     Filters: namespace, queue, clusterQueue, state, and condition (`Admitted`, `Admitted=False`, …).
     """
-    given = query(request, *kueue_view_pages.FILTERS, "limit", "continue")
+    given = query(request, *pages.FILTERS, "limit", "continue")
     state = given.get("state")
     if state and state not in State.__members__.values():
-        raise Rejected("InvalidState", f"must be one of {', '.join(State)}", "state")
+        raise Rejected(RejectCode.INVALID_STATE, f"must be one of {', '.join(State)}", "state")
     limit, token = limit_of(given), given.get("continue")
-    filters = {name: given[name] for name in kueue_view_pages.FILTERS if name in given}
+    filters = {name: given[name] for name in pages.FILTERS if name in given}
     return Json(
         await hub_of(request).read(
             secrecy.seen_by,
             caller(request).role,
-            kueue_view_pages.list_workloads,
+            pages.list_workloads,
             filters,
             pager(request, filters),
             token,
@@ -44,7 +47,7 @@ async def list_workloads(request: Request) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 async def get_workload(request: Request, namespace: str, name: str) -> Response:
     """One Workload; a Job's is called `job-<its name>-<5 digits>`."""
-    role, get = caller(request).role, kueue_view_pages.get_workload
+    role, get = caller(request).role, pages.get_workload
     return Json(await hub_of(request).read(secrecy.seen_by, role, get, namespace, name))
 
 
@@ -78,7 +81,9 @@ def _window(request: Request) -> tuple[int, int]:
     limit = number_of(given, "limit") if "limit" in given else visibility.DEFAULT_LIMIT
     if limit is None or not 1 <= limit <= visibility.MAX_LIMIT:
         most = visibility.MAX_LIMIT
-        raise Rejected("InvalidLimit", f"must be a whole number from 1 to {most}", "limit")
+        raise Rejected(
+            RejectCode.INVALID_LIMIT, f"must be a whole number from 1 to {most}", "limit"
+        )
     return number_of(given, "offset") or 0, limit
 
 

@@ -15,13 +15,17 @@ from hub.api.bodies import off_loop, read_one
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
 from hub.api.reply import Json, expected_uid, number_of, query
 from hub.api.streams import count_stream, counted, heard, rest
-from hub.services import bare_patch, bare_status, queries, views, watching
-from hub.services.bare_read import read_status
-from hub.services.drafts import draft
-from hub.services.hub import Hub
-from hub.services.submissions import Reply, Submission, submit
+from hub.services.context import rendering
+from hub.services.context.hub import Hub
+from hub.services.jobs import bare_patch
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.outside import executors
+from hub.services.questions import jobs, watch as watching
+from hub.services.reading.draft import draft
+from hub.services.reading.executor_status import read_status
 from shared.errors import Rejected
 from shared.manifests import media_type_of, read_bounded
+from shared.reject_codes import RejectCode
 
 router = new_router()
 PAGE: Final = 200
@@ -45,7 +49,7 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
     patch = await _patch(request)
     metadata = patch.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else ""
-    report = bare_status.Report(
+    report = executors.ExecutorReport(
         namespace,
         name,
         read_status(patch.get("status")),
@@ -55,11 +59,11 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
     )
     hub = hub_of(request)
     row: dict[str, Any] = (
-        await hub.write_shared(bare_status.take_reports, report)
+        await hub.write_shared(executors.take_reports, report)
         if report.said.is_simple
-        else await hub.write(bare_status.take_report, report)
+        else await hub.write(executors.take_report, report)
     )
-    return Json(views.state(row))
+    return Json(rendering.state(row))
 
 
 @router.post("/v1/workloads", status_code=201)
@@ -69,7 +73,7 @@ async def submit_workload(request: Request) -> Response:
     hub = hub_of(request)
     now = hub.clock.now()
     _, given = await read_one(request, lambda read: draft(bare_patch.parse_bare(read), now))
-    submission = Submission(drafts=(given,), intake=hub.limits.intake, single=True)
+    submission = Submission(drafts=(given,), intake=hub.settings.intake, single=True)
     reply: Reply = await hub.write_shared(submit, submission)
     return Json(reply.body, reply.status)
 
@@ -79,7 +83,7 @@ async def submit_workload(request: Request) -> Response:
 async def patch_workload(request: Request, namespace: str, name: str) -> Response:
     """Change a bare Workload by a JSON merge patch: {"spec": {"active": false}}, priority, and so on."""
     hub, patch = hub_of(request), await _patch(request)
-    intake, principal = hub.limits.intake, caller(request).name
+    intake, principal = hub.settings.intake, caller(request).name
     return Json(
         await hub.write(bare_patch.patch_workload, namespace, name, patch, intake, principal)
     )
@@ -109,10 +113,10 @@ async def watch(request: Request) -> Response:
     revision = number_of(given, "revision")
     filters: dict[str, str] = {n: given[n] for n in watching.FILTERS if n in given}
     if revision is None:
-        revision = await hub.read(queries.revision)
+        revision = await hub.read(jobs.revision)
     await hub.read(watching.news, revision, filters, 1)  # 410 while it can still be said
     who = caller(request).id
-    streams = count_stream(request, who, hub.limits.api.streams_per_principal)
+    streams = count_stream(request, who, hub.settings.api.streams_per_principal)
     return StreamingResponse(
         counted(streams, who, _events(request, hub, revision, filters)),
         media_type="text/event-stream",
@@ -156,13 +160,13 @@ def _event(revision: int, items: list[dict[str, Any]]) -> bytes:
 async def _patch(request: Request) -> dict[str, Any]:
     """The body as a merge patch of an object. Raises Rejected."""
     if media_type_of(request.headers.get("content-type", "")) not in _PATCHES:
-        raise Rejected("UnsupportedMediaType", f"send {' or '.join(sorted(_PATCHES))}")
+        raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, f"send {' or '.join(sorted(_PATCHES))}")
     body = await request.body()
     if not body.strip():
-        raise Rejected("EmptyBody", "the body is empty")
+        raise Rejected(RejectCode.EMPTY_BODY, "the body is empty")
     given = await off_loop(
-        request, len(body), read_bounded, body, hub_of(request).limits.api.bounds
+        request, len(body), read_bounded, body, hub_of(request).settings.api.bounds
     )
     if not isinstance(given, dict):
-        raise Rejected("ExpectedObject", "the body must be a JSON object")
+        raise Rejected(RejectCode.EXPECTED_OBJECT, "the body must be a JSON object")
     return given

@@ -19,13 +19,15 @@ from hub.bridge.following import Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
-from hub.bridge.standing import PULSE_S, Standing
-from hub.bridge.tellings import Tellings
+from hub.bridge.standing import PULSE_S, BridgeCondition
+from hub.bridge.tellings import EventRecorder
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
-from hub.services import mirrored, placement_index
-from hub.services.hub import Hub, StoreUnavailable
-from hub.services.placement_index import PlacementIndex
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
+from hub.services.placements import index
+from hub.services.placements.index import PlacementIndex
+from hub.store.errors import StoreUnavailable
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.retry import backoff
@@ -66,7 +68,7 @@ class Bridge:
         self._term = term
         self._kubeconfig = kubeconfig
         self._make_loop = make_loop
-        self.standing = Standing(hub, term)
+        self.standing = BridgeCondition(hub, term)
 
     async def run(self) -> None:
         """Bridge until cancelled."""
@@ -115,7 +117,7 @@ class _Crossing:
         hub: Hub,
         term: Callable[[], int],
         client: KubeClient,
-        standing: Standing,
+        standing: BridgeCondition,
         make_loop: MakeLoop,
     ) -> None:
         self._hub = hub
@@ -131,7 +133,7 @@ class _Crossing:
         self._following = Following(client, self._sources, self._index)
         self._mirror = Mirror(hub, client, self._sources, self._index, self._look_at)
         self._deletions = Deletions(hub, client, self._sources, self._mirror, standing)
-        self._tellings = Tellings(hub, client, self._sources)
+        self._tellings = EventRecorder(hub, client, self._sources)
         self._writeback = Writeback(
             hub, client, self._sources, self._mirror, self._tellings, self._following.unreadable
         )
@@ -145,7 +147,7 @@ class _Crossing:
             for kind in ALWAYS:
                 await self._sources.add(kind)
             await self._sources.synced()
-            rows = await self._hub.read(placement_index.load_placements)
+            rows = await self._hub.read(index.load_placements)
             self._following.learn(rows)
             for kind in ALWAYS:
                 for place in self._sources.all_of(kind.group, kind.kind):
@@ -178,7 +180,7 @@ class _Crossing:
             await self._look_at_list(source, term)
         if self._standing.stopped:
             return None
-        await self._mirror.turn(term, self._hub.limits.intake)
+        await self._mirror.turn(term, self._hub.settings.intake)
         await self._checks.turn(term)
         await self._deletions.turn(term)
         self._standing.lifted = ""
@@ -233,7 +235,7 @@ class _Crossing:
         self._show_soon((uid,))
 
     def _show_soon(self, uids: Iterable[str]) -> None:
-        if self._hub.limits.bridge.workloads == "On":
+        if self._hub.settings.bridge.workloads == "On":
             self._workloads.note(uids)
             self._shown.wake()
 

@@ -13,8 +13,8 @@ import structlog
 from hub.bridge.kinds import KUEUE
 from hub.bridge.sources import Sources
 from hub.domain.workloads.admission_checks import MULTIKUEUE
-from hub.services import mirrored_workloads
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.mirror import workloads
 from shared.errors import Rejected
 
 CHECK: Final = "AdmissionCheck"
@@ -52,7 +52,7 @@ class CheckConditions:
             if not told or self._taken.get(uid) == mark:
                 continue
             try:
-                if not await self._hub.write(mirrored_workloads.hear_check, term, uid, told):
+                if not await self._hub.write(workloads.hear_check, term, uid, told):
                     continue  # refused so far: its Accepted condition says why
             except Rejected as refusal:
                 name = obj["metadata"]["name"]

@@ -12,12 +12,12 @@ from typing import Final
 import structlog
 
 from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD, Mirrored
-from hub.bridge.mirror import Mirror, Refusal, finalizer_patch
+from hub.bridge.mirror import Mirror, MirrorRefusal, finalizer_patch
 from hub.bridge.sources import Absence, Place, Source, Sources
-from hub.bridge.standing import Standing
+from hub.bridge.standing import BridgeCondition
 from hub.bridge.workload_words import job_of
-from hub.services import mirrored
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint
@@ -41,7 +41,7 @@ class Deletions:
         client: KubeClient,
         sources: Sources,
         mirror: Mirror,
-        standing: Standing,
+        standing: BridgeCondition,
     ) -> None:
         self._hub = hub
         self._client = client
@@ -171,7 +171,7 @@ class Deletions:
         try:
             done = await self._hub.write(mirrored.led, term, mirrored.delete_object, uid)
         except Rejected as refusal:
-            self._mirror.refusals[uid] = Refusal(refusal.code, refusal.detail)
+            self._mirror.refusals[uid] = MirrorRefusal(refusal.code, refusal.detail)
             self._mirror.tell(uid)
             return False
         return bool(done)

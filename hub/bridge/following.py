@@ -10,8 +10,8 @@ from typing import Any
 
 from hub.bridge.kinds import JOB, PLACEMENT, STATIC, Mirrored
 from hub.bridge.sources import Sources
-from hub.services.placement_index import PlacementIndex
-from hub.services.selecting import SKIPPED, needed_kinds
+from hub.services.placements.index import PlacementIndex
+from hub.services.placements.selecting import SKIPPED, needed_kinds
 from shared.kube.client import KubeClient
 
 Kind = tuple[str, str]  # group, kind

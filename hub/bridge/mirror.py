@@ -18,17 +18,20 @@ from hub.bridge.job_status import is_finished
 from hub.bridge.kinds import JOB, NAMESPACE, STATIC, SYSTEM_NAMESPACES, WORKLOAD, is_managed
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.workload_words import job_of
-from hub.services import mirrored
-from hub.services.apply import REJECTED, Applied
-from hub.services.drafts import ORIGIN_HUB_CLUSTER, Draft, draft
-from hub.services.hub import Hub, StaleTerm, StoreUnavailable
-from hub.services.placement_index import PlacementIndex
+from hub.domain.workloads.origin import Origin
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
+from hub.services.objects.apply import REJECTED, Applied
+from hub.services.placements.index import PlacementIndex
+from hub.services.reading.draft import Draft, draft
+from hub.store.errors import StaleTerm, StoreUnavailable
 from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint
 from shared.kinds import parse
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
+from shared.reject_codes import RejectCode
 
 TOGETHER: Final = 500  # objects of one transaction
 _PATCHES: Final = 16  # finalizers written at a time
@@ -36,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class MirrorRefusal:
     """Why the hub does not take an object."""
 
     code: str
@@ -60,7 +63,7 @@ class Mirror:
         self._index = index
         self.tell = told  # called with the uid of what was taken or refused
         self._marks: dict[str, bytes] = {}  # of what was taken, by uid
-        self.refusals: dict[str, Refusal] = {}
+        self.refusals: dict[str, MirrorRefusal] = {}
         self.leaving: set[Place] = set()
 
     def knows(self, uid: str) -> bool:
@@ -169,7 +172,9 @@ class Mirror:
         except Exception as fault:
             log.exception("intake.failed", objects=len(read))
             if len(read) == 1:
-                error = Rejected("Unreadable", f"the hub can not take it: {fault!r}"[:500])
+                error = Rejected(
+                    RejectCode.UNREADABLE, f"the hub can not take it: {fault!r}"[:500]
+                )
                 self._settle(read[0][0], Applied(0, REJECTED, error=error))
                 return
             half = len(read) // 2
@@ -183,7 +188,7 @@ class Mirror:
         uid = _uid(obj)
         self._marks[uid] = _mark(obj)
         if result.error is not None:
-            self.refusals[uid] = Refusal(result.error.code, result.error.detail)
+            self.refusals[uid] = MirrorRefusal(result.error.code, result.error.detail)
         else:
             self.refusals.pop(uid, None)
         self.tell(uid)
@@ -231,11 +236,11 @@ def _draft(obj: Object, now: dt.datetime) -> Draft | Rejected:
     try:
         parsed = parse(obj, strict=False, origin="hub-cluster", lenient_versions=True)
         created = dt.datetime.fromisoformat(obj["metadata"]["creationTimestamp"])
-        return draft(parsed, now, origin=ORIGIN_HUB_CLUSTER, uid=_uid(obj), created_at=created)
+        return draft(parsed, now, origin=Origin.HUB_CLUSTER, uid=_uid(obj), created_at=created)
     except Rejected as refusal:
         return refusal
     except (KeyError, TypeError, ValueError) as fault:
-        return Rejected("Unreadable", f"the object can not be read: {fault!r}"[:500])
+        return Rejected(RejectCode.UNREADABLE, f"the object can not be read: {fault!r}"[:500])
 
 
 def _uid(obj: Object) -> str:

@@ -1,6 +1,6 @@
 """Whether this is still the hub cluster that the hub belongs to, and whether the bridge may act.
 
-A stop is for an administrator to lift (`hub.services.hub_cluster`): a cluster restored from an older
+A stop is for an administrator to lift (`questions.hub_cluster`): a cluster restored from an older
 copy, or another one behind the same address, would otherwise look like a user who deleted everything.
 """
 
@@ -10,8 +10,8 @@ from typing import Any, Final
 import structlog
 
 from hub.bridge.kinds import KUEUE
-from hub.services import hub_cluster, mirrored
-from hub.services.hub import Hub
+from hub.services.context import hub_cluster
+from hub.services.context.hub import Hub
 from shared.kube import errors
 from shared.kube.client import KubeClient
 
@@ -24,7 +24,7 @@ _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfigurat
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 
 
-class Standing:
+class BridgeCondition:
     """The bridge's own condition: Running, or stopped for a reason."""
 
     def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
@@ -81,7 +81,7 @@ class Standing:
         if not await self._hub.write(hub_cluster.take_lift, self._term(), self.reason):
             return False
         if self.reason == "HubClusterChanged":
-            await self._hub.write(mirrored.adopt_hub_cluster, self._uid)
+            await self._hub.write(hub_cluster.adopt_hub_cluster, self._uid)
         log.warning("bridge.lifted", reason=self.reason)
         self._versions.clear()
         self.lifted = self.reason
@@ -94,9 +94,9 @@ class Standing:
         namespace = await client.get("v1", "Namespace", "", "kube-system")
         self._silence, self._missed = "", 0
         uid = self._uid = str(namespace["metadata"]["uid"])
-        known = await self._hub.read(mirrored.hub_cluster_uid)
+        known = await self._hub.read(hub_cluster.hub_cluster_uid)
         if not known:
-            await self._hub.write(mirrored.adopt_hub_cluster, uid)
+            await self._hub.write(hub_cluster.adopt_hub_cluster, uid)
         elif known != uid:
             text = (
                 f"the hub belongs to cluster {known}, this one is {uid}: "
@@ -133,7 +133,7 @@ class Standing:
             "reason": self.reason or (hub_cluster.SILENT if self._silence else "Running"),
             "message": self.message or self._silence,
         }
-        await self._hub.write(mirrored.tell_condition, condition)
+        await self._hub.write(hub_cluster.tell_condition, condition)
 
 
 async def _has_kueue(client: KubeClient) -> bool:

@@ -9,8 +9,8 @@ import structlog
 
 from hub.bridge.kinds import PLACEMENT
 from hub.bridge.sources import Source, Sources
-from hub.services import mirrored
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.conditions import rfc3339
 from shared.kube import errors
@@ -25,7 +25,7 @@ _SILENT: Final = frozenset({"Offered", "Applied", "Submitted", "Created", "Confi
 log = structlog.get_logger(__name__)
 
 
-class Tellings:
+class EventRecorder:
     """Follows the hub's events, and writes those about objects of the hub cluster."""
 
     def __init__(self, hub: Hub, client: KubeClient, sources: Sources) -> None:

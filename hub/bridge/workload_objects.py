@@ -16,10 +16,10 @@ import structlog
 from hub.bridge import job_status, workload_words as words
 from hub.bridge.kinds import JOB, KUEUE
 from hub.bridge.sources import Place, Source, Sources
-from hub.services import mirrored_workloads as mirrored
-from hub.services.hub import Hub
-from hub.services.kueue_view import WORKLOAD, workload_name, workload_object
-from hub.services.mirrored_workloads import Heard, WorkloadFacts
+from hub.services.context.hub import Hub
+from hub.services.kueue_view.workload import WORKLOAD, workload_name, workload_object
+from hub.services.mirror import workloads
+from hub.services.mirror.workloads import Heard, WorkloadFacts
 from shared import labels
 from shared.errors import Rejected
 from shared.kube import errors
@@ -65,7 +65,7 @@ class WorkloadObjects:
         places = self._sources.places(uids)
         mine = {uid: place for uid, place in places.items() if place[:2] in _KINDS}
         if mine:
-            facts = await self._hub.read(mirrored.workload_facts, list(mine))
+            facts = await self._hub.read(workloads.workload_facts, list(mine))
             await asyncio.gather(*(self._level(facts[uid], mine[uid], now) for uid in facts))
         return AGAIN_S if self._due else None
 
@@ -197,7 +197,7 @@ class WorkloadObjects:
             del self._heard[next(iter(self._heard))]
         try:
             heard = Heard(uid, checks, active, status)
-            await self._hub.write(mirrored.hear, self._term(), heard)
+            await self._hub.write(workloads.hear, self._term(), heard)
         except Rejected as refusal:
             log.info("workload.unheard", name=row["name"], code=refusal.code)
             return False

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hub.bridge.object_status import differs
-from hub.services.kueue_view import JOB_UID, WORKLOAD
-from hub.services.kueue_view_conditions import CONDITIONS, active, admitted
+from hub.services.kueue_view.conditions import CONDITIONS, active, admitted
+from hub.services.kueue_view.workload import JOB_UID, WORKLOAD
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]

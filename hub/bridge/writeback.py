@@ -14,12 +14,12 @@ import structlog
 from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
 from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
-from hub.bridge.mirror import Mirror, Refusal
+from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
-from hub.bridge.tellings import Tellings
+from hub.bridge.tellings import EventRecorder
 from hub.domain.workloads.states import State
-from hub.services import mirrored
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -45,7 +45,7 @@ class Writeback:
         client: KubeClient,
         sources: Sources,
         mirror: Mirror,
-        tellings: Tellings,
+        tellings: EventRecorder,
         unreadable: Callable[[str], str],
     ) -> None:
         self._hub = hub
@@ -255,7 +255,7 @@ class Writeback:
                 log.info("status.retry", name=metadata["name"], error=str(failure))
 
 
-def _refused(source: Source, obj: Object, refusal: Refusal, now: dt.datetime) -> list[Write]:
+def _refused(source: Source, obj: Object, refusal: MirrorRefusal, now: dt.datetime) -> list[Write]:
     live = obj.get("status")
     wanted = job_status.refused_status(live, refusal.code, refusal.detail, now)
     return [(source, obj, wanted)] if job_status.differs(wanted, live) else []

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from hub.controllers.lease import NOT_LEADING
 from hub.controllers.loop import Loop, Observer, unobserved
-from hub.services import expiry
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.jobs import retention
 
 
 class Expiry:
@@ -14,7 +14,7 @@ class Expiry:
     def __init__(self, hub: Hub, term: Callable[[], int], observe: Observer = unobserved) -> None:
         self._hub = hub
         self._term = term
-        every_s = hub.limits.retention.every_s
+        every_s = hub.settings.retention.every_s
         self.loop = Loop("expiry", self.tick, hub.clock, every_s=every_s, observe=observe)
 
     async def run(self) -> None:
@@ -27,7 +27,7 @@ class Expiry:
         if term == NOT_LEADING:
             return None
         more = [
-            await self._hub.write(expiry.take_step, step, self._hub.limits, term)
-            for step in expiry.STEPS
+            await self._hub.write(retention.take_step, step, self._hub.settings, term)
+            for step in retention.STEPS
         ]
         return 0.0 if any(more) else None

@@ -5,9 +5,9 @@ from typing import Final
 
 from hub.controllers.lease import NOT_LEADING
 from hub.controllers.loop import Loop, Observer, unobserved
-from hub.services import flavor_reach
-from hub.services.hub import Hub
-from hub.services.schedule_index import ScheduleIndex
+from hub.services.context.hub import Hub
+from hub.services.index.index import ScheduleIndex
+from hub.services.queues import unreachable_flavors
 
 EVERY_S: Final = 5.0
 
@@ -38,11 +38,11 @@ class FlavorReach:
         if term == NOT_LEADING:
             self._said = None
             return
-        found = flavor_reach.unreachable(
+        found = unreachable_flavors.unreachable(
             index.routes.flavors.values(),
             list(index.members.clusters.values()),
             index.keys.since,
         )
         if found != self._said:
-            await self._hub.write(flavor_reach.note, found, term)
+            await self._hub.write(unreachable_flavors.note, found, term)
             self._said = found

@@ -9,15 +9,16 @@ from collections.abc import Callable
 from typing import Final
 
 from hub.controllers.loop import Loop
-from hub.services import api_servers, liveness, multikueue
-from hub.services.hub import Hub
-from hub.services.sync import AgentSync
+from hub.services.context.hub import Hub
+from hub.services.members import api_servers, liveness
+from hub.services.members.sync import AgentSync
+from hub.services.queues import multikueue
 
 EVERY_S: Final = 5.0  # at most; a ninth of what makes a cluster suspect, as 5 s are of 45 s
 _MASS: Final = 0.5  # more than this share silent at once is no evidence against a member
 
 
-class Heartbeats:
+class SilenceLoop:
     """One turn: note what was heard, judge silence, take back what does not start."""
 
     def __init__(self, hub: Hub, sync: AgentSync, term: Callable[[], int]) -> None:
@@ -28,7 +29,7 @@ class Heartbeats:
         self._down: frozenset[str] | None = None  # their API servers, as of the last turn
         self.frozen = False  # verdicts are suspended: most of the fleet is silent
         self.unreachable: frozenset[str] = frozenset()
-        every_s = min(EVERY_S, hub.limits.scheduling.suspect_after_s / 9)
+        every_s = min(EVERY_S, hub.settings.scheduling.suspect_after_s / 9)
         self.loop = Loop("heartbeats", self.tick, hub.clock, every_s=every_s)
 
     async def run(self) -> None:
@@ -43,7 +44,7 @@ class Heartbeats:
         term = self._term()
         if not term:
             return
-        limits = self._hub.limits.scheduling
+        limits = self._hub.settings.scheduling
         if await self._hub.read(multikueue.is_stale, limits.suspect_after_s):
             await self._hub.write(multikueue.refresh_led, limits.suspect_after_s, term)
         suspect = self._silent(joined, limits.suspect_after_s)
@@ -74,7 +75,7 @@ class Heartbeats:
 
     def _judge(self, joined: dict[str, dt.datetime | None]) -> dict[str, dt.datetime | None]:
         """The clusters to declare unreachable, with when they were last heard."""
-        silent = self._silent(joined, self._hub.limits.scheduling.unreachable_after_s)
+        silent = self._silent(joined, self._hub.settings.scheduling.unreachable_after_s)
         self.unreachable = frozenset(silent)
         self.frozen = len(silent) >= 2 and len(silent) > _MASS * len(joined)
         return {} if self.frozen else silent

@@ -1,8 +1,8 @@
 """Holds the leader's lease and knows its term; controllers name the term in every transaction."""
 
 from hub.controllers.loop import Loop
-from hub.services import leadership
-from hub.services.hub import Hub
+from hub.services.context import leadership
+from hub.services.context.hub import Hub
 
 NOT_LEADING = 0
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from hub.controllers.lease import NOT_LEADING
 from hub.controllers.loop import Loop, Observer, unobserved
-from hub.services import lifetime
-from hub.services.hub import Hub
+from hub.services.context.hub import Hub
+from hub.services.members import deadlines
 
 EVERY_S: Final = 2.0  # at most so late a limit takes effect
 
@@ -33,15 +33,15 @@ class Lifetimes:
         term = self._term()
         if term == NOT_LEADING:
             return None
-        over, soonest = await self._hub.read(lifetime.overrun)
+        over, soonest = await self._hub.read(deadlines.overrun)
         if over:
-            await self._hub.write(lifetime.end_overrun, over, term)
-        given = self._hub.limits.queueing
-        shortest = given.pods_ready_timeout_s, lifetime.recovery_timeout_s(given)
+            await self._hub.write(deadlines.end_overrun, over, term)
+        given = self._hub.settings.queueing
+        shortest = given.pods_ready_timeout_s, deadlines.recovery_timeout_s(given)
         if any(self._may_judge(seconds) for seconds in shortest):
-            unready = await self._hub.read(lifetime.unready, given)
+            unready = await self._hub.read(deadlines.unready, given)
             if unready:
-                await self._hub.write(lifetime.take_back_unready, given, term)
+                await self._hub.write(deadlines.take_back_unready, given, term)
         return None if soonest is None or soonest > EVERY_S else max(soonest, 0.05)
 
     def _may_judge(self, seconds: float) -> bool:

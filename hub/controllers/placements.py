@@ -15,11 +15,11 @@ import structlog
 
 from hub.controllers.loop import Loop
 from hub.domain.fleet.clusters import Cluster
-from hub.services import placement_index
-from hub.services.hub import Hub, Unit
-from hub.services.placement_index import PlacementIndex
-from hub.services.placement_status import write_status
-from hub.services.placements import read_fleet, read_heartbeats, reconcile
+from hub.services.context.hub import Hub
+from hub.services.placements import index
+from hub.services.placements.index import PlacementIndex
+from hub.services.placements.reconcile import read_fleet, read_heartbeats
+from hub.services.placements.status import reconcile_with_status
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
@@ -81,7 +81,7 @@ class Placements:
         return 0.0 if self._dirty and batch else None
 
     async def _load(self) -> None:
-        for row in await self._hub.read(placement_index.load_placements):
+        for row in await self._hub.read(index.load_placements):
             self._index.put(row)
             self._dirty.add(row["uid"])
         self._fleet = await self._hub.read(read_fleet)
@@ -97,14 +97,14 @@ class Placements:
             return
         touched = keys.get("workloads")
         if touched and self._index.selects_jobs():
-            traits = await self._hub.read(placement_index.job_traits, touched)
+            traits = await self._hub.read(index.job_traits, touched)
             self._dirty |= self._index.of_jobs(traits)
         if touched := keys.get("observed"):
-            self._dirty |= await self._hub.read(placement_index.placements_of_works, touched)
+            self._dirty |= await self._hub.read(index.placements_of_works, touched)
             self._dirty |= self._index.leaving
 
     async def _follow_objects(self, uids: frozenset[str]) -> None:
-        rows, placed = await self._hub.read(placement_index.object_rows, uids)
+        rows, placed = await self._hub.read(index.object_rows, uids)
         for uid in uids:
             row = rows.get(uid)
             self._dirty |= placed.get(uid, set())
@@ -136,7 +136,7 @@ class Placements:
         """Take heartbeats; a member that is heard again may be picked again."""
         heard = await self._hub.read(read_heartbeats)
         limit = self._hub.clock.now() - dt.timedelta(
-            seconds=self._hub.limits.scheduling.suspect_after_s
+            seconds=self._hub.settings.scheduling.suspect_after_s
         )
         for name, at in heard.items():
             cluster = self._fleet.get(name)
@@ -153,7 +153,7 @@ class Placements:
         """Reconcile one placement; a fault is its own."""
         self._dirty.discard(uid)
         try:
-            unsettled = await self._hub.write(_reconcile, uid, dict(self._fleet), term)
+            unsettled = await self._hub.write(reconcile_with_status, uid, dict(self._fleet), term)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)
@@ -162,15 +162,6 @@ class Placements:
             self._index.unsettled.add(uid)
         else:
             self._index.unsettled.discard(uid)
-
-
-def _reconcile(unit: Unit, uid: str, fleet: dict[str, Cluster], term: int) -> bool:
-    """Bring one placement and its status up to date; True if it would gain from other clusters."""
-    outcome = reconcile(unit, uid, fleet, term)
-    if outcome is None:
-        return False
-    write_status(unit, outcome)
-    return outcome.unfulfilled or bool(outcome.conflicts)
 
 
 def _declared(cluster: Cluster) -> Sequence[Any]:

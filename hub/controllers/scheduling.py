@@ -6,9 +6,10 @@ from typing import Final
 
 from hub.controllers.lease import NOT_LEADING
 from hub.controllers.loop import Loop, Observer, unobserved
-from hub.services.hub import Hub, Subscription
-from hub.services.schedule_news import FOLLOWED
-from hub.services.scheduler import Scheduler
+from hub.services.context.hub import Hub
+from hub.services.index.reader import FOLLOWED
+from hub.services.scheduling.turn import Scheduler
+from hub.store.feed import Subscription
 
 EVERY_S: Final = 1.0  # heartbeats and back-offs enter no feed
 LEAST_S: Final = 0.1  # what arrives together goes into one cycle

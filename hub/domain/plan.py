@@ -91,6 +91,32 @@ class Assignment:
             told["growing"] = True  # it may wait for nodes that are not there yet
         return told | {"reduced": True} if self.reduced else told
 
+    def additions(self) -> dict[str, Any]:
+        """What flavors add to the pods: node selector and tolerations (a Job has one pod set)."""
+        options: dict[str, Any] = {}
+        labels = {k: v for p in self.pod_sets for k, v in p.labels}
+        tolerations = [
+            {
+                key: value
+                for key, value in (
+                    ("key", t.key),
+                    ("operator", t.operator),
+                    ("value", t.value),
+                    ("effect", t.effect),
+                    ("tolerationSeconds", t.seconds),
+                )
+                if value not in ("", None)
+            }
+            for t in dict.fromkeys(t for p in self.pod_sets for t in p.tolerations)
+        ]
+        if self.reduced:
+            options["parallelism"] = self.pod_sets[0].count
+        if labels:
+            options["node_selector"] = labels
+        if tolerations:
+            options["tolerations"] = tolerations
+        return options
+
 
 class TermScore(NamedTuple):
     """One preference as it counted for one cluster. `value` None: the cluster lacks the property."""

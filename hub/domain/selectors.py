@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from shared import quantity
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.resources import Expression, NodeTerm, Toleration
 
 BLOCKING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -162,7 +163,7 @@ def parse_selector(text: str, field: str = "") -> LabelSelector:
                 start = mark.end()
         if len(parts) >= MOST_TERMS:
             rule = f"has more than {MOST_TERMS} requirements, which is the most"
-            raise Rejected("TooManyTerms", rule, field)
+            raise Rejected(RejectCode.TOO_MANY_TERMS, rule, field)
     parts.append(text[start:].strip())
     return LabelSelector(expressions=tuple(_requirement(p, field) for p in parts if p))
 
@@ -175,7 +176,9 @@ def _requirement(part: str, field: str) -> Expression:
         return Expression(found[1], "NotIn" if found[2] == "!=" else "In", (found[3],))
     if found := _KEY.match(part):
         return Expression(found[2], "DoesNotExist" if found[1] else "Exists")
-    raise Rejected("InvalidSelector", f"{quantity.shown(part)} is no label requirement", field)
+    raise Rejected(
+        RejectCode.INVALID_SELECTOR, f"{quantity.shown(part)} is no label requirement", field
+    )
 
 
 @dataclass(frozen=True, slots=True)

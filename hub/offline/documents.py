@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from hub.domain.instants import to_micros
 from shared import manifests
 from shared.errors import Rejected
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import identify, parse
 
-EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND: Final = dt.timedelta(microseconds=1)
 _PLACEHOLDER: Final = {"name": "main", "image": "none"}
 
 
@@ -88,7 +87,7 @@ def read_instant(text: str) -> int:
     instant = dt.datetime.fromisoformat(text)
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=dt.UTC)
-    return (instant - EPOCH) // _MICROSECOND
+    return to_micros(instant)
 
 
 def read_files(paths: Iterable[Path]) -> list[Document]:

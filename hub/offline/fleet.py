@@ -4,7 +4,6 @@ A MemberCluster's node pools stand in `status.pools` or `spec.pools` in the shap
 (`[{name, count, labels, taints, allocatable}]`); one without pools has unlimited room.
 """
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.capacity_view import sized
 from hub.domain.fleet.clusters import MOST_NEW_NODES, Cluster, GrowingPool, Pool, pool as node_pool
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
+from hub.domain.instants import from_micros
 from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.registry import FILTERS
 from hub.domain.plan import Assignment, Reason
@@ -21,7 +21,7 @@ from hub.domain.quota.declared import Flavor
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.workloads.demand import Demand, explanation_key, read_constraints
 from hub.domain.workloads.shape import shape_hash
-from hub.offline.documents import EPOCH, Document
+from hub.offline.documents import Document
 from shared import quantity
 from shared.errors import Rejected
 from shared.resources import PodSet
@@ -58,7 +58,7 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
         name=document.name,
         labels=dict(document.parsed.labels),
         taints=selectors.read_taints(document.parsed.spec.get("taints")),
-        heartbeat_at=EPOCH + dt.timedelta(microseconds=now),
+        heartbeat_at=from_micros(now),
         pools=pools,
         properties={
             name: str(p.get("value"))
@@ -142,7 +142,7 @@ class DeclaredFleet:
     ) -> None:
         self._clusters = clusters
         self._catalog = catalog
-        self._now = EPOCH + dt.timedelta(microseconds=now)
+        self._now = from_micros(now)
         self._layout = Layout(list(clusters.values()))
         self._room = Room.of(self._layout, clusters)
         # uid → what it was put on: (pods, requests, nodes) of each pod set, and where

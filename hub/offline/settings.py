@@ -13,7 +13,7 @@ from hub.domain.admission.nomination import Rules
 from hub.domain.preemption.fair import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_SHARE
 from hub.domain.preemption.search import ORDERS, PreemptionLimits
 from hub.domain.quota.declared import EVERYTHING
-from hub.domain.quota.usage_history import History
+from hub.domain.quota.usage_history import UsageHistory
 from hub.domain.selectors import LabelSelector
 from hub.offline.documents import Unreadable, read_content
 
@@ -32,7 +32,7 @@ class Settings:
     """How to decide. `history` None: no admission fair sharing."""
 
     rules: Rules = field(default_factory=Rules)
-    history: History | None = None
+    history: UsageHistory | None = None
     missing_selector: LabelSelector | None = EVERYTHING
     by_eviction_time: bool = True  # waitForPodsReady.requeuingStrategy.timestamp
     eviction_grace: float = 0.0  # seconds from preemption until a workload has left, in `run`
@@ -131,7 +131,7 @@ class _Reader:
             protected=frozenset(given.get("nonPreemptibleQueues") or ()),
         )
 
-    def _history(self) -> History | None:
+    def _history(self) -> UsageHistory | None:
         if self._given.get("admissionFairSharing") is None:
             return None
         given = self._block("admissionFairSharing")
@@ -143,7 +143,7 @@ class _Reader:
             raise self._fault(
                 prefix + "resourceWeights", "must map resources to numbers"
             ) from None
-        return History(
+        return UsageHistory(
             half_life=self._duration(
                 given.get("usageHalfLifeTime", 0), prefix + "usageHalfLifeTime"
             ),

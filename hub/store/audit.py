@@ -6,15 +6,15 @@ from typing import Any
 from sqlalchemy import delete, select
 
 from hub.store.tables import audit
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 
-def add(unit: Unit, *, principal: str, verb: str, object: str, outcome: str) -> None:  # noqa: A002 - the column
+def add(tx: Transaction, *, principal: str, verb: str, object: str, outcome: str) -> None:  # noqa: A002 - the column
     """Append one row."""
-    unit.conn.execute(
+    tx.conn.execute(
         audit.insert(),
         {
-            "at": unit.now,
+            "at": tx.now,
             "principal": principal,
             "verb": verb,
             "object": object[:600],
@@ -23,15 +23,15 @@ def add(unit: Unit, *, principal: str, verb: str, object: str, outcome: str) -> 
     )
 
 
-def list_rows(unit: Unit, *, before: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+def list_rows(tx: Transaction, *, before: int = 0, limit: int = 100) -> list[dict[str, Any]]:
     """The newest rows (older than id `before`), newest first."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before:
         query = query.where(audit.c.id < before)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def trim(unit: Unit, before: dt.datetime, limit: int) -> int:
+def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:
     """Delete at most `limit` rows older than `before`; how many."""
     old = select(audit.c.id).where(audit.c.at < before).order_by(audit.c.at).limit(limit)
-    return unit.conn.execute(delete(audit).where(audit.c.id.in_(old.scalar_subquery()))).rowcount
+    return tx.conn.execute(delete(audit).where(audit.c.id.in_(old.scalar_subquery()))).rowcount

@@ -11,48 +11,50 @@ from sqlalchemy import delete, func, select
 
 from hub.store.bulk import Bulk
 from hub.store.tables import changes
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _ADD: Final = Bulk.insert(changes)
 
 
-def last_revision(unit: Unit) -> int:
+def last_revision(tx: Transaction) -> int:
     """The newest revision this transaction sees; 0 before the first."""
-    return int(unit.conn.execute(select(func.max(changes.c.revision))).scalar() or 0)
+    return int(tx.conn.execute(select(func.max(changes.c.revision))).scalar() or 0)
 
 
-def oldest_revision(unit: Unit) -> int:
+def oldest_revision(tx: Transaction) -> int:
     """The oldest revision still kept; 0 if none."""
-    return int(unit.conn.execute(select(func.min(changes.c.revision))).scalar() or 0)
+    return int(tx.conn.execute(select(func.min(changes.c.revision))).scalar() or 0)
 
 
-def add(unit: Unit, revision: int, keys: Mapping[str, frozenset[str]]) -> None:
+def add(tx: Transaction, revision: int, keys: Mapping[str, frozenset[str]]) -> None:
     """Write what the transaction touched, one row per kind."""
     _ADD.run(
-        unit.conn,
+        tx.conn,
         [
-            {"revision": revision, "kind": kind, "keys": sorted(found), "at": unit.now}
+            {"revision": revision, "kind": kind, "keys": sorted(found), "at": tx.now}
             for kind, found in sorted(keys.items())
         ],
     )
 
 
-def since(unit: Unit, revision: int, limit: int) -> list[tuple[int, str, list[str], dt.datetime]]:
+def since(
+    tx: Transaction, revision: int, limit: int
+) -> list[tuple[int, str, list[str], dt.datetime]]:
     """Rows after `revision`, in order, at most `limit`: (revision, kind, keys, at)."""
     query = (
         select(changes).where(changes.c.revision > revision).order_by(*changes.primary_key)
     ).limit(limit)
-    rows: Any = unit.conn.execute(query)
+    rows: Any = tx.conn.execute(query)
     return [(row.revision, row.kind, row.keys, row.at) for row in rows]
 
 
-def trim(unit: Unit, before: dt.datetime, limit: int) -> int:
+def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:
     """Delete at most `limit` rows older than `before`, never the newest revision; how many."""
     newest = select(func.max(changes.c.revision)).scalar_subquery()
     old = (
         select(changes.c.revision).where(changes.c.at < before).order_by(changes.c.at).limit(limit)
     )
-    done = unit.conn.execute(
+    done = tx.conn.execute(
         delete(changes).where(
             changes.c.revision.in_(old.scalar_subquery()), changes.c.revision < newest
         )

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from hub.domain.workloads.states import State
 from hub.store.lookup import Lookup
 from hub.store.tables import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _c = workloads.c
 _STATES: Final = Lookup(
@@ -28,12 +28,12 @@ _SHOWN: Final = (
 )
 
 
-def states_of(unit: Unit, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def states_of(tx: Transaction, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """States by uid; workloads that were never asked for any are left out."""
-    return {uid: states for uid, states in _STATES.rows(unit.conn, uids) if states}
+    return {uid: states for uid, states in _STATES.rows(tx.conn, uids) if states}
 
 
-def reserved(unit: Unit, after: str, limit: int) -> list[dict[str, Any]]:
+def reserved(tx: Transaction, after: str, limit: int) -> list[dict[str, Any]]:
     """Workloads in state Reserved by uid, after a uid, at most `limit`."""
     query = (
         select(*_SHOWN)
@@ -41,4 +41,4 @@ def reserved(unit: Unit, after: str, limit: int) -> list[dict[str, Any]]:
         .order_by(_c.uid)
         .limit(limit)
     )
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]

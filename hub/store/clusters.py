@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, delete, select, update
 from hub.store.bulk import Bulk
 from hub.store.dialect import insert
 from hub.store.tables import capacities, clusters
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 _BEAT = Bulk(
@@ -19,83 +19,83 @@ _BEAT = Bulk(
 )
 
 
-def add(unit: Unit, row: Mapping[str, Any]) -> None:
+def add(tx: Transaction, row: Mapping[str, Any]) -> None:
     """Insert one member."""
-    unit.conn.execute(clusters.insert(), dict(row))
-    unit.touch("clusters", row["name"])
+    tx.conn.execute(clusters.insert(), dict(row))
+    tx.touch("clusters", row["name"])
 
 
-def change(unit: Unit, name: str, **columns: Any) -> bool:
+def change(tx: Transaction, name: str, **columns: Any) -> bool:
     """Set columns of one member; False if there is none of that name."""
-    done = unit.conn.execute(update(clusters).where(clusters.c.name == name).values(columns))
-    unit.touch("clusters", name)
+    done = tx.conn.execute(update(clusters).where(clusters.c.name == name).values(columns))
+    tx.touch("clusters", name)
     return bool(done.rowcount)
 
 
-def beat(unit: Unit, at: Mapping[str, dt.datetime]) -> None:
+def beat(tx: Transaction, at: Mapping[str, dt.datetime]) -> None:
     """Note when agents that are joined were last heard; enters no feed, for it changes every few seconds."""
-    _BEAT.run(unit.conn, [{"b_name": name, "b_at": instant} for name, instant in at.items()])
+    _BEAT.run(tx.conn, [{"b_name": name, "b_at": instant} for name, instant in at.items()])
 
 
-def forget_capacity(unit: Unit, name: str) -> None:
+def forget_capacity(tx: Transaction, name: str) -> None:
     """Forget what one member reported of itself."""
-    unit.conn.execute(delete(capacities).where(capacities.c.cluster == name))
-    unit.touch("clusters", name)
+    tx.conn.execute(delete(capacities).where(capacities.c.cluster == name))
+    tx.touch("clusters", name)
 
 
-def remove(unit: Unit, name: str) -> None:
+def remove(tx: Transaction, name: str) -> None:
     """Forget one member and its capacity."""
-    forget_capacity(unit, name)
-    unit.conn.execute(delete(clusters).where(clusters.c.name == name))
-    unit.touch("clusters", name)
+    forget_capacity(tx, name)
+    tx.conn.execute(delete(clusters).where(clusters.c.name == name))
+    tx.touch("clusters", name)
 
 
-def get(unit: Unit, name: str) -> Row | None:
+def get(tx: Transaction, name: str) -> Row | None:
     """One member by its exact name."""
-    row = unit.conn.execute(select(clusters).where(clusters.c.name == name)).mappings().first()
+    row = tx.conn.execute(select(clusters).where(clusters.c.name == name)).mappings().first()
     return None if row is None else dict(row)
 
 
-def open_names(unit: Unit) -> set[str]:
+def open_names(tx: Transaction) -> set[str]:
     """Members that may be given new work."""
     query = select(clusters.c.name).where(clusters.c.cordoned.is_(False))
-    return set(unit.conn.execute(query).scalars())
+    return set(tx.conn.execute(query).scalars())
 
 
-def list_all(unit: Unit) -> list[Row]:
+def list_all(tx: Transaction) -> list[Row]:
     """All members by name."""
-    rows = unit.conn.execute(select(clusters).order_by(clusters.c.name)).mappings()
+    rows = tx.conn.execute(select(clusters).order_by(clusters.c.name)).mappings()
     return [dict(row) for row in rows]
 
 
-def set_capacity(unit: Unit, cluster: str, capacity: bytes, down: Row | None = None) -> None:
+def set_capacity(tx: Transaction, cluster: str, capacity: bytes, down: Row | None = None) -> None:
     """Replace what `cluster` has; `capacity` is agent_v1.Capacity as JSON.
 
     `down`: its API server does not answer its agent: {"reason", "since"}.
     """
-    statement = insert(unit.conn, capacities).values(
-        cluster=cluster, capacity=capacity, at=unit.now, down=down
+    statement = insert(tx.conn, capacities).values(
+        cluster=cluster, capacity=capacity, at=tx.now, down=down
     )
-    unit.conn.execute(
+    tx.conn.execute(
         statement.on_conflict_do_update(
             index_elements=["cluster"],
             set_={n: statement.excluded[n] for n in ("capacity", "at", "down")},
         )
     )
-    unit.touch("clusters", cluster)
+    tx.touch("clusters", cluster)
 
 
 def get_capacities(
-    unit: Unit, names: Iterable[str] | None = None
+    tx: Transaction, names: Iterable[str] | None = None
 ) -> dict[str, tuple[bytes, dt.datetime]]:
     """What members last reported: name → (agent_v1.Capacity as JSON, when)."""
     query = select(capacities)
     if names is not None:
         query = query.where(capacities.c.cluster.in_(list(names)))
-    return {row.cluster: (row.capacity, row.at) for row in unit.conn.execute(query)}
+    return {row.cluster: (row.capacity, row.at) for row in tx.conn.execute(query)}
 
 
-def down(unit: Unit) -> dict[str, Row]:
+def down(tx: Transaction) -> dict[str, Row]:
     """Members whose API server does not answer their agent: name → {"reason", "since"}."""
     query = select(capacities.c.cluster, capacities.c.down).where(capacities.c.down.is_not(None))
-    return {name: told for name, told in unit.conn.execute(query) if told}
+    return {name: told for name, told in tx.conn.execute(query) if told}

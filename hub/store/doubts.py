@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, select, update
 from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
 from hub.store.tables import workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
 from hub.store.works import chunks, key
 
@@ -23,14 +23,14 @@ _MARK: Final = Bulk(
 )
 
 
-def jobs_in(unit: Unit, states: Iterable[State]) -> list[dict[str, Any]]:
+def jobs_in(tx: Transaction, states: Iterable[State]) -> list[dict[str, Any]]:
     """Jobs in these states, whoever runs none of them left out: uid, epoch, state."""
     c = workloads.c
     query = select(c.uid, c.epoch, c.state).where(c.state.in_(list(states)), c.kind != BARE)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def given_in(unit: Unit, states: Iterable[State]) -> list[dict[str, Any]]:
+def given_in(tx: Transaction, states: Iterable[State]) -> list[dict[str, Any]]:
     """The works of jobs in these states, of their present epochs: cluster, uid, options."""
     c, held = workloads.c, works.c
     query = (
@@ -38,28 +38,28 @@ def given_in(unit: Unit, states: Iterable[State]) -> list[dict[str, Any]]:
         .join(works, (held.cluster == c.cluster) & (held.uid == c.uid) & (held.epoch == c.epoch))
         .where(c.state.in_(list(states)))
     )
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def mark(unit: Unit, rows: Sequence[dict[str, Any]]) -> None:
+def mark(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
     """Set the options of works, which agents are told anew and as seen: cluster, uid, options."""
     if not rows:
         return
     _MARK.run(
-        unit.conn,
+        tx.conn,
         [
             {f"b_{name}": value for name, value in row.items()} | {"b_hash": "", "b_seen": True}
             for row in rows
         ],
     )
-    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+    tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def options_of(unit: Unit, cluster: str, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def options_of(tx: Transaction, cluster: str, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The options of one cluster's works, by uid."""
     query = select(works.c.uid, works.c.options).where(works.c.cluster == cluster)
     return {
         row.uid: row.options
         for chunk in chunks(uids)
-        for row in unit.conn.execute(query.where(works.c.uid.in_(chunk)))
+        for row in tx.conn.execute(query.where(works.c.uid.in_(chunk)))
     }

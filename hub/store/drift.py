@@ -5,10 +5,12 @@ from typing import Any
 from sqlalchemy import select
 
 from hub.store.tables import works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 
-def list_drifted(unit: Unit, after: tuple[str, str] | None, limit: int) -> list[dict[str, Any]]:
+def list_drifted(
+    tx: Transaction, after: tuple[str, str] | None, limit: int
+) -> list[dict[str, Any]]:
     """Works with drift by (cluster, uid), after a position, at most `limit`."""
     c = works.c
     query = select(c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift).where(
@@ -19,4 +21,4 @@ def list_drifted(unit: Unit, after: tuple[str, str] | None, limit: int) -> list[
             (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))
         )
     query = query.order_by(c.cluster, c.uid).limit(limit)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]

@@ -1,6 +1,6 @@
 """The database: group commit for writes, snapshots for reads, a feed of what each commit touched.
 
-Functions over a `Unit` are synchronous; here they get their transaction. Writes go to one thread
+Functions over a `Transaction` are synchronous; here they get their transaction. Writes go to one thread
 (`hub.store.writer`), reads to a few connections that can not write.
 """
 
@@ -19,7 +19,7 @@ from hub.store.dialect import reader_engine, writer_engine
 from hub.store.errors import Damaged, StoreUnavailable, UnusableDatabase, told
 from hub.store.feed import Change, Subscription
 from hub.store.schema import migrate
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.store.writer import Call, Settled, Writer
 from shared.clock import Clock
 
@@ -41,7 +41,7 @@ class Database:
         with self._write_engine.begin() as conn:
             _check(conn, url)
             migrate(conn)
-            self.revision = changes.last_revision(Unit(conn, clock.now()))
+            self.revision = changes.last_revision(Transaction(conn, clock.now()))
         self._read_engine = reader_engine(url, READERS)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._followers: frozenset[Subscription] = (
@@ -70,7 +70,7 @@ class Database:
         except OSError as error:
             raise UnusableDatabase(f"{name}: {error.strerror}") from error
 
-    async def write(self, fn: Callable[[Unit], T]) -> T:
+    async def write(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in a transaction; returns after the commit is durable.
 
         What `fn` raises is raised here, and only `fn`'s own changes are undone. Raises
@@ -82,7 +82,7 @@ class Database:
         return await future
 
     async def write_shared(
-        self, fn: Callable[[Unit, Sequence[I]], Sequence[T | Exception]], item: I
+        self, fn: Callable[[Transaction, Sequence[I]], Sequence[T | Exception]], item: I
     ) -> T:
         """Like `write`, for one item: `fn` gets the items of all callers that share the commit.
 
@@ -93,7 +93,7 @@ class Database:
         self._writer.put(Call(fn, item, shared=True, loop=future.get_loop(), future=future))
         return await future
 
-    async def read(self, fn: Callable[[Unit], T]) -> T:
+    async def read(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` over one consistent snapshot; it can not write. Raises StoreUnavailable."""
         if self._closed:
             raise StoreUnavailable("the store is closed")
@@ -141,10 +141,10 @@ class Database:
             raise StoreUnavailable("the store is closed")
         return asyncio.get_running_loop().create_future()
 
-    def _read(self, fn: Callable[[Unit], T]) -> T:
+    def _read(self, fn: Callable[[Transaction], T]) -> T:
         try:
             with self._read_engine.connect() as conn, conn.begin() as transaction:
-                value = fn(Unit(conn, self._clock.now()))
+                value = fn(Transaction(conn, self._clock.now()))
                 transaction.rollback()
                 return value
         except SQLAlchemyError as error:

@@ -8,20 +8,20 @@ from sqlalchemy import delete, func, select
 
 from hub.store.bulk import Bulk
 from hub.store.tables import events
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _ADD: Final = Bulk.insert(events, without=frozenset({"id"}))
 _NEWEST: Final = str(select(func.max(events.c.id)))  # once per commit: spared the compiler
 
 
-def add(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> int:
+def add(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> int:
     """Append `rows` in order; the id of the last one."""
-    _ADD.run(unit.conn, rows)
-    return int(unit.conn.exec_driver_sql(_NEWEST).scalar() or 0)
+    _ADD.run(tx.conn, rows)
+    return int(tx.conn.exec_driver_sql(_NEWEST).scalar() or 0)
 
 
 def list_events(
-    unit: Unit,
+    tx: Transaction,
     *,
     uid: str = "",
     namespace: str = "",
@@ -42,14 +42,14 @@ def list_events(
     if before:
         query = query.where(events.c.id < before)
     query = query.order_by(events.c.id.desc() if newest_first else events.c.id)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def trim(unit: Unit, before: dt.datetime, limit: int) -> int:
+def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:
     """Delete at most `limit` events older than `before`, never the newest; how many."""
     newest = select(func.max(events.c.id)).scalar_subquery()
     old = select(events.c.id).where(events.c.at < before).order_by(events.c.at).limit(limit)
-    done = unit.conn.execute(
+    done = tx.conn.execute(
         delete(events).where(events.c.id.in_(old.scalar_subquery()), events.c.id < newest)
     )
     return done.rowcount

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from hub.domain.workloads.states import TERMINAL
 from hub.store.tables import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _SHOWN = (
     "uid",
@@ -30,27 +30,27 @@ _SHOWN = (
 
 
 def unfinished(
-    unit: Unit, states: Collection[str], text: str, offset: int, limit: int
+    tx: Transaction, states: Collection[str], text: str, offset: int, limit: int
 ) -> list[dict[str, Any]]:
     """Jobs that have not ended, oldest first; in one of `states`, if any are given."""
     c = workloads.c
     query = _shown().where(*_unfinished(states, text)).order_by(c.created_at, c.uid)
-    return _rows(unit, query, offset, limit)
+    return _rows(tx, query, offset, limit)
 
 
-def count_unfinished(unit: Unit, text: str) -> int:
+def count_unfinished(tx: Transaction, text: str) -> int:
     """How many jobs `unfinished` would give, state and limit aside."""
     query = select(func.count()).select_from(workloads).where(*_unfinished((), text))
-    return int(unit.conn.execute(query).scalar_one())
+    return int(tx.conn.execute(query).scalar_one())
 
 
 def ended(
-    unit: Unit, states: Collection[str], text: str, offset: int, limit: int
+    tx: Transaction, states: Collection[str], text: str, offset: int, limit: int
 ) -> list[dict[str, Any]]:
     """Jobs that have ended, the latest first; in one of `states`, if any are given."""
     c = workloads.c
     query = _shown().where(c.finished_at.is_not(None), *_selected(states, text))
-    return _rows(unit, query.order_by(c.finished_at.desc(), c.uid), offset, limit)
+    return _rows(tx, query.order_by(c.finished_at.desc(), c.uid), offset, limit)
 
 
 def _shown() -> Select[Any]:
@@ -74,19 +74,19 @@ def _selected(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
     return wanted
 
 
-def _rows(unit: Unit, query: Select[Any], offset: int, limit: int) -> list[dict[str, Any]]:
-    found = [dict(r) for r in unit.conn.execute(query.offset(offset).limit(limit)).mappings()]
-    decided = _decisions(unit, [row["uid"] for row in found])
+def _rows(tx: Transaction, query: Select[Any], offset: int, limit: int) -> list[dict[str, Any]]:
+    found = [dict(r) for r in tx.conn.execute(query.offset(offset).limit(limit)).mappings()]
+    decided = _decisions(tx, [row["uid"] for row in found])
     return [{**row, "scores": decided.get(row["uid"])} for row in found]
 
 
-def _decisions(unit: Unit, uids: Collection[str]) -> dict[str, Any]:
+def _decisions(tx: Transaction, uids: Collection[str]) -> dict[str, Any]:
     """What was decided for each; one that can not be decoded is left out, and no other."""
     c = workloads.c
     try:
         query = select(c.uid, c.scores).where(c.uid.in_(uids))
-        return {row.uid: row.scores for row in unit.conn.execute(query)}
+        return {row.uid: row.scores for row in tx.conn.execute(query)}
     except ValueError:
         if len(uids) <= 1:
             return {}
-    return {uid: each for one in uids for uid, each in _decisions(unit, [one]).items()}
+    return {uid: each for one in uids for uid, each in _decisions(tx, [one]).items()}

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, tuple_
 
 from hub.store.dialect import CHUNK
 from hub.store.tables import idempotency
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _PLAIN, _PACKED = b"0", b"1"
 _PACK_FROM_BYTES = 2048
@@ -18,11 +18,11 @@ Key = tuple[str, str]  # (principal, key)
 Reply = tuple[str, int, bytes]  # (hash of the request, status, body)
 
 
-def find(unit: Unit, keys: Sequence[Key]) -> dict[Key, Reply]:
+def find(tx: Transaction, keys: Sequence[Key]) -> dict[Key, Reply]:
     """Replies stored under the given keys."""
     found: dict[Key, Reply] = {}
     for start in range(0, len(keys), CHUNK // 2):
-        rows = unit.conn.execute(
+        rows = tx.conn.execute(
             select(idempotency).where(
                 tuple_(idempotency.c.principal, idempotency.c.key).in_(
                     keys[start : start + CHUNK // 2]
@@ -34,7 +34,7 @@ def find(unit: Unit, keys: Sequence[Key]) -> dict[Key, Reply]:
     return found
 
 
-def add(unit: Unit, replies: Mapping[Key, Reply]) -> None:
+def add(tx: Transaction, replies: Mapping[Key, Reply]) -> None:
     """Store replies in the transaction that caused them."""
     if not replies:
         return
@@ -45,14 +45,14 @@ def add(unit: Unit, replies: Mapping[Key, Reply]) -> None:
             "request_hash": request_hash,
             "status": status,
             "response": _pack(body),
-            "created_at": unit.now,
+            "created_at": tx.now,
         }
         for (principal, key), (request_hash, status, body) in replies.items()
     ]
-    unit.conn.execute(idempotency.insert(), rows)
+    tx.conn.execute(idempotency.insert(), rows)
 
 
-def trim(unit: Unit, before: dt.datetime, limit: int) -> int:
+def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:
     """Delete at most `limit` replies older than `before`; how many."""
     old = (
         select(idempotency.c.principal, idempotency.c.key)
@@ -60,7 +60,7 @@ def trim(unit: Unit, before: dt.datetime, limit: int) -> int:
         .order_by(idempotency.c.created_at)
         .limit(limit)
     )
-    return unit.conn.execute(
+    return tx.conn.execute(
         delete(idempotency).where(
             tuple_(idempotency.c.principal, idempotency.c.key).in_(old.subquery().select())
         )

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
 from hub.domain.workloads.states import CHARGED
 from hub.store import manifests
 from hub.store.tables import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _LISTED = (
     "uid",
@@ -30,7 +30,7 @@ Position = tuple[dt.datetime, str]
 
 
 def page(
-    unit: Unit, filters: Mapping[str, str], after: Position | None, limit: int
+    tx: Transaction, filters: Mapping[str, str], after: Position | None, limit: int
 ) -> list[dict[str, Any]]:
     """Jobs that are not deleted, newest first: the narrow columns, at most `limit`.
 
@@ -47,13 +47,13 @@ def page(
     if after is not None:
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*_bound(after)))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def count_by_cluster(unit: Unit) -> dict[str, int]:
+def count_by_cluster(tx: Transaction) -> dict[str, int]:
     """How many jobs each cluster may hold pods of."""
     c = workloads.c
-    rows = unit.conn.execute(
+    rows = tx.conn.execute(
         select(c.cluster, func.count())
         .where(c.state.in_(_CHARGED), c.cluster != "")
         .group_by(c.cluster)
@@ -72,34 +72,34 @@ class Charge(NamedTuple):
     number: int
 
 
-def charges(unit: Unit) -> list[Charge]:
+def charges(tx: Transaction) -> list[Charge]:
     """Everything that is charged, equal charges counted together."""
     c = workloads.c
     columns = (c.namespace, c.queue, c.cluster_queue, c.state, c.admission)
-    rows = unit.conn.execute(
+    rows = tx.conn.execute(
         select(*columns, func.count()).where(c.state.in_(_CHARGED)).group_by(*columns)
     )
     return [Charge(*row) for row in rows]
 
 
-def charged_to(unit: Unit, queue: str) -> list[str]:
+def charged_to(tx: Transaction, queue: str) -> list[str]:
     """Uids of what is charged to one ClusterQueue."""
     c = workloads.c
-    found = unit.conn.execute(
+    found = tx.conn.execute(
         select(c.uid).where(c.cluster_queue == queue, c.state.in_(_CHARGED))
     ).scalars()
     return list(found)
 
 
-def reserved_by_cluster(unit: Unit) -> dict[str, dict[str, int]]:
+def reserved_by_cluster(tx: Transaction) -> dict[str, dict[str, int]]:
     """What the charged jobs of each cluster ask together, by resource."""
     c = workloads.c
-    rows = unit.conn.execute(
+    rows = tx.conn.execute(
         select(c.cluster, c.shape, func.count())
         .where(c.state.in_(_CHARGED), c.cluster != "")
         .group_by(c.cluster, c.shape)
     ).all()
-    known = manifests.get_shapes(unit, {shape for _, shape, _ in rows})
+    known = manifests.get_shapes(tx, {shape for _, shape, _ in rows})
     asked: dict[str, dict[str, int]] = {}
     for cluster, shape, count in rows:
         total = asked.setdefault(cluster, {})
@@ -109,12 +109,12 @@ def reserved_by_cluster(unit: Unit) -> dict[str, dict[str, int]]:
     return asked
 
 
-def count_in_namespace(unit: Unit, namespace: str) -> int:
+def count_in_namespace(tx: Transaction, namespace: str) -> int:
     """How many jobs of a namespace occupy their names."""
     query = select(func.count()).where(
         workloads.c.namespace == namespace, workloads.c.live.is_(True)
     )
-    return int(unit.conn.execute(query).scalar() or 0)
+    return int(tx.conn.execute(query).scalar() or 0)
 
 
 _CHARGED = sorted(state.value for state in CHARGED)

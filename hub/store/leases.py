@@ -6,21 +6,21 @@ from sqlalchemy import select
 
 from hub.store.dialect import insert
 from hub.store.tables import leases
-from hub.store.unit import LEADER, Unit
+from hub.store.transaction import LEADER, Transaction
 
 
-def take(unit: Unit, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int | None:
+def take(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int | None:
     """Take or renew lease `name` for `holder`: its term, or None while another holds it."""
-    row = unit.conn.execute(select(leases).where(leases.c.name == name)).one_or_none()
+    row = tx.conn.execute(select(leases).where(leases.c.name == name)).one_or_none()
     term = 1
     if row is not None:
-        if row.holder != holder and row.expires_at > unit.now:
+        if row.holder != holder and row.expires_at > tx.now:
             return None
         term = row.term if row.holder == holder else row.term + 1
-    statement = insert(unit.conn, leases).values(
-        name=name, holder=holder, term=term, expires_at=unit.now + ttl
+    statement = insert(tx.conn, leases).values(
+        name=name, holder=holder, term=term, expires_at=tx.now + ttl
     )
-    unit.conn.execute(
+    tx.conn.execute(
         statement.on_conflict_do_update(
             index_elements=["name"],
             set_={
@@ -31,18 +31,18 @@ def take(unit: Unit, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int 
     return term
 
 
-def present_term(unit: Unit, name: str = LEADER) -> int:
+def present_term(tx: Transaction, name: str = LEADER) -> int:
     """The term of `name`; 0 before anyone led."""
-    return int(unit.conn.execute(select(leases.c.term).where(leases.c.name == name)).scalar() or 0)
+    return int(tx.conn.execute(select(leases.c.term).where(leases.c.name == name)).scalar() or 0)
 
 
-def seize(unit: Unit, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int:
+def seize(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int:
     """Take lease `name` from whoever holds it (the embedded hub, which is alone): the new term."""
-    term = present_term(unit, name) + 1
-    statement = insert(unit.conn, leases).values(
-        name=name, holder=holder, term=term, expires_at=unit.now + ttl
+    term = present_term(tx, name) + 1
+    statement = insert(tx.conn, leases).values(
+        name=name, holder=holder, term=term, expires_at=tx.now + ttl
     )
-    unit.conn.execute(
+    tx.conn.execute(
         statement.on_conflict_do_update(
             index_elements=["name"],
             set_={

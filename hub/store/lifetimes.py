@@ -7,7 +7,7 @@ from sqlalchemy import and_, or_, select
 
 from hub.domain.workloads.states import ON_CLUSTER, State
 from hub.store.tables import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _c = workloads.c
 _ADMITTED: Final = frozenset(str(s) for s in ON_CLUSTER - {State.WITHDRAWING})
@@ -15,29 +15,29 @@ _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
 MOST: Final = 1000  # of one turn: bounds how long writers wait
 
 
-def limited(unit: Unit) -> list[dict[str, Any]]:
+def limited(tx: Transaction) -> list[dict[str, Any]]:
     """Admitted workloads whose run time is limited: uid, max_runtime_s, ran_s, placed_at."""
     query = select(_c.uid, _c.max_runtime_s, _c.ran_s, _c.placed_at, _c.state).where(
         _c.max_runtime_s.is_not(None), _c.placed_at.is_not(None), _c.finished_at.is_(None)
     )  # as its index says: states are looked at here
-    rows = unit.conn.execute(query).mappings()
+    rows = tx.conn.execute(query).mappings()
     return [dict(row) for row in rows if row["state"] in _ADMITTED]
 
 
-def never_ready(unit: Unit, admitted_before: dt.datetime) -> dict[str, str]:
+def never_ready(tx: Transaction, admitted_before: dt.datetime) -> dict[str, str]:
     """Jobs on reachable clusters, admitted before then, whose pods have not all been ready yet.
 
     By uid: what their members said last.
     """
-    return _found(unit, and_(_c.pods_ready_at.is_(None), _c.placed_at <= admitted_before))
+    return _found(tx, and_(_c.pods_ready_at.is_(None), _c.placed_at <= admitted_before))
 
 
-def no_longer_ready(unit: Unit, lost_before: dt.datetime) -> dict[str, str]:
+def no_longer_ready(tx: Transaction, lost_before: dt.datetime) -> dict[str, str]:
     """Workloads whose pods were all ready once and, since before then, no longer are; by uid as well."""
-    return _found(unit, _c.pods_lost_at <= lost_before)
+    return _found(tx, _c.pods_lost_at <= lost_before)
 
 
-def _found(unit: Unit, concerned: Any) -> dict[str, str]:
+def _found(tx: Transaction, concerned: Any) -> dict[str, str]:
     bare = and_(
         _c.kind == "Workload", _c.state == State.PLACED.value, _c.pods_lost_at.is_not(None)
     )
@@ -46,4 +46,4 @@ def _found(unit: Unit, concerned: Any) -> dict[str, str]:
         .where(or_(_c.state.in_(_ON_MEMBER), bare), concerned)
         .limit(MOST)
     )
-    return {row.uid: row.message for row in unit.conn.execute(query)}
+    return {row.uid: row.message for row in tx.conn.execute(query)}

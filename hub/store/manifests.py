@@ -9,19 +9,19 @@ from sqlalchemy import delete, func, select
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.tables import manifests, shapes, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _ADD: Final = Bulk.insert(manifests)
 
 
-def add(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def add(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert manifests: uid, generation, manifest (JSON bytes), hash."""
-    _ADD.run(unit.conn, rows)
+    _ADD.run(tx.conn, rows)
 
 
-def latest(unit: Unit, uid: str) -> tuple[int, bytes, str] | None:
+def latest(tx: Transaction, uid: str) -> tuple[int, bytes, str] | None:
     """The newest generation of one job: (generation, JSON bytes, hash)."""
-    row = unit.conn.execute(
+    row = tx.conn.execute(
         select(manifests)
         .where(manifests.c.uid == uid)
         .order_by(manifests.c.generation.desc())
@@ -30,11 +30,11 @@ def latest(unit: Unit, uid: str) -> tuple[int, bytes, str] | None:
     return None if row is None else (row.generation, row.manifest, row.hash)
 
 
-def latest_of(unit: Unit, uids: Sequence[str]) -> dict[str, bytes]:
+def latest_of(tx: Transaction, uids: Sequence[str]) -> dict[str, bytes]:
     """The newest manifest of each job, as JSON bytes."""
     found: dict[str, bytes] = {}
     for start in range(0, len(uids), CHUNK):
-        rows = unit.conn.execute(
+        rows = tx.conn.execute(
             select(manifests.c.uid, manifests.c.manifest)
             .where(manifests.c.uid.in_(uids[start : start + CHUNK]))
             .order_by(manifests.c.generation)
@@ -43,36 +43,34 @@ def latest_of(unit: Unit, uids: Sequence[str]) -> dict[str, bytes]:
     return found
 
 
-def remove(unit: Unit, uids: Sequence[str]) -> None:
+def remove(tx: Transaction, uids: Sequence[str]) -> None:
     """Forget all generations of the given jobs."""
     for start in range(0, len(uids), CHUNK):
-        unit.conn.execute(
-            delete(manifests).where(manifests.c.uid.in_(uids[start : start + CHUNK]))
-        )
+        tx.conn.execute(delete(manifests).where(manifests.c.uid.in_(uids[start : start + CHUNK])))
 
 
-def add_shapes(unit: Unit, found: Mapping[str, Any]) -> None:
+def add_shapes(tx: Transaction, found: Mapping[str, Any]) -> None:
     """Insert shapes (hash → pod sets as JSON) that are not there yet."""
-    known = unit.remembered("shapes", "known", set[str])
+    known = tx.remembered("shapes", "known", set[str])
     found = {hashed: pod_sets for hashed, pod_sets in found.items() if hashed not in known}
     if not found:
         return
     known.update(found)
-    unit.conn.execute(
-        insert(unit.conn, shapes).on_conflict_do_nothing(),
+    tx.conn.execute(
+        insert(tx.conn, shapes).on_conflict_do_nothing(),
         [
-            {"hash": hashed, "pod_sets": pod_sets, "created_at": unit.now}
+            {"hash": hashed, "pod_sets": pod_sets, "created_at": tx.now}
             for hashed, pod_sets in found.items()
         ],
     )
 
 
-def get_shapes(unit: Unit, wanted: Iterable[str]) -> dict[str, Any]:
+def get_shapes(tx: Transaction, wanted: Iterable[str]) -> dict[str, Any]:
     """Pod sets as JSON, by hash; absent ones are left out."""
     every = list(wanted)
     found: dict[str, Any] = {}
     for start in range(0, len(every), CHUNK):
-        rows = unit.conn.execute(
+        rows = tx.conn.execute(
             select(shapes.c.hash, shapes.c.pod_sets).where(
                 shapes.c.hash.in_(every[start : start + CHUNK])
             )
@@ -81,22 +79,22 @@ def get_shapes(unit: Unit, wanted: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def trim_shapes(unit: Unit, before: dt.datetime) -> int:
+def trim_shapes(tx: Transaction, before: dt.datetime) -> int:
     """Delete shapes older than `before` that no workload has any more; how many."""
     used = select(workloads.c.shape).where(workloads.c.shape == shapes.c.hash).exists()
-    done = unit.conn.execute(delete(shapes).where(shapes.c.created_at < before, ~used)).rowcount
+    done = tx.conn.execute(delete(shapes).where(shapes.c.created_at < before, ~used)).rowcount
     if done:
-        unit.touch("shapes", "*")
+        tx.touch("shapes", "*")
     return done
 
 
-def every_shape(unit: Unit, most: int) -> list[Any] | None:
+def every_shape(tx: Transaction, most: int) -> list[Any] | None:
     """Pod sets as JSON of all shapes; None where there are more than `most`."""
-    if count_shapes(unit) > most:
+    if count_shapes(tx) > most:
         return None
-    return list(unit.conn.execute(select(shapes.c.pod_sets)).scalars())
+    return list(tx.conn.execute(select(shapes.c.pod_sets)).scalars())
 
 
-def count_shapes(unit: Unit) -> int:
+def count_shapes(tx: Transaction) -> int:
     """How many shapes are kept."""
-    return int(unit.conn.execute(select(func.count()).select_from(shapes)).scalar() or 0)
+    return int(tx.conn.execute(select(func.count()).select_from(shapes)).scalar() or 0)

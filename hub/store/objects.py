@@ -7,59 +7,59 @@ from sqlalchemy import Select, bindparam, delete, func, select, update
 
 from hub.store.dialect import CHUNK
 from hub.store.tables import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 
 
-def add(unit: Unit, row: Mapping[str, Any]) -> None:
+def add(tx: Transaction, row: Mapping[str, Any]) -> None:
     """Insert one object."""
-    unit.conn.execute(objects.insert(), dict(row))
-    unit.touch("objects", row["uid"])
+    tx.conn.execute(objects.insert(), dict(row))
+    tx.touch("objects", row["uid"])
 
 
-def change(unit: Unit, uid: str, **columns: Any) -> None:
+def change(tx: Transaction, uid: str, **columns: Any) -> None:
     """Set columns of one object."""
-    unit.conn.execute(update(objects).where(objects.c.uid == uid).values(columns))
-    unit.touch("objects", uid)
+    tx.conn.execute(update(objects).where(objects.c.uid == uid).values(columns))
+    tx.touch("objects", uid)
 
 
-def set_statuses(unit: Unit, statuses: Mapping[str, Any]) -> None:
+def set_statuses(tx: Transaction, statuses: Mapping[str, Any]) -> None:
     """Set the status of objects by uid."""
     if not statuses:
         return
-    unit.conn.execute(
+    tx.conn.execute(
         update(objects).where(objects.c.uid == bindparam("b_uid")).values(status=bindparam("s")),
         [{"b_uid": uid, "s": status} for uid, status in statuses.items()],
     )
-    unit.touch("objects", *statuses)
+    tx.touch("objects", *statuses)
 
 
-def remove(unit: Unit, uid: str) -> None:
+def remove(tx: Transaction, uid: str) -> None:
     """Delete one object's row."""
-    unit.conn.execute(delete(objects).where(objects.c.uid == uid))
-    unit.touch("objects", uid)
+    tx.conn.execute(delete(objects).where(objects.c.uid == uid))
+    tx.touch("objects", uid)
 
 
-def get(unit: Unit, uid: str) -> Row | None:
+def get(tx: Transaction, uid: str) -> Row | None:
     """One object by uid."""
-    return _first(unit, select(objects).where(objects.c.uid == uid))
+    return _first(tx, select(objects).where(objects.c.uid == uid))
 
 
-def get_many(unit: Unit, uids: Iterable[str]) -> dict[str, Row]:
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
     """Objects by uid; absent ones are left out."""
     every = list(uids)
     found: dict[str, Row] = {}
     for start in range(0, len(every), CHUNK):
         query = select(objects).where(objects.c.uid.in_(every[start : start + CHUNK]))
-        found.update((row["uid"], dict(row)) for row in unit.conn.execute(query).mappings())
+        found.update((row["uid"], dict(row)) for row in tx.conn.execute(query).mappings())
     return found
 
 
-def find(unit: Unit, group: str, kind: str, namespace: str, name: str) -> Row | None:
+def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Row | None:
     """The object of that identity, being deleted or not."""
     return _first(
-        unit,
+        tx,
         select(objects).where(
             objects.c.api_group == group,
             objects.c.kind == kind,
@@ -70,7 +70,7 @@ def find(unit: Unit, group: str, kind: str, namespace: str, name: str) -> Row | 
 
 
 def list_kind(
-    unit: Unit,
+    tx: Transaction,
     group: str,
     kind: str,
     *,
@@ -93,18 +93,20 @@ def list_kind(
     query = query.order_by(objects.c.namespace, objects.c.name)
     if limit is not None:
         query = query.limit(limit)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def list_namespace(unit: Unit, namespace: str, limit: int = 1) -> list[Row]:
+def list_namespace(tx: Transaction, namespace: str, limit: int = 1) -> list[Row]:
     """Objects that live in a namespace, at most `limit`."""
     query = select(objects).where(objects.c.namespace == namespace).limit(limit)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def names_of(unit: Unit, group: str, kind: str, namespaces: Sequence[str]) -> set[tuple[str, str]]:
+def names_of(
+    tx: Transaction, group: str, kind: str, namespaces: Sequence[str]
+) -> set[tuple[str, str]]:
     """(namespace, name) of the objects of one kind in the given namespaces."""
-    rows = unit.conn.execute(
+    rows = tx.conn.execute(
         select(objects.c.namespace, objects.c.name).where(
             objects.c.api_group == group,
             objects.c.kind == kind,
@@ -115,9 +117,9 @@ def names_of(unit: Unit, group: str, kind: str, namespaces: Sequence[str]) -> se
     return {(namespace, name) for namespace, name in rows}
 
 
-def kinds(unit: Unit) -> list[tuple[str, str, int]]:
+def kinds(tx: Transaction) -> list[tuple[str, str, int]]:
     """Kinds the hub holds objects of: (group, kind, how many)."""
-    rows = unit.conn.execute(
+    rows = tx.conn.execute(
         select(objects.c.api_group, objects.c.kind, func.count())
         .group_by(objects.c.api_group, objects.c.kind)
         .order_by(objects.c.api_group, objects.c.kind)
@@ -125,6 +127,6 @@ def kinds(unit: Unit) -> list[tuple[str, str, int]]:
     return [(group, kind, int(count)) for group, kind, count in rows]
 
 
-def _first(unit: Unit, query: Select[Any]) -> Row | None:
-    row = unit.conn.execute(query).mappings().first()
+def _first(tx: Transaction, query: Select[Any]) -> Row | None:
+    row = tx.conn.execute(query).mappings().first()
     return None if row is None else dict(row)

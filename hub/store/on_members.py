@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, bindparam, case, func, null, select, updat
 from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
 from hub.store.tables import workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from hub.store.works import chunks
 
 _NOT_SEEN = (State.OFFERED.value, State.UNKNOWN.value)
@@ -35,7 +35,7 @@ _COUNT = {
 }
 
 
-def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def count(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Set counts, reason and message of workloads whose state stays: uid, epoch, succeeded …
 
     `all_ready`, where that has changed: since now all its pods are ready, or no longer are.
@@ -45,25 +45,25 @@ def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
     names = ("uid", "epoch", *_COUNTED)
     for change, statement in _COUNT.items():
         alike = [row for row in rows if row.get("all_ready") is change]
-        now = {} if change is None else {"b_now": unit.now}
-        statement.run(
-            unit.conn, [{f"b_{name}": row[name] for name in names} | now for row in alike]
-        )
-    unit.touch("workloads", *(row["uid"] for row in rows))
+        now = {} if change is None else {"b_now": tx.now}
+        statement.run(tx.conn, [{f"b_{name}": row[name] for name in names} | now for row in alike])
+    tx.touch("workloads", *(row["uid"] for row in rows))
 
 
-def jobs_on(unit: Unit, clusters: Iterable[str], states: Sequence[str]) -> list[dict[str, Any]]:
+def jobs_on(
+    tx: Transaction, clusters: Iterable[str], states: Sequence[str]
+) -> list[dict[str, Any]]:
     """Workloads on the given clusters in the given states: uid, epoch, cluster, reason."""
     c = workloads.c
     query = select(c.uid, c.epoch, c.cluster, c.reason).where(c.state.in_(states))
     return [
         dict(row)
         for chunk in chunks(clusters)
-        for row in unit.conn.execute(query.where(workloads.c.cluster.in_(chunk))).mappings()
+        for row in tx.conn.execute(query.where(workloads.c.cluster.in_(chunk))).mappings()
     ]
 
 
-def offered_unseen(unit: Unit, clusters: Iterable[str]) -> list[dict[str, Any]]:
+def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[dict[str, Any]]:
     """Workloads that the given clusters were offered and that were never seen there: uid, set_aside …"""
     c, held = workloads.c, works.c
     query = (
@@ -74,11 +74,11 @@ def offered_unseen(unit: Unit, clusters: Iterable[str]) -> list[dict[str, Any]]:
     return [
         dict(row)
         for chunk in chunks(clusters)
-        for row in unit.conn.execute(query.where(c.cluster.in_(chunk))).mappings()
+        for row in tx.conn.execute(query.where(c.cluster.in_(chunk))).mappings()
     ]
 
 
-def unknown_observed(unit: Unit, clusters: Iterable[str]) -> list[dict[str, Any]]:
+def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[dict[str, Any]]:
     """What was last observed of Unknown workloads on the given clusters: the columns of `works`."""
     c, held = workloads.c, works.c
     query = (
@@ -92,21 +92,21 @@ def unknown_observed(unit: Unit, clusters: Iterable[str]) -> list[dict[str, Any]
     return [
         dict(row)
         for chunk in chunks(clusters)
-        for row in unit.conn.execute(query.where(c.cluster.in_(chunk))).mappings()
+        for row in tx.conn.execute(query.where(c.cluster.in_(chunk))).mappings()
     ]
 
 
-def live_of(unit: Unit, origin: str, kind: str) -> dict[str, tuple[str, str]]:
+def live_of(tx: Transaction, origin: str, kind: str) -> dict[str, tuple[str, str]]:
     """Workloads of one origin and kind that hold their names: uid → (namespace, name)."""
     c = workloads.c
     query = select(c.uid, c.namespace, c.name).where(
         c.origin == origin, c.kind == kind, c.live.is_(True)
     )
-    return {uid: (namespace, name) for uid, namespace, name in unit.conn.execute(query)}
+    return {uid: (namespace, name) for uid, namespace, name in tx.conn.execute(query)}
 
 
 def jobs_placed_before(
-    unit: Unit, instant: dt.datetime, states: Sequence[str], *, awaiting_nodes: bool = False
+    tx: Transaction, instant: dt.datetime, states: Sequence[str], *, awaiting_nodes: bool = False
 ) -> list[dict[str, Any]]:
     """Workloads in the given states that were placed before `instant`, at most 1,000.
 
@@ -119,4 +119,4 @@ def jobs_placed_before(
         .where(c.new_nodes.is_not(None) if awaiting_nodes else c.new_nodes.is_(None))
         .limit(1000)
     )
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]

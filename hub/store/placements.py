@@ -7,20 +7,20 @@ from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
 from hub.store.tables import bindings, objects, snapshots, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 GROUP = "placement.kubernetes-fleet.io"
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 
 
-def list_all(unit: Unit) -> list[Row]:
+def list_all(tx: Transaction) -> list[Row]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def behind_works(unit: Unit, keys: Iterable[str]) -> set[str]:
+def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
     """Uids of the placements that caused the works behind feed keys."""
     pairs = [tuple(each.split("/", 1)) for each in keys]
     found: set[str] = set()
@@ -33,21 +33,21 @@ def behind_works(unit: Unit, keys: Iterable[str]) -> set[str]:
             )
             .distinct()
         )
-        found.update(unit.conn.execute(query).scalars())
+        found.update(tx.conn.execute(query).scalars())
     return found
 
 
-def bindings_of(unit: Unit, placement: str) -> list[Row]:
+def bindings_of(tx: Transaction, placement: str) -> list[Row]:
     """The decisions of one placement by cluster."""
     query = select(bindings).where(bindings.c.placement == placement).order_by(bindings.c.cluster)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def bind(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def bind(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert or replace decisions; `bound_at` of one that stands is kept."""
     for row in rows:
-        statement = insert(unit.conn, bindings).values(**row, bound_at=unit.now)
-        unit.conn.execute(
+        statement = insert(tx.conn, bindings).values(**row, bound_at=tx.now)
+        tx.conn.execute(
             statement.on_conflict_do_update(
                 index_elements=["placement", "cluster"],
                 set_={
@@ -57,22 +57,22 @@ def bind(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
                 },
             )
         )
-        unit.touch("bindings", row["placement"])
+        tx.touch("bindings", row["placement"])
 
 
-def unbind(unit: Unit, placement: str, clusters: Sequence[str]) -> None:
+def unbind(tx: Transaction, placement: str, clusters: Sequence[str]) -> None:
     """Remove decisions."""
     if not clusters:
         return
-    unit.conn.execute(
+    tx.conn.execute(
         delete(bindings).where(bindings.c.placement == placement, bindings.c.cluster.in_(clusters))
     )
-    unit.touch("bindings", placement)
+    tx.touch("bindings", placement)
 
 
-def latest_snapshot(unit: Unit, placement: str, part: str) -> tuple[int, str] | None:
+def latest_snapshot(tx: Transaction, placement: str, part: str) -> tuple[int, str] | None:
     """(index, hash) of the newest revision of `part`: policy or resources."""
-    row = unit.conn.execute(
+    row = tx.conn.execute(
         select(snapshots.c.index, snapshots.c.hash)
         .where(snapshots.c.placement == placement, snapshots.c.part == part)
         .order_by(snapshots.c.index.desc())
@@ -82,20 +82,20 @@ def latest_snapshot(unit: Unit, placement: str, part: str) -> tuple[int, str] | 
 
 
 def add_snapshot(
-    unit: Unit, placement: str, part: str, index: int, hashed: str, content: Any, keep: int
+    tx: Transaction, placement: str, part: str, index: int, hashed: str, content: Any, keep: int
 ) -> None:
     """Add a revision; only the newest `keep` stay."""
-    unit.conn.execute(
+    tx.conn.execute(
         plain_insert(snapshots).values(
             placement=placement,
             part=part,
             index=index,
             hash=hashed,
             content=content,
-            created_at=unit.now,
+            created_at=tx.now,
         )
     )
-    unit.conn.execute(
+    tx.conn.execute(
         delete(snapshots).where(
             snapshots.c.placement == placement,
             snapshots.c.part == part,
@@ -104,14 +104,14 @@ def add_snapshot(
     )
 
 
-def forget(unit: Unit, placement: str) -> None:
+def forget(tx: Transaction, placement: str) -> None:
     """Remove everything about a placement that is gone."""
-    unit.conn.execute(delete(bindings).where(bindings.c.placement == placement))
-    unit.conn.execute(delete(snapshots).where(snapshots.c.placement == placement))
-    unit.touch("bindings", placement)
+    tx.conn.execute(delete(bindings).where(bindings.c.placement == placement))
+    tx.conn.execute(delete(snapshots).where(snapshots.c.placement == placement))
+    tx.touch("bindings", placement)
 
 
-def jobs_of(unit: Unit, placement: str, limit: int = 5000) -> list[Row]:
+def jobs_of(tx: Transaction, placement: str, limit: int = 5000) -> list[Row]:
     """Workloads that this placement chose or is to choose a cluster for, newest first."""
     query = (
         select(workloads)
@@ -119,17 +119,17 @@ def jobs_of(unit: Unit, placement: str, limit: int = 5000) -> list[Row]:
         .order_by(workloads.c.created_at.desc())
         .limit(limit)
     )
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def live_jobs(unit: Unit, namespace: str) -> list[Row]:
+def live_jobs(tx: Transaction, namespace: str) -> list[Row]:
     """Jobs that occupy names in a namespace."""
     c = workloads.c
     query = select(workloads).where(c.namespace == namespace, c.kind == "Job", c.live.is_(True))
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def job_traits(unit: Unit, uids: Sequence[str]) -> list[tuple[str, str, dict[str, str], str]]:
+def job_traits(tx: Transaction, uids: Sequence[str]) -> list[tuple[str, str, dict[str, str], str]]:
     """(namespace, name, labels, placement) of Jobs by uid."""
     c = workloads.c
     found: list[tuple[str, str, dict[str, str], str]] = []
@@ -137,5 +137,5 @@ def job_traits(unit: Unit, uids: Sequence[str]) -> list[tuple[str, str, dict[str
         query = select(c.namespace, c.name, c.labels, c.placement).where(
             c.uid.in_(uids[start : start + CHUNK]), c.kind == "Job"
         )
-        found.extend((ns, name, labels, p) for ns, name, labels, p in unit.conn.execute(query))
+        found.extend((ns, name, labels, p) for ns, name, labels, p in tx.conn.execute(query))
     return found

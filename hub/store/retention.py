@@ -7,33 +7,33 @@ from sqlalchemy import delete, select, update
 from hub.domain.workloads.states import TERMINAL
 from hub.store.dialect import CHUNK
 from hub.store.tables import events, explanations, manifests, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _ENDED = sorted(state.value for state in TERMINAL)
 
 
-def names_outlived(unit: Unit, limit: int) -> list[str]:
+def names_outlived(tx: Transaction, limit: int) -> list[str]:
     """Finished jobs that still have their names though their ttlSecondsAfterFinished is over."""
     c = workloads.c
     ended = c.finished_at.is_not(None) & c.live.is_(True) & c.state.in_(_ENDED)
     found: list[str] = []
-    for ttl_s in unit.conn.execute(select(c.ttl_s).distinct().where(ended)).scalars().all():
+    for ttl_s in tx.conn.execute(select(c.ttl_s).distinct().where(ended)).scalars().all():
         if ttl_s is None:
             continue
-        due = unit.now - dt.timedelta(seconds=ttl_s)
+        due = tx.now - dt.timedelta(seconds=ttl_s)
         query = select(c.uid).where(ended, c.ttl_s == ttl_s, c.finished_at <= due)
-        found += unit.conn.execute(query.limit(limit - len(found))).scalars()
+        found += tx.conn.execute(query.limit(limit - len(found))).scalars()
         if len(found) >= limit:
             break
     return found
 
 
-def jobs_ended_before(unit: Unit, before: dt.datetime, limit: int) -> list[str]:
+def jobs_ended_before(tx: Transaction, before: dt.datetime, limit: int) -> list[str]:
     """Jobs whose record has been kept long enough and of which no member holds anything."""
     c = workloads.c
     held = select(works.c.uid).where(works.c.uid == c.uid).exists()
     return list(
-        unit.conn.execute(
+        tx.conn.execute(
             select(c.uid)
             .where(c.finished_at < before, c.state.in_(_ENDED), ~held)
             .order_by(c.finished_at)
@@ -42,11 +42,11 @@ def jobs_ended_before(unit: Unit, before: dt.datetime, limit: int) -> list[str]:
     )
 
 
-def jobs_held_too_long(unit: Unit, before: dt.datetime, limit: int) -> list[str]:
+def jobs_held_too_long(tx: Transaction, before: dt.datetime, limit: int) -> list[str]:
     """Jobs whose record has been kept long enough, that a member still holds a copy of."""
     c = workloads.c
     return list(
-        unit.conn.execute(
+        tx.conn.execute(
             select(c.uid)
             .join(works, works.c.uid == c.uid)
             .where(c.finished_at < before, c.state.in_(_ENDED), works.c.action == "Keep")
@@ -56,27 +56,27 @@ def jobs_held_too_long(unit: Unit, before: dt.datetime, limit: int) -> list[str]
     )
 
 
-def give_names_back(unit: Unit, uids: list[str]) -> None:
+def give_names_back(tx: Transaction, uids: list[str]) -> None:
     """Finished jobs no longer occupy their names; their records stay."""
     for start in range(0, len(uids), CHUNK):
-        unit.conn.execute(
+        tx.conn.execute(
             update(workloads)
             .where(workloads.c.uid.in_(uids[start : start + CHUNK]))
             .values(live=None)
         )
-    unit.touch("workloads", *uids)
+    tx.touch("workloads", *uids)
 
 
-def remove_jobs(unit: Unit, uids: list[str]) -> None:
+def remove_jobs(tx: Transaction, uids: list[str]) -> None:
     """Forget jobs: rows, manifests, events."""
     for start in range(0, len(uids), CHUNK):
         few = uids[start : start + CHUNK]
-        unit.conn.execute(delete(manifests).where(manifests.c.uid.in_(few)))
-        unit.conn.execute(delete(events).where(events.c.uid.in_(few)))
-        unit.conn.execute(delete(workloads).where(workloads.c.uid.in_(few)))
-    unit.touch("workloads", *uids)
+        tx.conn.execute(delete(manifests).where(manifests.c.uid.in_(few)))
+        tx.conn.execute(delete(events).where(events.c.uid.in_(few)))
+        tx.conn.execute(delete(workloads).where(workloads.c.uid.in_(few)))
+    tx.touch("workloads", *uids)
 
 
-def trim_explanations(unit: Unit, before: dt.datetime) -> int:
+def trim_explanations(tx: Transaction, before: dt.datetime) -> int:
     """Delete explanations not renewed since `before`; how many."""
-    return unit.conn.execute(delete(explanations).where(explanations.c.at < before)).rowcount
+    return tx.conn.execute(delete(explanations).where(explanations.c.at < before)).rowcount

@@ -8,22 +8,22 @@ import os
 from typing import Final
 
 from hub.store import settings
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 ROW: Final = "room"
 BYTES: Final = 64 << 10
 
 
-def fill(unit: Unit) -> None:
+def fill(tx: Transaction) -> None:
     """Write `BYTES` that can not be packed. Enters no feed."""
-    settings.put(unit, ROW, os.urandom(BYTES // 2).hex())
-    unit.touched.clear()
+    settings.put(tx, ROW, os.urandom(BYTES // 2).hex())
+    tx.touched.clear()
 
 
-def clear(unit: Unit) -> None:
+def clear(tx: Transaction) -> None:
     """Take them away again."""
-    settings.remove(unit, ROW)
-    unit.touched.clear()
+    settings.remove(tx, ROW)
+    tx.touched.clear()
 
 
 STEPS: Final = (fill, clear)  # each in a transaction of its own

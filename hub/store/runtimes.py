@@ -9,7 +9,7 @@ from sqlalchemy import LargeBinary, select, type_coerce
 
 from hub.store.lookup import Lookup
 from hub.store.tables import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import labels
 
 _c = workloads.c
@@ -40,10 +40,10 @@ _TIMED: Final = Lookup(
 _MARK: Final = EXPECTED.encode()
 
 
-def timed(unit: Unit, uids: Iterable[str]) -> list[Timed]:
+def timed(tx: Transaction, uids: Iterable[str]) -> list[Timed]:
     """Those of these workloads that say how long they run, or may run no longer than that."""
     found = []
-    for uid, annotations, limit, ran_s, placed_at, started_at in _TIMED.rows(unit.conn, uids):
+    for uid, annotations, limit, ran_s, placed_at, started_at in _TIMED.rows(tx.conn, uids):
         raw = bytes(annotations) if annotations else b""
         expected = orjson.loads(raw).get(EXPECTED) if _MARK in raw else None
         if expected is not None or limit is not None:

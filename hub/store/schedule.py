@@ -15,12 +15,12 @@ from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
 from hub.store.tables import clusters, explanations, objects, shapes, workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _c = workloads.c
 
 
-class Standing(NamedTuple):
+class SchedulingRow(NamedTuple):
     """A workload as far as scheduling is concerned. JSON columns are bytes; None is null."""
 
     uid: str
@@ -69,7 +69,7 @@ _COLUMNS: Final = tuple(
     else _c[name]
     if name != "pods_ready"
     else _PODS_READY.label(name)
-    for name in Standing._fields
+    for name in SchedulingRow._fields
 )
 _CONSIDERED: Final = tuple(sorted({State.PENDING, *CHARGED}))
 _STANDING: Final = Lookup(lambda among: select(*_COLUMNS).where(among(_c.uid)))
@@ -84,20 +84,20 @@ _IDENTITIES: Final = Lookup(
 _EXPLAIN: dict[str, Bulk] = {}  # by dialect
 
 
-def considered(unit: Unit) -> Iterator[Standing]:
+def considered(tx: Transaction) -> Iterator[SchedulingRow]:
     """Every workload that waits or is charged; by the thousand, for nobody else runs meanwhile."""
     query = select(*_COLUMNS).where(_c.state.in_(_CONSIDERED))
-    found = unit.conn.execute(query, execution_options={"yield_per": 1000})
+    found = tx.conn.execute(query, execution_options={"yield_per": 1000})
     for rows in found.partitions():
-        yield from map(Standing._make, rows)
+        yield from map(SchedulingRow._make, rows)
 
 
-def standing(unit: Unit, uids: Iterable[str]) -> list[Standing]:
+def standing(tx: Transaction, uids: Iterable[str]) -> list[SchedulingRow]:
     """Workloads by uid in whatever state; absent ones are left out."""
-    return [Standing._make(row) for row in _STANDING.rows(unit.conn, uids)]
+    return [SchedulingRow._make(row) for row in _STANDING.rows(tx.conn, uids)]
 
 
-class Pulse(NamedTuple):
+class ProgressRow(NamedTuple):
     """What may change of a workload while it is charged."""
 
     uid: str
@@ -109,51 +109,51 @@ class Pulse(NamedTuple):
 
 
 _PULSES: Final = Lookup(
-    lambda among: select(*(_c[name] for name in Pulse._fields[:-1]), _PODS_READY).where(
+    lambda among: select(*(_c[name] for name in ProgressRow._fields[:-1]), _PODS_READY).where(
         among(_c.uid)
     )
 )
 
 
-def pulses(unit: Unit, uids: Iterable[str]) -> list[Pulse]:
+def pulses(tx: Transaction, uids: Iterable[str]) -> list[ProgressRow]:
     """The few columns that change while workloads are on a cluster; absent ones are left out."""
-    return [Pulse._make(row) for row in _PULSES.rows(unit.conn, uids)]
+    return [ProgressRow._make(row) for row in _PULSES.rows(tx.conn, uids)]
 
 
-def pending_uids(unit: Unit, namespace: str, queue: str | None = None) -> list[str]:
+def pending_uids(tx: Transaction, namespace: str, queue: str | None = None) -> list[str]:
     """Uids that wait in one namespace, in one of its queues or in any."""
     query = select(_c.uid).where(_c.state == State.PENDING.value, _c.namespace == namespace)
     if queue is not None:
         query = query.where(_c.queue == queue)
-    return list(unit.conn.execute(query).scalars())
+    return list(tx.conn.execute(query).scalars())
 
 
-def pending_of_placements(unit: Unit, placements: Iterable[str]) -> list[str]:
+def pending_of_placements(tx: Transaction, placements: Iterable[str]) -> list[str]:
     """Uids that wait and are selected by one of these placements."""
     return [
         uid
         for chunk in _chunks(placements)
-        for uid in unit.conn.execute(
+        for uid in tx.conn.execute(
             select(_c.uid).where(_c.state == State.PENDING.value, _c.placement.in_(chunk))
         ).scalars()
     ]
 
 
-def pod_sets(unit: Unit, hashes: Iterable[str]) -> dict[str, Any]:
+def pod_sets(tx: Transaction, hashes: Iterable[str]) -> dict[str, Any]:
     """Shapes by hash."""
-    return dict(_POD_SETS.rows(unit.conn, hashes))
+    return dict(_POD_SETS.rows(tx.conn, hashes))
 
 
-def identities(unit: Unit, uids: Iterable[str]) -> dict[str, tuple[str, str, str, int]]:
+def identities(tx: Transaction, uids: Iterable[str]) -> dict[str, tuple[str, str, str, int]]:
     """Workloads by uid: (kind, namespace, name, generation)."""
     return {
         uid: (kind, namespace, name, generation)
-        for uid, kind, namespace, name, generation in _IDENTITIES.rows(unit.conn, uids)
+        for uid, kind, namespace, name, generation in _IDENTITIES.rows(tx.conn, uids)
     }
 
 
 def rules(
-    unit: Unit, kinds: Sequence[tuple[str, str]], uids: Iterable[str] | None = None
+    tx: Transaction, kinds: Sequence[tuple[str, str]], uids: Iterable[str] | None = None
 ) -> list[dict[str, Any]]:
     """Objects of the kinds that scheduling reads, all or those of `uids`: what decides of each."""
     c = objects.c
@@ -180,27 +180,27 @@ def rules(
         chosen = query if chunk is None else query.where(c.uid.in_(chunk))
         found += [
             dict(row)
-            for row in unit.conn.execute(chosen).mappings()
+            for row in tx.conn.execute(chosen).mappings()
             if (row["api_group"], row["kind"]) in kinds
         ]
     return found
 
 
-def heartbeats(unit: Unit) -> dict[str, dt.datetime | None]:
+def heartbeats(tx: Transaction) -> dict[str, dt.datetime | None]:
     """When each member's agent was last heard."""
     return {
         row.name: row.heartbeat_at
-        for row in unit.conn.execute(select(clusters.c.name, clusters.c.heartbeat_at)).all()
+        for row in tx.conn.execute(select(clusters.c.name, clusters.c.heartbeat_at)).all()
     }
 
 
-def put_explanations(unit: Unit, found: Mapping[str, Mapping[str, Any]]) -> None:
+def put_explanations(tx: Transaction, found: Mapping[str, Mapping[str, Any]]) -> None:
     """Write why classes of workloads wait, by key."""
     if not found:
         return
-    dialect = unit.conn.dialect.name
+    dialect = tx.conn.dialect.name
     if dialect not in _EXPLAIN:
-        statement = insert(unit.conn, explanations).values(
+        statement = insert(tx.conn, explanations).values(
             {c.name: bindparam(c.name, type_=c.type) for c in explanations.c}
         )
         _EXPLAIN[dialect] = Bulk(
@@ -210,14 +210,14 @@ def put_explanations(unit: Unit, found: Mapping[str, Mapping[str, Any]]) -> None
             )
         )
     _EXPLAIN[dialect].run(
-        unit.conn,
-        [{"key": key, "explanation": value, "at": unit.now} for key, value in found.items()],
+        tx.conn,
+        [{"key": key, "explanation": value, "at": tx.now} for key, value in found.items()],
     )
 
 
-def explanation(unit: Unit, key: str) -> tuple[dict[str, Any], dt.datetime] | None:
+def explanation(tx: Transaction, key: str) -> tuple[dict[str, Any], dt.datetime] | None:
     """Why a class waits, and since when it is so; None if nothing was refused."""
-    row = unit.conn.execute(select(explanations).where(explanations.c.key == key)).one_or_none()
+    row = tx.conn.execute(select(explanations).where(explanations.c.key == key)).one_or_none()
     return None if row is None else (row.explanation, row.at)
 
 

@@ -2,7 +2,7 @@
 
 Times are UTC (`Utc`), amounts exact integers, JSON only for what is never searched. A row of a
 narrow, hot table (`workloads`, `works`) carries state; what a user sent lies once in `manifests` or
-`objects`. Growing tables have an index on their age, by which `hub.services.expiry` trims them.
+`objects`. Growing tables have an index on their age, by which `hub.services.jobs.retention` trims them.
 """
 
 import datetime as dt
@@ -59,7 +59,7 @@ class Utc(TypeDecorator[dt.datetime]):
         return None if value is None else value.replace(tzinfo=dt.UTC)
 
 
-class Json(TypeDecorator[Any]):
+class JsonColumn(TypeDecorator[Any]):
     """An opaque JSON value, kept as the bytes orjson writes."""
 
     impl = LargeBinary
@@ -79,7 +79,7 @@ settings = Table(
     "settings",
     metadata,
     Column("name", String(64), primary_key=True),
-    Column("value", Json, nullable=False),
+    Column("value", JsonColumn, nullable=False),
 )
 
 # Leadership: `term` grows with every change of holder and is checked inside controller transactions.
@@ -148,12 +148,12 @@ objects = Table(
     Column("name", String(253), nullable=False),
     Column("origin", String(16), nullable=False),  # rest | hub-cluster | hub | any (Namespaces)
     Column("generation", BigInteger, nullable=False),
-    Column("labels", Json, nullable=False),
-    Column("annotations", Json, nullable=False),
-    Column("spec", Json),  # typed kinds: normalised to one internal shape; others: null
-    Column("manifest", Json, nullable=False),  # as received
+    Column("labels", JsonColumn, nullable=False),
+    Column("annotations", JsonColumn, nullable=False),
+    Column("spec", JsonColumn),  # typed kinds: normalised to one internal shape; others: null
+    Column("manifest", JsonColumn, nullable=False),  # as received
     Column("hash", String(64), nullable=False),  # of the manifest
-    Column("status", Json),
+    Column("status", JsonColumn),
     Column("created_at", Utc, nullable=False),
     Column("updated_at", Utc, nullable=False),
     Column("deleted_at", Utc),  # being deleted: what it caused is being taken back
@@ -175,7 +175,7 @@ shapes = Table(
     "shapes",
     metadata,
     Column("hash", String(64), primary_key=True),
-    Column("pod_sets", Json, nullable=False),
+    Column("pod_sets", JsonColumn, nullable=False),
     Column("created_at", Utc, nullable=False),
 )
 # Admitted, and not for ever.
@@ -190,8 +190,10 @@ workloads = Table(
     Column("name", String(253), nullable=False),
     Column("live", Boolean, nullable=True),  # true while it occupies its name, else null
     Column("origin", String(16), nullable=False),
-    Column("labels", Json, nullable=False),
-    Column("annotations", Json, nullable=False),  # those the hub reads: roadstead.dev/, kueue
+    Column("labels", JsonColumn, nullable=False),
+    Column(
+        "annotations", JsonColumn, nullable=False
+    ),  # those the hub reads: roadstead.dev/, kueue
     Column("queue", String(253), nullable=False),  # LocalQueue; "" when none resolved
     Column("priority", BigInteger, nullable=False),
     Column("priority_class", String(253), nullable=False),
@@ -204,16 +206,18 @@ workloads = Table(
     Column("reason", String(64), nullable=False),
     Column("message", Text, nullable=False),
     Column("cluster_queue", String(253), nullable=False),  # charged; "" before admission
-    Column("admission", Json),  # {"podSets": [{name, count, flavors, usage}]}
+    Column("admission", JsonColumn),  # {"podSets": [{name, count, flavors, usage}]}
     Column("placement", String(64), nullable=False),  # uid of the placement that chose; "" = queue
-    Column("scores", Json),  # of the decision: chosen and rejected clusters, with reasons
+    Column("scores", JsonColumn),  # of the decision: chosen and rejected clusters, with reasons
     Column("cluster", String(63), nullable=False),
     Column("epoch", Integer, nullable=False),
     # {cluster, at, admission}: waits for those it displaces, with a claim to a cluster's room
-    Column("nomination", Json),
-    Column("checks", Json),  # states of admission checks: {name: {state, message, at, updates}}
+    Column("nomination", JsonColumn),
+    Column(
+        "checks", JsonColumn
+    ),  # states of admission checks: {name: {state, message, at, updates}}
     Column("withdraw_to", String(16), nullable=False),  # Pending | Held | Failed | …
-    Column("set_aside", Json),  # clusters to avoid: {name: until RFC3339}
+    Column("set_aside", JsonColumn),  # clusters to avoid: {name: until RFC3339}
     Column("succeeded", Integer, nullable=False),
     Column("failed", Integer, nullable=False),  # over all epochs
     Column("active", Integer, nullable=False),
@@ -224,8 +228,8 @@ workloads = Table(
     Column(
         "requeues", Integer, nullable=False, default=0, server_default="0"
     ),  # evictions that count for it
-    Column("evicted", Json),  # the last eviction: {reason, message, at}
-    Column("evictions", Json),  # how many of each reason so far: {reason: count}
+    Column("evicted", JsonColumn),  # the last eviction: {reason, message, at}
+    Column("evictions", JsonColumn),  # how many of each reason so far: {reason: count}
     Column("max_runtime_s", Integer),  # over all epochs; then it is deactivated
     Column(
         "ran_s", Integer, nullable=False, default=0, server_default="0"
@@ -270,7 +274,7 @@ explanations = Table(
     "explanations",
     metadata,
     Column("key", String(200), primary_key=True),  # <cluster queue>/<shape>/<constraints hash>
-    Column("explanation", Json, nullable=False),
+    Column("explanation", JsonColumn, nullable=False),
     Column("at", Utc, nullable=False, index=True),
 )
 
@@ -281,13 +285,15 @@ clusters = Table(
     Column("name", String(63), primary_key=True),
     Column("object", String(64), nullable=False),  # uid of its MemberCluster object
     Column("cluster_uid", String(253), nullable=False),  # of kube-system; "" before it joined
-    Column("labels", Json, nullable=False),
-    Column("taints", Json, nullable=False),
-    Column("pools", Json),  # autoscaled ones, as declared: [{name, maxNodes, labels, taints, …}]
+    Column("labels", JsonColumn, nullable=False),
+    Column("taints", JsonColumn, nullable=False),
+    Column(
+        "pools", JsonColumn
+    ),  # autoscaled ones, as declared: [{name, maxNodes, labels, taints, …}]
     Column("cordoned", Boolean, nullable=False),
     Column("session", String(64), nullable=False),
     Column("session_at", Utc),
-    Column("retired_sessions", Json),  # ids that were superseded and never come back
+    Column("retired_sessions", JsonColumn),  # ids that were superseded and never come back
     Column("joined_at", Utc),
     Column("heartbeat_at", Utc),
     Column("created_at", Utc, nullable=False),
@@ -299,7 +305,7 @@ capacities = Table(
     Column("cluster", String(63), primary_key=True),
     Column("capacity", LargeBinary, nullable=False),  # shared.wire.agent_v1.Capacity as JSON
     Column("at", Utc, nullable=False),
-    Column("down", Json),  # its API server does not answer its agent: {reason, since}
+    Column("down", JsonColumn),  # its API server does not answer its agent: {reason, since}
 )
 
 # What one cluster should hold, and what its agent said of it.
@@ -316,14 +322,16 @@ works = Table(
     Column("name", String(253), nullable=False),
     Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw
     Column("hash", String(64), nullable=False),
-    Column("options", Json, nullable=False),  # suspend, strip, node selector, apply strategy …
+    Column(
+        "options", JsonColumn, nullable=False
+    ),  # suspend, strip, node selector, apply strategy …
     Column("placed_by", String(64), nullable=False),  # uid of the placement; "" = the job's queue
     Column("offered", Boolean, nullable=False),
     Column("seen", Boolean, nullable=False),
     Column("phase", String(16), nullable=False),  # as observed for this epoch; "" before
     Column("observed_generation", BigInteger, nullable=False),
-    Column("observed", Json),  # the last Observed entry, without drift
-    Column("drift", Json),  # list of Drift; null = none
+    Column("observed", JsonColumn),  # the last Observed entry, without drift
+    Column("drift", JsonColumn),  # list of Drift; null = none
     Column("reason", String(64), nullable=False),
     Column("message", Text, nullable=False),
     Column("available", Boolean),  # null: not trackable
@@ -355,7 +363,7 @@ snapshots = Table(
     Column("part", String(16), primary_key=True),  # policy | resources
     Column("index", Integer, primary_key=True),
     Column("hash", String(64), nullable=False),
-    Column("content", Json, nullable=False),
+    Column("content", JsonColumn, nullable=False),
     Column("created_at", Utc, nullable=False),
 )
 
@@ -365,7 +373,7 @@ usage = Table(
     metadata,
     Column("namespace", String(63), primary_key=True),
     Column("queue", String(253), primary_key=True),
-    Column("consumed", Json, nullable=False),  # {resource: amount}
+    Column("consumed", JsonColumn, nullable=False),  # {resource: amount}
     Column("at", Utc, nullable=False),  # when it was last brought up to date
 )
 
@@ -389,6 +397,6 @@ changes = Table(
     metadata,
     Column("revision", _REVISION, primary_key=True, autoincrement=False),
     Column("kind", String(32), primary_key=True),  # workloads | objects | clusters | works | …
-    Column("keys", Json, nullable=False),  # list of primary keys touched
+    Column("keys", JsonColumn, nullable=False),  # list of primary keys touched
     Column("at", Utc, nullable=False, index=True),
 )

@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy import Connection, func, select
 
 from hub.store.tables import tallies
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _SHOWN: Final = "({row}.deleted_at IS NULL OR {row}.live IS NOT NULL)"
 _NEW, _OLD = _SHOWN.format(row="NEW"), _SHOWN.format(row="OLD")
@@ -58,10 +58,10 @@ def ensure(conn: Connection) -> None:
     conn.execute(tallies.delete().where(tallies.c.number <= 0))
 
 
-def by_state(unit: Unit) -> dict[str, int]:
+def by_state(tx: Transaction) -> dict[str, int]:
     """How many jobs that are shown are in each state."""
     c = tallies.c
-    rows = unit.conn.execute(
+    rows = tx.conn.execute(
         select(c.state, func.sum(c.number))
         .where(c.shown.is_(True), c.number > 0)
         .group_by(c.state)
@@ -69,10 +69,10 @@ def by_state(unit: Unit) -> dict[str, int]:
     return {state: int(number) for state, number in rows}
 
 
-def in_state(unit: Unit, state: str) -> list[tuple[str, str, int]]:
+def in_state(tx: Transaction, state: str) -> list[tuple[str, str, int]]:
     """(namespace, queue, how many) of workloads in one state."""
     c = tallies.c
-    rows = unit.conn.execute(
+    rows = tx.conn.execute(
         select(c.namespace, c.queue, func.sum(c.number))
         .where(c.state == state, c.number > 0)
         .group_by(c.namespace, c.queue)

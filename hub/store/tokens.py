@@ -6,13 +6,13 @@ from typing import Any
 from sqlalchemy import delete, select, update
 
 from hub.store.tables import principals, tokens
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
 
 
 def add_principal(
-    unit: Unit,
+    tx: Transaction,
     *,
     id: str,  # noqa: A002 - the column
     role: str,
@@ -20,29 +20,29 @@ def add_principal(
     cluster: str = "",
 ) -> None:
     """Insert a principal: (role, name) is unique."""
-    unit.conn.execute(
+    tx.conn.execute(
         principals.insert(),
-        {"id": id, "role": role, "name": name, "cluster": cluster, "created_at": unit.now},
+        {"id": id, "role": role, "name": name, "cluster": cluster, "created_at": tx.now},
     )
 
 
-def find_principal(unit: Unit, role: str, name: str) -> Row | None:
+def find_principal(tx: Transaction, role: str, name: str) -> Row | None:
     """The principal of that role and exact name."""
-    row = unit.conn.execute(
+    row = tx.conn.execute(
         select(principals).where(principals.c.role == role, principals.c.name == name)
     ).mappings()
     found = row.first()
     return None if found is None else dict(found)
 
 
-def list_principals(unit: Unit) -> list[Row]:
+def list_principals(tx: Transaction) -> list[Row]:
     """All principals by role and name."""
-    rows = unit.conn.execute(select(principals).order_by(principals.c.role, principals.c.name))
+    rows = tx.conn.execute(select(principals).order_by(principals.c.role, principals.c.name))
     return [dict(row) for row in rows.mappings()]
 
 
 def add(
-    unit: Unit,
+    tx: Transaction,
     *,
     id: str,  # noqa: A002 - the column
     principal: str,
@@ -51,24 +51,24 @@ def add(
     expires_at: dt.datetime | None = None,
 ) -> None:
     """Insert a token of `purpose` bearer, join or session."""
-    unit.conn.execute(
+    tx.conn.execute(
         tokens.insert(),
         {
             "id": id,
             "principal": principal,
             "purpose": purpose,
             "secret_hash": secret_hash,
-            "created_at": unit.now,
+            "created_at": tx.now,
             "expires_at": expires_at,
         },
     )
-    unit.touch("tokens", id)
+    tx.touch("tokens", id)
 
 
-def get(unit: Unit, id: str) -> Row | None:  # noqa: A002 - the column
+def get(tx: Transaction, id: str) -> Row | None:  # noqa: A002 - the column
     """A token with role, name and cluster of its principal."""
     row = (
-        unit.conn.execute(
+        tx.conn.execute(
             select(tokens, principals.c.role, principals.c.name, principals.c.cluster)
             .join(principals, principals.c.id == tokens.c.principal)
             .where(tokens.c.id == id)
@@ -79,21 +79,21 @@ def get(unit: Unit, id: str) -> Row | None:  # noqa: A002 - the column
     return None if row is None else dict(row)
 
 
-def use(unit: Unit, id: str) -> bool:  # noqa: A002 - the column
+def use(tx: Transaction, id: str) -> bool:  # noqa: A002 - the column
     """Mark a join token used; False if it was used or revoked before: exactly one caller wins."""
-    done = unit.conn.execute(
+    done = tx.conn.execute(
         update(tokens)
         .where(tokens.c.id == id, tokens.c.used_at.is_(None), tokens.c.revoked_at.is_(None))
-        .values(used_at=unit.now)
+        .values(used_at=tx.now)
     )
-    unit.touch("tokens", id)
+    tx.touch("tokens", id)
     return bool(done.rowcount)
 
 
-def revoke(unit: Unit, principal: str, purpose: str) -> int:
+def revoke(tx: Transaction, principal: str, purpose: str) -> int:
     """Revoke a principal's live tokens of one purpose; how many."""
     found = list(
-        unit.conn.execute(
+        tx.conn.execute(
             select(tokens.c.id).where(
                 tokens.c.principal == principal,
                 tokens.c.purpose == purpose,
@@ -102,31 +102,31 @@ def revoke(unit: Unit, principal: str, purpose: str) -> int:
         ).scalars()
     )
     if found:
-        unit.conn.execute(update(tokens).where(tokens.c.id.in_(found)).values(revoked_at=unit.now))
-        unit.touch("tokens", *found)
+        tx.conn.execute(update(tokens).where(tokens.c.id.in_(found)).values(revoked_at=tx.now))
+        tx.touch("tokens", *found)
     return len(found)
 
 
-def revoke_one(unit: Unit, id: str) -> None:  # noqa: A002 - the column
+def revoke_one(tx: Transaction, id: str) -> None:  # noqa: A002 - the column
     """Revoke this token."""
-    unit.conn.execute(
+    tx.conn.execute(
         update(tokens)
         .where(tokens.c.id == id, tokens.c.revoked_at.is_(None))
-        .values(revoked_at=unit.now)
+        .values(revoked_at=tx.now)
     )
-    unit.touch("tokens", id)
+    tx.touch("tokens", id)
 
 
-def remove_principal(unit: Unit, principal: str) -> None:
+def remove_principal(tx: Transaction, principal: str) -> None:
     """Forget a principal and all of its tokens."""
-    found = unit.conn.execute(select(tokens.c.id).where(tokens.c.principal == principal))
-    unit.touch("tokens", *found.scalars())
-    unit.conn.execute(delete(tokens).where(tokens.c.principal == principal))
-    unit.conn.execute(delete(principals).where(principals.c.id == principal))
+    found = tx.conn.execute(select(tokens.c.id).where(tokens.c.principal == principal))
+    tx.touch("tokens", *found.scalars())
+    tx.conn.execute(delete(tokens).where(tokens.c.principal == principal))
+    tx.conn.execute(delete(principals).where(principals.c.id == principal))
 
 
-def trim(unit: Unit, before: dt.datetime) -> int:
+def trim(tx: Transaction, before: dt.datetime) -> int:
     """Delete tokens that expired or were revoked before `before`; how many."""
-    return unit.conn.execute(
+    return tx.conn.execute(
         delete(tokens).where((tokens.c.expires_at < before) | (tokens.c.revoked_at < before))
     ).rowcount

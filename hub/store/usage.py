@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, delete, select
 from hub.store.bulk import Bulk
 from hub.store.dialect import insert
 from hub.store.tables import usage
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 CHANGED: Final = "usage"  # the kind under which a sample enters the change feed
 _UPSERT: dict[str, Bulk] = {}  # by dialect
@@ -24,19 +24,19 @@ class Consumed(NamedTuple):
     at: dt.datetime
 
 
-def every(unit: Unit) -> list[Consumed]:
+def every(tx: Transaction) -> list[Consumed]:
     """All there is."""
     return [
         Consumed(row.namespace, row.queue, row.consumed, row.at)
-        for row in unit.conn.execute(select(usage)).all()
+        for row in tx.conn.execute(select(usage)).all()
     ]
 
 
-def put(unit: Unit, rows: Sequence[Consumed]) -> None:
+def put(tx: Transaction, rows: Sequence[Consumed]) -> None:
     """Write samples, in place of those that were there; every follower reads them anew."""
-    dialect = unit.conn.dialect.name
+    dialect = tx.conn.dialect.name
     if dialect not in _UPSERT:
-        statement = insert(unit.conn, usage).values(
+        statement = insert(tx.conn, usage).values(
             {c.name: bindparam(c.name, type_=c.type) for c in usage.c}
         )
         _UPSERT[dialect] = Bulk(
@@ -49,11 +49,11 @@ def put(unit: Unit, rows: Sequence[Consumed]) -> None:
         {"namespace": r.namespace, "queue": r.queue, "consumed": dict(r.amounts), "at": r.at}
         for r in rows
     ]
-    _UPSERT[dialect].run(unit.conn, told)
-    unit.touch(CHANGED, CHANGED)
+    _UPSERT[dialect].run(tx.conn, told)
+    tx.touch(CHANGED, CHANGED)
 
 
-def drop(unit: Unit, gone: Iterable[tuple[str, str]]) -> None:
+def drop(tx: Transaction, gone: Iterable[tuple[str, str]]) -> None:
     """Forget LocalQueues, by (namespace, name)."""
     c = usage.c
     statement = delete(usage).where(
@@ -61,4 +61,4 @@ def drop(unit: Unit, gone: Iterable[tuple[str, str]]) -> None:
     )
     rows = [{"of_namespace": namespace, "of_queue": queue} for namespace, queue in gone]
     if rows:
-        unit.conn.execute(statement, rows)
+        tx.conn.execute(statement, rows)

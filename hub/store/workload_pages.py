@@ -8,7 +8,7 @@ from sqlalchemy import literal, select, tuple_
 from hub.store.jobs import Position
 from hub.store.lookup import Lookup
 from hub.store.tables import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 _STATED: Final = (
     "uid",
@@ -37,7 +37,7 @@ _BARE: Final = Lookup(
 
 
 def page(
-    unit: Unit,
+    tx: Transaction,
     filters: Mapping[str, str],
     states: Collection[str],
     queues: Collection[tuple[str, str]] | None,
@@ -62,24 +62,24 @@ def page(
         bound = (literal(after[0], c.created_at.type), literal(after[1], c.uid.type))
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*bound))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
-def states(unit: Unit, uids: Collection[str]) -> list[dict[str, Any]]:
+def states(tx: Transaction, uids: Collection[str]) -> list[dict[str, Any]]:
     """How workloads of whatever state stand, by uid: the narrow columns; absent ones are left out."""
-    return [dict(zip(_STATED, row, strict=True)) for row in _STATES.rows(unit.conn, uids)]
+    return [dict(zip(_STATED, row, strict=True)) for row in _STATES.rows(tx.conn, uids)]
 
 
 def bare_by_name(
-    unit: Unit, names: Collection[tuple[str, str]]
+    tx: Transaction, names: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """How bare Workloads stand that occupy the given (namespace, name)s, with their pod counts."""
-    rows = (dict(zip(_REPORTED, row, strict=True)) for row in _BARE.rows(unit.conn, names))
+    rows = (dict(zip(_REPORTED, row, strict=True)) for row in _BARE.rows(tx.conn, names))
     return {(row["namespace"], row["name"]): row for row in rows}
 
 
-def named(unit: Unit, namespace: str, name: str) -> list[dict[str, Any]]:
+def named(tx: Transaction, namespace: str, name: str) -> list[dict[str, Any]]:
     """Workloads of whatever kind that occupy a name."""
     c = workloads.c
     query = select(workloads).where(c.namespace == namespace, c.name == name, c.live.is_not(None))
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]

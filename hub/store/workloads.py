@@ -10,39 +10,50 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, func, select, update
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
+from hub.domain.workloads.states import (
+    QUEUED,
+    TERMINAL,
+    State,
+    Transition,
+    WithdrawTo,
+    sources,
+    target,
+)
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK
 from hub.store.lookup import Lookup
 from hub.store.tables import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 Row = Mapping[str, Any]
 BARE: Final = "Workload"  # kind of those that no Job owns: an executor outside runs them
 
 # What each transition is called in events, and what is said if the caller says nothing.
 EVENTS: Final[Mapping[str, tuple[str, str]]] = {
-    "hold": ("Held", "held"),
-    "release": ("Released", "waits again"),
-    "reserve": ("QuotaReserved", "quota is charged, a cluster is being chosen"),
-    "unreserve": ("QuotaReleased", "no cluster fits any more: quota is free again"),
-    "place": ("Placed", "placed on {cluster}, epoch {epoch}"),
+    Transition.HOLD: ("Held", "held"),
+    Transition.RELEASE: ("Released", "waits again"),
+    Transition.RESERVE: ("QuotaReserved", "quota is charged, a cluster is being chosen"),
+    Transition.UNRESERVE: ("QuotaReleased", "no cluster fits any more: quota is free again"),
+    Transition.PLACE: ("Placed", "placed on {cluster}, epoch {epoch}"),
     "admit": ("Admitted", "admitted, epoch {epoch}"),  # a bare Workload's `place`
-    "unplace": ("Unplaced", "taken back from {cluster} before it was offered"),
-    "offer": ("Offered", "offered to {cluster}"),
-    "apply": ("Applied", "created in {cluster}"),
-    "start": ("Started", "runs in {cluster}"),
-    "lose": ("ClusterUnreachable", "{cluster} does not answer: waiting, quota stays charged"),
-    "withdraw": ("Withdrawing", "being taken back from {cluster}"),
-    "requeue": ("Requeued", "waits again"),
-    "succeed": ("Succeeded", "finished in {cluster}"),
-    "fail": ("Failed", "failed"),
-    "conclude": ("Succeeded", "finished, says who runs it"),
-    "abort": ("Failed", "failed, says who runs it"),
-    "cancel": ("Cancelled", "cancelled"),
-    "deactivate": ("Deactivated", "deactivated"),
+    Transition.UNPLACE: ("Unplaced", "taken back from {cluster} before it was offered"),
+    Transition.OFFER: ("Offered", "offered to {cluster}"),
+    Transition.APPLY: ("Applied", "created in {cluster}"),
+    Transition.START: ("Started", "runs in {cluster}"),
+    Transition.LOSE: (
+        "ClusterUnreachable",
+        "{cluster} does not answer: waiting, quota stays charged",
+    ),
+    Transition.WITHDRAW: ("Withdrawing", "being taken back from {cluster}"),
+    Transition.REQUEUE: ("Requeued", "waits again"),
+    Transition.SUCCEED: ("Succeeded", "finished in {cluster}"),
+    Transition.FAIL: ("Failed", "failed"),
+    Transition.CONCLUDE: ("Succeeded", "finished, says who runs it"),
+    Transition.ABORT: ("Failed", "failed, says who runs it"),
+    Transition.CANCEL: ("Cancelled", "cancelled"),
+    Transition.DEACTIVATE: ("Deactivated", "deactivated"),
 }
-_WARNINGS = frozenset({"lose", "fail", "abort", "deactivate"})
+_WARNINGS = frozenset({Transition.LOSE, Transition.FAIL, Transition.ABORT, Transition.DEACTIVATE})
 # A workload that waits holds no cluster and no quota.
 _FREED: Final[Mapping[str, Any]] = {
     "cluster": "",
@@ -106,13 +117,13 @@ _IF: Final = frozenset({"if_state", "if_generation"})
 _FIRST = frozenset({"applied_at", "started_at", "pods_ready_at"})  # kept once set, until freed
 
 
-def add(unit: Unit, rows: Sequence[Row]) -> None:
+def add(tx: Transaction, rows: Sequence[Row]) -> None:
     """Insert new workloads."""
-    _ADD.run(unit.conn, rows)
-    unit.touch("workloads", *(row["uid"] for row in rows))
+    _ADD.run(tx.conn, rows)
+    tx.touch("workloads", *(row["uid"] for row in rows))
 
 
-def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
+def transition(tx: Transaction, name: Transition, rows: Sequence[Row]) -> list[str]:
     """Move workloads by transition `name`; the uids actually moved, in the order of `rows`.
 
     A row carries `uid`, the `epoch` it is about, and further columns to set; `reason` and `message`
@@ -123,10 +134,9 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
     workload that is being deleted gives its name back with whatever end it comes to. Where a row carries
     `if_state` or `if_generation`, it moves only what is in that state, or of that generation: what was
     decided of something else is left out.
-    Raises KeyError for an unknown name.
     """
     allowed = frozenset(sources(name))
-    known = _standing(unit, [row["uid"] for row in rows])
+    known = _standing(tx, [row["uid"] for row in rows])
     moved: dict[str, Row] = {}
     for row in rows:
         standing = known.get(row["uid"])
@@ -136,12 +146,12 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
             moved[row["uid"]] = {k: v for k, v in row.items() if k not in _IF}
     if not moved:
         return []
-    changed = [_columns(unit, name, row, known[uid]) for uid, row in moved.items()]
+    changed = [_columns(tx, name, row, known[uid]) for uid, row in moved.items()]
     for keys, alike in _by_keys(changed).items():
-        _update(keys, freed=target(name) in QUEUED).run(unit.conn, alike)
-    unit.touch("workloads", *moved)
+        _update(keys, freed=target(name) in QUEUED).run(tx.conn, alike)
+    tx.touch("workloads", *moved)
     for row, columns in zip(moved.values(), changed, strict=True):
-        _say(unit, name, row, known[row["uid"]], columns)
+        _say(tx, name, row, known[row["uid"]], columns)
     return list(moved)
 
 
@@ -152,21 +162,21 @@ def _as_decided(row: Row, standing: _Standing) -> bool:
     )
 
 
-def refuse(unit: Unit, rows: Sequence[Row]) -> None:
+def refuse(tx: Transaction, rows: Sequence[Row]) -> None:
     """Set `reason` and `message` of waiting workloads by uid; the caller names only changed ones."""
     if not rows:
         return
     _REFUSE.run(
-        unit.conn,
+        tx.conn,
         [
             {"b_uid": row["uid"], "b_reason": row["reason"], "b_message": row["message"]}
             for row in rows
         ],
     )
-    unit.touch("workloads", *(row["uid"] for row in rows))
+    tx.touch("workloads", *(row["uid"] for row in rows))
 
 
-def change(unit: Unit, rows: Sequence[Row]) -> None:
+def change(tx: Transaction, rows: Sequence[Row]) -> None:
     """Set columns other than the state, by uid; all rows name the same columns.
 
     What quota is held for, and how dearly, enters the feed as `TERMS` too.
@@ -177,42 +187,42 @@ def change(unit: Unit, rows: Sequence[Row]) -> None:
     if "state" in keys:
         raise ValueError("a state changes by transition only")
     _change(tuple(keys)).run(
-        unit.conn, [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in rows]
+        tx.conn, [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in rows]
     )
-    unit.touch("workloads", *(row["uid"] for row in rows))
+    tx.touch("workloads", *(row["uid"] for row in rows))
     if not _TERMS_OF.isdisjoint(keys):
-        unit.touch(TERMS, *(row["uid"] for row in rows))
+        tx.touch(TERMS, *(row["uid"] for row in rows))
 
 
-def get(unit: Unit, uid: str) -> dict[str, Any] | None:
+def get(tx: Transaction, uid: str) -> dict[str, Any] | None:
     """One workload, or None."""
-    row = unit.conn.execute(select(workloads).where(workloads.c.uid == uid)).mappings().first()
+    row = tx.conn.execute(select(workloads).where(workloads.c.uid == uid)).mappings().first()
     return None if row is None else dict(row)
 
 
-def get_many(unit: Unit, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Workloads by uid; absent ones are left out."""
     found: dict[str, dict[str, Any]] = {}
     for chunk in _chunks(uids):
-        rows = unit.conn.execute(select(workloads).where(workloads.c.uid.in_(chunk))).mappings()
+        rows = tx.conn.execute(select(workloads).where(workloads.c.uid.in_(chunk))).mappings()
         found.update((row["uid"], dict(row)) for row in rows)
     return found
 
 
 def live_by_name(
-    unit: Unit, names: Iterable[tuple[str, str]], kind: str = "Job"
+    tx: Transaction, names: Iterable[tuple[str, str]], kind: str = "Job"
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """Workloads of one kind that occupy the given (namespace, name)s."""
-    rows = (dict(zip(_NAMES, row, strict=True)) for row in _LIVE.rows(unit.conn, names, kind=kind))
+    rows = (dict(zip(_NAMES, row, strict=True)) for row in _LIVE.rows(tx.conn, names, kind=kind))
     return {(row["namespace"], row["name"]): row for row in rows}
 
 
 def newest_by_name(
-    unit: Unit, namespace: str, name: str, kind: str = "Job"
+    tx: Transaction, namespace: str, name: str, kind: str = "Job"
 ) -> dict[str, Any] | None:
     """The workload of one kind that occupies a name, else the newest that once did."""
     c = workloads.c
-    row = unit.conn.execute(
+    row = tx.conn.execute(
         select(workloads)
         .where(c.namespace == namespace, c.name == name, c.kind == kind)
         .order_by(c.live.is_(None), c.created_at.desc(), c.uid.desc())
@@ -222,33 +232,33 @@ def newest_by_name(
     return None if found is None else dict(found)
 
 
-def _standing(unit: Unit, uids: Sequence[str]) -> dict[str, _Standing]:
+def _standing(tx: Transaction, uids: Sequence[str]) -> dict[str, _Standing]:
     """What a transition must know of each workload; locked until commit where that is possible."""
-    return {row[0]: _Standing._make(row) for row in _STANDING.rows(unit.conn, uids)}
+    return {row[0]: _Standing._make(row) for row in _STANDING.rows(tx.conn, uids)}
 
 
-def _columns(unit: Unit, name: str, row: Row, standing: _Standing) -> dict[str, Any]:
+def _columns(tx: Transaction, name: Transition, row: Row, standing: _Standing) -> dict[str, Any]:
     """The columns a transition sets: those of its target state, then the caller's own."""
     state = target(name)
     columns: dict[str, Any] = {"state": state.value, "reason": "", "message": ""}
     if state in QUEUED:
         columns.update(_FREED)
     elif state in TERMINAL:
-        columns.update(finished_at=unit.now, active=0, ready=0)
-        if standing.withdraw_to == "Deleted":  # however it has ended
-            columns.update(live=None, deleted_at=unit.now)
+        columns.update(finished_at=tx.now, active=0, ready=0)
+        if standing.withdraw_to == WithdrawTo.DELETED:  # however it has ended
+            columns.update(live=None, deleted_at=tx.now)
     elif state is State.RUNNING:
-        columns.update(applied_at=unit.now, started_at=unit.now)
+        columns.update(applied_at=tx.now, started_at=tx.now)
     elif state is State.APPLIED:
-        columns.update(applied_at=unit.now)
+        columns.update(applied_at=tx.now)
     columns.update(row)
-    if name == "reserve":
-        columns.setdefault("reserved_at", unit.now)
-    if name == "place":
-        columns.setdefault("placed_at", unit.now)
+    if name == Transition.RESERVE:
+        columns.setdefault("reserved_at", tx.now)
+    if name == Transition.PLACE:
+        columns.setdefault("placed_at", tx.now)
         columns["new_epoch"] = row["epoch"] + 1
         if standing.kind == BARE:
-            columns.update(reason=EVENTS["admit"][0], started_at=unit.now)
+            columns.update(reason=EVENTS["admit"][0], started_at=tx.now)
     return columns
 
 
@@ -286,8 +296,10 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
     )
 
 
-def _say(unit: Unit, name: str, row: Row, standing: _Standing, columns: Row) -> None:
-    reason, default = EVENTS["admit" if name == "place" and standing.kind == BARE else name]
+def _say(tx: Transaction, name: Transition, row: Row, standing: _Standing, columns: Row) -> None:
+    reason, default = EVENTS[
+        "admit" if name == Transition.PLACE and standing.kind == BARE else name
+    ]
     message = default.format(
         cluster=row.get("cluster") or standing.cluster,
         epoch=columns.get("new_epoch", row["epoch"]),
@@ -297,7 +309,7 @@ def _say(unit: Unit, name: str, row: Row, standing: _Standing, columns: Row) -> 
         message += f" ({why[0]})"  # said when it began: this is another happening
     else:
         reason, message = columns["reason"] or reason, columns["message"] or message
-    unit.event(
+    tx.event(
         uid=row["uid"],
         kind=standing.kind,
         namespace=standing.namespace,

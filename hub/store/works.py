@@ -25,7 +25,7 @@ from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
 from hub.store.tables import manifests, objects, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class Desired(NamedTuple):
     offered: bool
 
 
-class Standing(NamedTuple):
+class WorkRow(NamedTuple):
     """A row as an observation finds it, with the workload behind it (None for other objects).
 
     JSON columns stay as stored until they are asked for: most observations never do.
@@ -157,7 +157,7 @@ _OF_WORKLOAD = ("state", "epoch", "withdraw_to", "reason", "message", "succeeded
 _STANDING = Lookup(
     lambda among: (
         select(
-            *(works.c[name] for name in Standing._fields[:9]),
+            *(works.c[name] for name in WorkRow._fields[:9]),
             *(
                 type_coerce(works.c[name], LargeBinary)
                 for name in ("options", "observed", "drift")
@@ -237,7 +237,7 @@ def key(cluster: str, uid: str) -> str:
     return f"{cluster}/{uid}"
 
 
-def upsert(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def upsert(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Give clusters something to hold: new rows, or a new epoch, generation or option of old ones.
 
     A row needs cluster, uid, epoch, generation, api_version, kind, namespace, name, options and
@@ -245,9 +245,9 @@ def upsert(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
     """
     if not rows:
         return
-    dialect = unit.conn.dialect.name
+    dialect = tx.conn.dialect.name
     if dialect not in _UPSERT:
-        statement = insert(unit.conn, works).values(
+        statement = insert(tx.conn, works).values(
             {column.name: bindparam(column.name, type_=column.type) for column in works.c}
         )
         _UPSERT[dialect] = Bulk(
@@ -261,119 +261,117 @@ def upsert(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
             ),
             _FRESH,
         )
-    _UPSERT[dialect].run(unit.conn, [{**row, "created_at": unit.now} for row in rows])
-    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+    _UPSERT[dialect].run(tx.conn, [{**row, "created_at": tx.now} for row in rows])
+    tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def renew(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def renew(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Set generation, version, hash, options, action and placed_by where the observed state stays."""
     if not rows:
         return
-    _RENEW.run(unit.conn, [_bound(row, _RENEWED) for row in rows])
-    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+    _RENEW.run(tx.conn, [_bound(row, _RENEWED) for row in rows])
+    tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def follow_generation(unit: Unit, uid: str, generation: int) -> None:
+def follow_generation(tx: Transaction, uid: str, generation: int) -> None:
     """A job's mutable fields changed: the clusters that hold it get the newer generation."""
-    rows = unit.conn.execute(
+    rows = tx.conn.execute(
         update(works)
         .where(works.c.uid == uid, works.c.action == "Apply")
         .values(generation=generation)
         .returning(works.c.cluster)
     )
-    unit.touch("works", *(key(row.cluster, uid) for row in rows))
+    tx.touch("works", *(key(row.cluster, uid) for row in rows))
 
 
-def all_desired(unit: Unit) -> list[Desired]:
+def all_desired(tx: Transaction) -> list[Desired]:
     """Every row, as the index of desired sets needs it."""
-    return [Desired._make(row) for row in unit.conn.execute(select(*_DESIRED)).all()]
+    return [Desired._make(row) for row in tx.conn.execute(select(*_DESIRED)).all()]
 
 
-def desired(unit: Unit, keys: Iterable[str]) -> list[Desired]:
+def desired(tx: Transaction, keys: Iterable[str]) -> list[Desired]:
     """The rows behind feed keys; absent ones are left out."""
     return [
         Desired._make(row)
         for cluster, uids in _by_cluster(keys).items()
-        for row in _DESIRED_OF.rows(unit.conn, uids, cluster=cluster)
+        for row in _DESIRED_OF.rows(tx.conn, uids, cluster=cluster)
     ]
 
 
-def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable]:
+def composable(tx: Transaction, cluster: str, uids: Sequence[str]) -> list[Composable]:
     """Rows of one cluster with the manifests they are composed from."""
-    return [Composable._make(row) for row in _COMPOSABLE.rows(unit.conn, uids, cluster=cluster)]
+    return [Composable._make(row) for row in _COMPOSABLE.rows(tx.conn, uids, cluster=cluster)]
 
 
-def standing(unit: Unit, cluster: str, uids: Sequence[str]) -> dict[str, Standing]:
+def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, WorkRow]:
     """Rows of one cluster by uid, each with the workload it belongs to."""
-    rows = _STANDING.rows(unit.conn, uids, cluster=cluster)
-    return {row[0]: Standing._make(row) for row in rows}
+    rows = _STANDING.rows(tx.conn, uids, cluster=cluster)
+    return {row[0]: WorkRow._make(row) for row in rows}
 
 
-def offer(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def offer(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Mark rows offered, with the options that now stand for their epoch: cluster, uid, options, hash."""
     if not rows:
         return
-    _OFFER.run(
-        unit.conn, [{**_bound(row, ("options", "hash")), "b_offered": True} for row in rows]
-    )
-    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+    _OFFER.run(tx.conn, [{**_bound(row, ("options", "hash")), "b_offered": True} for row in rows])
+    tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def reoption(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def reoption(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Change the options of an epoch: cluster, uid, options, hash ("" of what was never offered)."""
     if not rows:
         return
-    _REOPTION.run(unit.conn, [_bound(row, ("options", "hash")) for row in rows])
-    unit.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+    _REOPTION.run(tx.conn, [_bound(row, ("options", "hash")) for row in rows])
+    tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def observe(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def observe(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Store what agents said of their works: cluster, uid, phase, observed, drift …"""
     if not rows:
         return
-    _OBSERVE.run(unit.conn, [_bound({"observed_at": unit.now, **row}, _OBSERVED) for row in rows])
-    unit.touch("observed", *(key(row["cluster"], row["uid"]) for row in rows))
+    _OBSERVE.run(tx.conn, [_bound({"observed_at": tx.now, **row}, _OBSERVED) for row in rows])
+    tx.touch("observed", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def act(unit: Unit, action: str, keys: Sequence[tuple[str, str]]) -> None:
+def act(tx: Transaction, action: str, keys: Sequence[tuple[str, str]]) -> None:
     """Set the action of rows (cluster, uid): Keep or Withdraw."""
     if not keys:
         return
     _ACT.run(
-        unit.conn,
+        tx.conn,
         [{"b_cluster": cluster, "b_uid": uid, "b_action": action} for cluster, uid in keys],
     )
-    unit.touch("works", *(key(*each) for each in keys))
+    tx.touch("works", *(key(*each) for each in keys))
 
 
-def remove(unit: Unit, keys: Sequence[tuple[str, str]]) -> None:
+def remove(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None:
     """Forget rows (cluster, uid): the member holds nothing of them any more."""
     if not keys:
         return
-    _REMOVE.run(unit.conn, [{"b_cluster": cluster, "b_uid": uid} for cluster, uid in keys])
+    _REMOVE.run(tx.conn, [{"b_cluster": cluster, "b_uid": uid} for cluster, uid in keys])
     touched = [key(*each) for each in keys]
-    unit.touch("works", *touched)
-    unit.touch("observed", *touched)
+    tx.touch("works", *touched)
+    tx.touch("observed", *touched)
 
 
-def of_uids(unit: Unit, uids: Sequence[str]) -> list[dict[str, Any]]:
+def of_uids(tx: Transaction, uids: Sequence[str]) -> list[dict[str, Any]]:
     """Whole rows of jobs or objects, in whichever clusters."""
     return [
         dict(row)
         for chunk in chunks(uids)
-        for row in unit.conn.execute(select(works).where(works.c.uid.in_(chunk))).mappings()
+        for row in tx.conn.execute(select(works).where(works.c.uid.in_(chunk))).mappings()
     ]
 
 
-def uids_of(unit: Unit, cluster: str) -> list[str]:
+def uids_of(tx: Transaction, cluster: str) -> list[str]:
     """Uids of everything that one cluster should hold."""
-    return list(unit.conn.execute(select(works.c.uid).where(works.c.cluster == cluster)).scalars())
+    return list(tx.conn.execute(select(works.c.uid).where(works.c.cluster == cluster)).scalars())
 
 
-def of_placement(unit: Unit, placement: str) -> list[dict[str, Any]]:
+def of_placement(tx: Transaction, placement: str) -> list[dict[str, Any]]:
     """Whole rows that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
-    return [dict(row) for row in unit.conn.execute(query).mappings()]
+    return [dict(row) for row in tx.conn.execute(query).mappings()]
 
 
 def chunks(values: Iterable[T]) -> Iterable[list[T]]:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hub.store import changes, events, room
 from hub.store.errors import Damaged, StoreUnavailable, told
 from hub.store.feed import Change
-from hub.store.unit import Memory, Unit
+from hub.store.transaction import Memory, Transaction
 from shared.clock import Clock
 
 # Callers that may share one commit: bounds how long the first of them waits for the last.
@@ -164,7 +164,7 @@ class Writer:
         try:
             for step in room.STEPS:
                 with self._conn.begin():
-                    step(Unit(self._conn, self._clock.now()))
+                    step(Transaction(self._conn, self._clock.now()))
         except Exception as error:  # noqa: BLE001 - an answer, not a fault
             self._undo(error)
             return False
@@ -202,10 +202,10 @@ class Writer:
     def _transact(self, calls: list[Call]) -> tuple[list[Settled], Change | None]:
         groups = _grouped(calls)
         transaction = self._conn.begin()
-        whole = Unit(self._conn, self._clock.now())
+        whole = Transaction(self._conn, self._clock.now())
         settled: list[Settled] = []
         if len(groups) == 1 and len(calls) == 1:  # alone: no savepoint, its failure is ours
-            part = Unit(self._conn, whole.now, self._memory)
+            part = Transaction(self._conn, whole.now, self._memory)
             settled.append(Settled(calls[0], _invoke(part, calls)[0]))
             self._absorb(whole, part)
         else:
@@ -217,9 +217,9 @@ class Writer:
             self._revision = change.revision
         return settled, change
 
-    def _run_group(self, whole: Unit, group: list[Call]) -> list[Settled]:
+    def _run_group(self, whole: Transaction, group: list[Call]) -> list[Settled]:
         """Run callers that share one function; if that fails as a whole, run each by itself."""
-        part = Unit(self._conn, whole.now, self._memory)
+        part = Transaction(self._conn, whole.now, self._memory)
         self._conn.exec_driver_sql(SAVEPOINT)
         try:
             values = _invoke(part, group)
@@ -237,12 +237,12 @@ class Writer:
             for call, value in zip(group, values, strict=True)
         ]
 
-    def _absorb(self, whole: Unit, part: Unit) -> None:
+    def _absorb(self, whole: Transaction, part: Transaction) -> None:
         whole.absorb(part)
         for kind in part.touched:
             self._memory.pop(kind, None)
 
-    def _seal(self, whole: Unit) -> Change | None:
+    def _seal(self, whole: Transaction) -> Change | None:
         """Write the events, then, last, what was touched under the next revision."""
         if whole.events:
             whole.touch("events", str(events.add(whole, whole.events)))
@@ -270,7 +270,7 @@ def _grouped(calls: list[Call]) -> list[list[Call]]:
     return groups
 
 
-def _invoke(part: Unit, group: list[Call]) -> Sequence[Any]:
+def _invoke(part: Transaction, group: list[Call]) -> Sequence[Any]:
     call = group[0]
     if not call.shared:
         return (call.fn(part),)

@@ -14,9 +14,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from hub.api.policy import PUBLIC, allow, hub_of, new_router
-from hub.services import tokens
-from hub.services.tokens import ADMINISTRATOR, SESSION, VIEWER, Principal
+from hub.services.access import credentials
+from hub.services.access.credentials import ADMINISTRATOR, SESSION, VIEWER, Principal
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 # Of every answer of the page. Nothing comes from elsewhere, and no inline script or style runs.
 HEADERS: Final = {
@@ -44,8 +45,8 @@ async def login(request: Request) -> Response:
     token = (given.get("token") or [""])[0].strip()
     if not _is_person(await hub.authenticator.authenticate(token)):
         return RedirectResponse("/?wrong", 303, HEADERS)
-    kept = hub.limits.api.session_kept
-    made = await hub.write(tokens.issue_session, token, kept)
+    kept = hub.settings.api.session_kept
+    made = await hub.write(credentials.issue_session, token, kept)
     if made is None:
         return RedirectResponse("/?wrong", 303, HEADERS)
     reply = RedirectResponse("/", 303, HEADERS)
@@ -66,7 +67,7 @@ async def logout(request: Request) -> Response:
     """End the session."""
     _same_origin(request)
     if held := request.cookies.get(_cookie(request), ""):
-        await hub_of(request).write(tokens.end_session, held)
+        await hub_of(request).write(credentials.end_session, held)
     reply = RedirectResponse("/", 303, HEADERS)
     reply.delete_cookie(_cookie(request), httponly=True, samesite="strict")
     return reply
@@ -93,6 +94,6 @@ def _same_origin(request: Request) -> None:
     """Refuse a form that another site sent."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise Rejected("Forbidden", "this form was sent from another site")
+        raise Rejected(RejectCode.FORBIDDEN, "this form was sent from another site")
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
-        raise Rejected("Forbidden", "this form was sent from another site")
+        raise Rejected(RejectCode.FORBIDDEN, "this form was sent from another site")

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import jinja2
 
-from hub.services.front_page import Asked, read_fleet, read_jobs
-from hub.services.hub import Hub, Unit
-from hub.services.schedule_index import ScheduleIndex
+from hub.services.context.hub import Hub
+from hub.services.index.index import ScheduleIndex
+from hub.services.questions.dashboard import Asked, Page, read_page
 from hub.web import views
 
 _LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best
@@ -85,22 +85,20 @@ class Board:
 
     async def _look(self, asked: Asked) -> Sight:
         hub, revision = self._hub, self._hub.db.revision
-        at, parts, cost_s = await hub.read(_render, asked, hub.limits, self._find_index())
+        page = await hub.read(read_page, asked, hub.settings, self._find_index())
+        at, parts, cost_s = await hub.beside(_render, page, asked)
         pause_s = max(_LEAST_PAUSE_S, _SHARE * cost_s)
         return Sight(at, revision, parts, hub.clock.monotonic(), pause_s)
 
 
-def _render(
-    unit: Unit, asked: Asked, limits: Any, index: ScheduleIndex | None
-) -> tuple[dt.datetime, Mapping[str, str], float]:
-    """Read and render, in a thread of the store's: the moment, the parts, processor time in s."""
+def _render(page: Page, asked: Asked) -> tuple[dt.datetime, Mapping[str, str], float]:
+    """Render what was read, beside the event loop: the moment, the parts, processor time in s of both."""
     began = time.thread_time()
-    fleet = read_fleet(unit, limits)
-    at: dt.datetime = fleet["at"]
-    view = views.fleet_view_of(fleet)
-    jobs = views.jobs_view(read_jobs(unit, asked, index), fleet["states"], asked, at)
+    at: dt.datetime = page.fleet["at"]
+    view = views.fleet_view_of(page.fleet)
+    jobs = views.jobs_view(page.jobs, page.fleet["states"], asked, at)
     given: dict[str, dict[str, Any]] = {
-        "tabs": {"tabs": views.tabs(fleet["states"], asked)},
+        "tabs": {"tabs": views.tabs(page.fleet["states"], asked)},
         "attention": {"lines": view.attention},
         "jobs": {"view": jobs},
         "clusters": {"clusters": view.clusters, "more": view.more_clusters},
@@ -112,4 +110,4 @@ def _render(
         name: templates.get_template(f"{name}.html").render(**values)
         for name, values in given.items()
     }
-    return at, parts, time.thread_time() - began
+    return at, parts, page.cost_s + time.thread_time() - began

@@ -16,7 +16,7 @@ UNREADABLE: Final = "what the hub holds of it can not be shown; the hub's log sa
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RoomView:
     """One resource of a cluster, as its agent last reported it."""
 
     resource: str
@@ -37,7 +37,7 @@ class ClusterLine:
     nodes: int
     jobs: int
     heartbeat: Instant | None
-    rooms: tuple[Room, ...]
+    rooms: tuple[RoomView, ...]
     fault: str = ""
 
 
@@ -95,7 +95,7 @@ class DriftLine:
 
 
 def cluster_line(row: Row, now: dt.datetime) -> ClusterLine:
-    """One of `services.clusters.list_clusters`."""
+    """One of `services.questions.clusters.list_clusters`."""
     resources: Mapping[str, Row] = row["resources"]
     return ClusterLine(
         name=text(row["name"]),
@@ -131,10 +131,12 @@ def _rank(resource: str) -> tuple[int, str]:
     return (9 if resource == _LAST else 5), resource
 
 
-def _room(resource: str, room: Row) -> Room:
+def _room(resource: str, room: Row) -> RoomView:
     total = quantity.parse(resource, room["allocatable"])
     free = max(0, quantity.parse(resource, room["free"]))
-    return Room(text(resource), room["free"], room["allocatable"], percent(total - free, total))
+    return RoomView(
+        text(resource), room["free"], room["allocatable"], percent(total - free, total)
+    )
 
 
 def queue_line(row: Row) -> QueueLine:

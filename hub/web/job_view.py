@@ -32,7 +32,7 @@ _NOT_STARTED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ScoredCluster:
     """One cluster that was considered."""
 
     cluster: str
@@ -60,7 +60,7 @@ class JobLine:
     message: str
     facts: tuple[str, ...]
     choices_title: str
-    choices: tuple[Choice, ...]
+    choices: tuple[ScoredCluster, ...]
 
     @property
     def scored(self) -> bool:
@@ -147,17 +147,17 @@ def _facts(told: Row, waiting: Row, message: str) -> Iterator[str]:
         yield text(f"nearest miss: {nearest['message']}")
 
 
-def _verdicts(waiting: Row) -> tuple[str, tuple[Choice, ...]]:
+def _verdicts(waiting: Row) -> tuple[str, tuple[ScoredCluster, ...]]:
     """Why no cluster takes it."""
     verdicts: Sequence[Row] = waiting.get("clusters") or ()
     choices = tuple(
-        Choice(text(v["cluster"]), False, "", 0, text(v.get("message") or v.get("reason")))
+        ScoredCluster(text(v["cluster"]), False, "", 0, text(v.get("message") or v.get("reason")))
         for v in verdicts[:_MAX_CHOICES]
     )
     return f"{count(len(verdicts), 'cluster')} considered", choices
 
 
-def _decision(decision: Row) -> tuple[str, tuple[Choice, ...]]:
+def _decision(decision: Row) -> tuple[str, tuple[ScoredCluster, ...]]:
     """Why this cluster, and no other."""
     clusters: Sequence[Row] = decision.get("clusters") or ()
     scored = [c for c in clusters if not c.get("rule")]
@@ -175,20 +175,20 @@ def _decision(decision: Row) -> tuple[str, tuple[Choice, ...]]:
     else:
         title = "the only cluster"
     choices = [_scored(c) for c in scored] + [
-        Choice(text(c["cluster"]), False, "", 0, text(c.get("message") or c.get("reason")))
+        ScoredCluster(text(c["cluster"]), False, "", 0, text(c.get("message") or c.get("reason")))
         for c in refused
     ]
     return title, tuple(choices[:_MAX_CHOICES])
 
 
-def _scored(each: Row) -> Choice:
+def _scored(each: Row) -> ScoredCluster:
     terms: Sequence[Row] = each.get("terms") or ()
     balanced = "running" in each
     most = (
         int(terms[0]["weight"]) if balanced else sum(abs(int(t["weight"])) for t in terms) or 100
     )
     because = "" if balanced else ", ".join(_term(t) for t in terms)
-    return Choice(
+    return ScoredCluster(
         cluster=text(each["cluster"]),
         chosen=bool(each.get("selected")),
         score=text(each.get("score")),

@@ -16,15 +16,16 @@ from starlette.responses import Response, StreamingResponse
 
 from hub.api.policy import PUBLIC, allow, hub_of, new_router
 from hub.api.streams import count_stream, counted, hear, rest
-from hub.services import outlook
-from hub.services.front_page import GROUPS, MAX_PAGES, Asked
-from hub.services.schedule_index import ScheduleIndex
-from hub.services.views import stamp
+from hub.domain.instants import stamp
+from hub.services.explain import study
+from hub.services.index.index import ScheduleIndex
+from hub.services.questions.dashboard import GROUPS, MAX_PAGES, Asked
 from hub.web import access
 from hub.web.access import HEADERS, viewer
 from hub.web.board import Board, templates
 from hub.web.views import address
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 _FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {
@@ -62,7 +63,7 @@ async def job(request: Request, uid: str) -> Response:
         return _html("login.html", wrong=False)
     find_index = getattr(request.app.state, "schedule_index", _no_index)
     try:
-        told = await outlook.explain(hub_of(request), uid, find_index)
+        told = await study.explain(hub_of(request), uid, find_index)
     except Rejected as refusal:
         if refusal.code != "NotFound":
             raise
@@ -75,7 +76,7 @@ async def job(request: Request, uid: str) -> Response:
 async def static(request: Request, name: str) -> Response:
     """Style, script and sign of the page."""
     if name not in _STATIC:
-        raise Rejected("NotFound", "there is nothing at this path")
+        raise Rejected(RejectCode.NOT_FOUND, "there is nothing at this path")
     kept = _KEEP if request.query_params.get("v") == _VERSION else {}
     return Response(_STATIC[name], 200, {**HEADERS, **kept}, _TYPES[name])
 
@@ -86,8 +87,8 @@ async def live(request: Request) -> Response:
     """The parts of a view as server-sent events: all at first, then those that have changed."""
     who = await viewer(request)
     if who is None:
-        raise Rejected("Unauthenticated", "sign in first")
-    streams = count_stream(request, who.id, hub_of(request).limits.api.streams_per_principal)
+        raise Rejected(RejectCode.UNAUTHENTICATED, "sign in first")
+    streams = count_stream(request, who.id, hub_of(request).settings.api.streams_per_principal)
     asked = asked_of(request.query_params)
     renewals = counted(streams, who.id, _renewals(request, asked))
     return StreamingResponse(renewals, 200, HEADERS, "text/event-stream")

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import structlog
 
-from hub.services import timeline
-from hub.services.front_page import GROUPS, JOBS_PER_PAGE, MAX_PAGES, Asked
+from hub.services.context import timeline
+from hub.services.questions.dashboard import GROUPS, JOBS_PER_PAGE, MAX_PAGES, Asked
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
 from hub.web.job_view import JobLine

@@ -21,8 +21,8 @@ from shared import log as logging
 from shared.clock import SystemClock
 from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
-from shared.kubesim.hub_admission import EVERY_NAMESPACE
 from shared.kubesim.pki import write_private
+from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
 from shared.parent import die_with_parent
 
 _RESTART_AFTER_S = 1.0

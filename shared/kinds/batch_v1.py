@@ -20,6 +20,7 @@ from shared.kinds.problems import Problems, is_mapping, listed
 from shared.labels import MAX_EXEC_TIME, QUEUE_NAME
 from shared.podsecurity import check_job_fields
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 from shared.resources import (
     MIN_PARALLELISM,
     PodSet,
@@ -77,15 +78,17 @@ def parse_job(
     )  # fmt: skip
     queue = metadata.annotations.get(QUEUE_NAME)
     if queue and not names.is_dns_subdomain(queue):
-        problems.add(f"metadata.annotations[{QUEUE_NAME}]", "InvalidName", names.SUBDOMAIN_RULE)
+        problems.add(
+            f"metadata.annotations[{QUEUE_NAME}]", RejectCode.INVALID_NAME, names.SUBDOMAIN_RULE
+        )
     longest = metadata.labels.get(MAX_EXEC_TIME)
     if longest is not None and max_runtime_s(metadata.labels) is None:
         rule = "must be a whole number of seconds, at least 1"
-        problems.add(f"metadata.labels[{MAX_EXEC_TIME}]", "InvalidValue", rule)
+        problems.add(f"metadata.labels[{MAX_EXEC_TIME}]", RejectCode.INVALID_VALUE, rule)
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
         is_mapping(spec, "spec", problems)
-        problems.add("spec", "Required", "a Job has a spec")
+        problems.add("spec", RejectCode.REQUIRED, "a Job has a spec")
         spec = {}
     else:
         check_job_spec(spec, problems, from_client=from_client)
@@ -119,7 +122,7 @@ def check_job_spec(
         if value is not None and not (type(value) is int and least <= value <= most):
             check_whole(value, f"spec.{name}", problems, least=least, most=most)
     if not isinstance(spec.get("suspend"), bool | None):
-        problems.add("spec.suspend", "InvalidType", "must be true or false")
+        problems.add("spec.suspend", RejectCode.INVALID_TYPE, "must be true or false")
     if not spec.keys() <= _USUAL:
         _check_seldom(spec, problems)
         for error in check_job_fields(spec, from_client=from_client):
@@ -139,7 +142,7 @@ def _check_least(text: str, spec: Mapping[str, Any], problems: Problems) -> None
     if count < 2:
         rule = f"the Job runs {count} pod at once: it can not do with fewer"
     field = f"metadata.annotations[{MIN_PARALLELISM}]"
-    problems.add(field, "InvalidAnnotation", f"{shown(text)}: {rule}")
+    problems.add(field, RejectCode.INVALID_ANNOTATION, f"{shown(text)}: {rule}")
 
 
 def _pod_sets(
@@ -199,7 +202,7 @@ def _check_seldom(spec: Mapping[str, Any], problems: Problems) -> None:
     _check_indexed(spec, problems)
     if spec.get("podReplacementPolicy") not in (None, "TerminatingOrFailed", "Failed"):
         rule = "must be TerminatingOrFailed or Failed"
-        problems.add("spec.podReplacementPolicy", "UnsupportedValue", rule)
+        problems.add("spec.podReplacementPolicy", RejectCode.UNSUPPORTED_VALUE, rule)
     for name in ("podFailurePolicy", "successPolicy"):
         policy = spec.get(name)
         if policy is not None and is_mapping(policy, f"spec.{name}", problems):
@@ -213,12 +216,14 @@ def _check_indexed(spec: Mapping[str, Any], problems: Problems) -> None:
     """What completionMode Indexed demands, and what demands it."""
     mode = spec.get("completionMode")
     if mode not in (None, "NonIndexed", "Indexed"):
-        problems.add("spec.completionMode", "UnsupportedValue", "must be NonIndexed or Indexed")
+        problems.add(
+            "spec.completionMode", RejectCode.UNSUPPORTED_VALUE, "must be NonIndexed or Indexed"
+        )
     completions = spec.get("completions")
     if mode == "Indexed":
         if completions is None:
             problems.add(
-                "spec.completions", "Required", "an Indexed Job says how many completions"
+                "spec.completions", RejectCode.REQUIRED, "an Indexed Job says how many completions"
             )
         elif check_whole(completions, "spec.completions", Problems()):
             check_whole(completions, "spec.completions", problems, most=MOST_INDEXED)
@@ -226,7 +231,7 @@ def _check_indexed(spec: Mapping[str, Any], problems: Problems) -> None:
         check_whole(spec.get(name), f"spec.{name}", problems)
     for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
         if spec.get(name) is not None and mode != "Indexed":
-            problems.add(f"spec.{name}", "InvalidMode", "needs completionMode Indexed")
+            problems.add(f"spec.{name}", RejectCode.INVALID_MODE, "needs completionMode Indexed")
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         rule = "maxFailedIndexes needs it"
-        problems.add("spec.backoffLimitPerIndex", "Required", rule)
+        problems.add("spec.backoffLimitPerIndex", RejectCode.REQUIRED, rule)

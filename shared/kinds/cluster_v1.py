@@ -15,6 +15,7 @@ from shared.kinds.names import is_dns_subdomain, is_resource_name
 from shared.kinds.problems import Problems
 from shared.kinds.selectors import POD_EFFECTS, check_labels, check_taints
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 GROUP = "cluster.kubernetes-fleet.io"
 VERSION = "v1"
@@ -81,5 +82,7 @@ def check_member_cluster(content: dict[str, Any], problems: Problems) -> None:
         for name in pool.get("allocatable") or {}:
             if not is_resource_name(name):
                 problems.add(
-                    f"{place}.allocatable", "InvalidResourceName", f"{shown(name)} is no resource"
+                    f"{place}.allocatable",
+                    RejectCode.INVALID_RESOURCE_NAME,
+                    f"{shown(name)} is no resource",
                 )

@@ -9,6 +9,7 @@ from shared.errors import Rejected
 from shared.kinds import names, shapes
 from shared.kinds.problems import Problems, is_mapping, join, objects
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 MOST_CONTAINERS: Final = 1000
 LONGEST_IMAGE: Final = 1024
@@ -39,7 +40,9 @@ def check_containers(
     mounted: list[tuple[str, str]] = []
     app = spec.get("containers")
     if app is None or app == []:
-        problems.add(f"{field}.containers", "Required", "at least one container is required")
+        problems.add(
+            f"{field}.containers", RejectCode.REQUIRED, "at least one container is required"
+        )
     for path, container in objects(app, f"{field}.containers", problems, MOST_CONTAINERS):
         _check_container(container, path, problems, seen, mounted)
     if "initContainers" in spec:
@@ -48,10 +51,10 @@ def check_containers(
             _check_container(container, where, problems, seen, mounted)
             if container.get("restartPolicy") not in (None, "Always", "Never", "OnFailure"):
                 rule = "must be Always, for a sidecar, or absent"
-                problems.add(f"{where}.restartPolicy", "InvalidRestartPolicy", rule)
+                problems.add(f"{where}.restartPolicy", RejectCode.INVALID_RESTART_POLICY, rule)
     if spec.get("ephemeralContainers"):
         rule = "can only be added to a running pod"
-        problems.add(f"{field}.ephemeralContainers", "ForbiddenField", rule)
+        problems.add(f"{field}.ephemeralContainers", RejectCode.FORBIDDEN_FIELD, rule)
     return mounted
 
 
@@ -64,11 +67,13 @@ def _check_container(
 ) -> None:
     name = container.get("name")
     if name is None or name == "":
-        problems.add(f"{field}.name", "Required", "every container has a name")
+        problems.add(f"{field}.name", RejectCode.REQUIRED, "every container has a name")
     elif not names.is_dns_label(name):
-        problems.add(f"{field}.name", "InvalidName", f"{shown(name)}: {names.LABEL_RULE}")
+        problems.add(
+            f"{field}.name", RejectCode.INVALID_NAME, f"{shown(name)}: {names.LABEL_RULE}"
+        )
     elif name in seen:
-        problems.add(f"{field}.name", "Duplicate", f"a second container is called {name}")
+        problems.add(f"{field}.name", RejectCode.DUPLICATE, f"a second container is called {name}")
     else:
         seen.add(name)
     _check_image(container.get("image"), f"{field}.image", problems)
@@ -77,7 +82,7 @@ def _check_container(
         if words is not None and not (
             isinstance(words, list) and all(isinstance(word, str) for word in words)
         ):
-            problems.add(f"{field}.{part}", "InvalidType", "must be a list of strings")
+            problems.add(f"{field}.{part}", RejectCode.INVALID_TYPE, "must be a list of strings")
     resources = container.get("resources")
     if resources is not None:
         check_resources(resources, f"{field}.resources", problems)
@@ -89,7 +94,7 @@ def _check_image(image: object, field: str, problems: Problems) -> None:
     if isinstance(image, str) and len(image) <= LONGEST_IMAGE and _IMAGE.fullmatch(image):
         return
     rule = f"must be 1 to {LONGEST_IMAGE} characters without spaces or control characters"
-    problems.add(field, "InvalidImage", f"{shown(image)}: {rule}" if image else rule)
+    problems.add(field, RejectCode.INVALID_IMAGE, f"{shown(image)}: {rule}" if image else rule)
 
 
 def _check_rest(
@@ -99,7 +104,7 @@ def _check_rest(
     pull = container.get("imagePullPolicy")
     if pull not in (None, "", "Always", "IfNotPresent", "Never"):
         rule = "must be Always, IfNotPresent or Never"
-        problems.add(f"{field}.imagePullPolicy", "UnsupportedValue", rule)
+        problems.add(f"{field}.imagePullPolicy", RejectCode.UNSUPPORTED_VALUE, rule)
     _check_env(container, field, problems)
     if container.get("ports") is not None:
         _check_ports(container, field, problems)
@@ -108,9 +113,9 @@ def _check_rest(
         if isinstance(volume, str) and volume:
             mounted.append((f"{path}.name", volume))
         else:
-            problems.add(f"{path}.name", "Required", "a mount names a volume")
+            problems.add(f"{path}.name", RejectCode.REQUIRED, "a mount names a volume")
         if not isinstance(mount.get("mountPath"), str) or not mount["mountPath"]:
-            problems.add(f"{path}.mountPath", "Required", "a mount has a path")
+            problems.add(f"{path}.mountPath", RejectCode.REQUIRED, "a mount has a path")
     shapes.check_fields(container, "Container", field, problems)
 
 
@@ -123,12 +128,18 @@ def _check_env(container: Mapping[str, Any], field: str, problems: Problems) -> 
             problems.unknown(entry, _ENV, path)
         name = entry.get("name")
         if not isinstance(name, str) or _ENV_NAME.fullmatch(name) is None:
-            problems.add(f"{path}.name", "InvalidName", "must be printable and without '='")
+            problems.add(
+                f"{path}.name", RejectCode.INVALID_NAME, "must be printable and without '='"
+            )
         value = entry.get("value")
         if value is not None and not isinstance(value, str):
-            problems.add(f"{path}.value", "InvalidType", "must be a string; put it in quotes")
+            problems.add(
+                f"{path}.value", RejectCode.INVALID_TYPE, "must be a string; put it in quotes"
+            )
         if value and entry.get("valueFrom"):
-            problems.add(f"{path}.valueFrom", "MutuallyExclusive", "value is given as well")
+            problems.add(
+                f"{path}.valueFrom", RejectCode.MUTUALLY_EXCLUSIVE, "value is given as well"
+            )
 
 
 def _is_plain_variable(entry: object) -> bool:
@@ -146,15 +157,19 @@ def _check_ports(container: Mapping[str, Any], field: str, problems: Problems) -
     for path, port in objects(container.get("ports"), f"{field}.ports", problems):
         problems.unknown(port, _PORT, path)
         if port.get("containerPort") is None:
-            problems.add(f"{path}.containerPort", "Required", "a port has a number")
+            problems.add(f"{path}.containerPort", RejectCode.REQUIRED, "a port has a number")
         for name in ("containerPort", "hostPort"):
             least = 1 if name == "containerPort" else 0
             check_whole(port.get(name), f"{path}.{name}", problems, least=least, most=65535)
         if port.get("protocol") not in (None, "", "TCP", "UDP", "SCTP"):
-            problems.add(f"{path}.protocol", "UnsupportedValue", "must be TCP, UDP or SCTP")
+            problems.add(
+                f"{path}.protocol", RejectCode.UNSUPPORTED_VALUE, "must be TCP, UDP or SCTP"
+            )
         called = port.get("name")
         if called and called in seen:
-            problems.add(f"{path}.name", "Duplicate", f"a second port is called {shown(called)}")
+            problems.add(
+                f"{path}.name", RejectCode.DUPLICATE, f"a second port is called {shown(called)}"
+            )
         seen.add(called if isinstance(called, str) else None)
 
 
@@ -175,14 +190,20 @@ def check_resources(value: object, field: str, problems: Problems) -> None:
         if names.is_extended_resource(name) or name.startswith("hugepages-"):
             if limit is None and name not in (value.get("limits") or ()):
                 problems.add(
-                    path, "ExtendedMismatch", f"{name} needs a limit equal to the request"
+                    path,
+                    RejectCode.EXTENDED_MISMATCH,
+                    f"{name} needs a limit equal to the request",
                 )
             elif limit is not None and limit != amount:
                 problems.add(
-                    path, "ExtendedMismatch", f"request and limit of {name} must be equal"
+                    path,
+                    RejectCode.EXTENDED_MISMATCH,
+                    f"request and limit of {name} must be equal",
                 )
         elif limit is not None and amount > limit:
-            problems.add(path, "RequestAboveLimit", f"the request of {name} exceeds its limit")
+            problems.add(
+                path, RejectCode.REQUEST_ABOVE_LIMIT, f"the request of {name} exceeds its limit"
+            )
 
 
 def check_amounts(value: Mapping[str, Any], field: str, problems: Problems) -> None:
@@ -199,7 +220,7 @@ def _amounts(value: object, field: str, problems: Problems) -> dict[str, int]:
     for name, text in value.items():
         if not names.is_resource_name(name) or name == "pods":
             rule = f"{shown(name)} is no resource: cpu, memory, or one with a prefix such as nvidia.com/gpu"
-            problems.add(join(field, name), "InvalidResourceName", rule)
+            problems.add(join(field, name), RejectCode.INVALID_RESOURCE_NAME, rule)
             continue
         try:
             amount = quantity.nanos(text)
@@ -209,7 +230,7 @@ def _amounts(value: object, field: str, problems: Problems) -> dict[str, int]:
             continue
         if amount % quantity.NANO and names.is_extended_resource(name):
             rule = f"{shown(text)}: {name} is counted in whole units"
-            problems.add(join(field, name), "FractionalExtended", rule)
+            problems.add(join(field, name), RejectCode.FRACTIONAL_EXTENDED, rule)
             continue
         amounts[name] = amount
     return amounts
@@ -222,9 +243,9 @@ def check_whole(
     if value is None:
         return True
     if isinstance(value, bool) or not isinstance(value, int):
-        problems.add(field, "InvalidType", "must be a whole number")
+        problems.add(field, RejectCode.INVALID_TYPE, "must be a whole number")
         return False
     if not least <= value <= most:
-        problems.add(field, "OutOfRange", f"{value} is not between {least} and {most}")
+        problems.add(field, RejectCode.OUT_OF_RANGE, f"{value} is not between {least} and {most}")
         return False
     return True

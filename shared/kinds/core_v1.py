@@ -21,6 +21,7 @@ from shared.kinds.metadata import (
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import Problems, is_mapping, join
 from shared.kinds.scopes import is_cluster_scoped, is_namespaced
+from shared.reject_codes import RejectCode
 
 _FIELDS: Final = {
     ("", "Namespace"): frozenset({"spec"}),
@@ -79,12 +80,12 @@ def _check_data(content: Mapping[str, Any], kind: str, problems: Problems) -> No
         for key, value in data.items():
             if not names.is_qualified_name(key[:63]) or len(key) > 253 or "/" in key:
                 rule = "a key consists of letters, digits, '-', '_' and '.'; at most 253"
-                problems.add(join(field, key), "InvalidName", rule)
+                problems.add(join(field, key), RejectCode.INVALID_NAME, rule)
             elif not isinstance(value, str):
                 rule = "must be a string; put it in quotes"
-                problems.add(join(field, key), "InvalidType", rule)
+                problems.add(join(field, key), RejectCode.INVALID_TYPE, rule)
             elif field == encoded and not _is_base64(value):
-                problems.add(join(field, key), "InvalidValue", "must be base64")
+                problems.add(join(field, key), RejectCode.INVALID_VALUE, "must be base64")
 
 
 def _is_base64(text: str) -> bool:

@@ -9,6 +9,7 @@ from shared import quantity
 from shared.errors import Rejected
 from shared.kinds.model import Amount, Model, Name, ResourceName, Weight, keyed
 from shared.kinds.problems import Problems
+from shared.reject_codes import RejectCode
 
 MOST_IN_ALL = 256
 
@@ -62,18 +63,18 @@ def check_resource_groups(
         for place, name in enumerate(covered):
             if name in resources:
                 rule = f"{name} is covered already; a resource belongs to one group"
-                problems.add(f"{field}.coveredResources[{place}]", "Duplicate", rule)
+                problems.add(f"{field}.coveredResources[{place}]", RejectCode.DUPLICATE, rule)
             resources.add(name)
         for place, flavor in enumerate(group.get("flavors") or ()):
             path = f"{field}.flavors[{place}]"
             if flavor["name"] in flavors:
                 rule = f"{flavor['name']} occurs already; a flavor belongs to one group"
-                problems.add(f"{path}.name", "Duplicate", rule)
+                problems.add(f"{path}.name", RejectCode.DUPLICATE, rule)
             flavors.add(flavor["name"])
             _check_flavor(flavor, covered, path, problems, rules)
     if max(len(resources), len(flavors)) > MOST_IN_ALL:
         rule = f"name more than {MOST_IN_ALL} resources or flavors in all"
-        problems.add("spec.resourceGroups", "TooManyItems", rule)
+        problems.add("spec.resourceGroups", RejectCode.TOO_MANY_ITEMS, rule)
 
 
 def _check_flavor(
@@ -86,7 +87,7 @@ def _check_flavor(
     quotas = flavor.get("resources") or []
     if [q["name"] for q in quotas] != covered:
         rule = f"must list the covered resources in their order: {', '.join(covered)}"
-        problems.add(f"{field}.resources", "ResourcesMismatch", rule)
+        problems.add(f"{field}.resources", RejectCode.RESOURCES_MISMATCH, rule)
     for index, quota in enumerate(quotas):
         _check_quota(quota, f"{field}.resources[{index}]", problems, rules)
 
@@ -103,7 +104,9 @@ def _check_quota(
                 problems.take(refusal)
             if name != "nominalQuota" and not rules.may_borrow:
                 rule = "means nothing without a cohort; leave it out"
-                problems.add(f"{field}.{name}", "NeedsCohort", rule)
+                problems.add(f"{field}.{name}", RejectCode.NEEDS_COHORT, rule)
     most = quantity.MAX if rules.lends_more else amounts.get("nominalQuota", quantity.MAX)
     if amounts.get("lendingLimit", 0) > most:
-        problems.add(f"{field}.lendingLimit", "OutOfRange", "must not exceed nominalQuota")
+        problems.add(
+            f"{field}.lendingLimit", RejectCode.OUT_OF_RANGE, "must not exceed nominalQuota"
+        )

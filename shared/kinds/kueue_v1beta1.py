@@ -12,6 +12,7 @@ from pydantic import Field
 from shared.kinds import kueue_v1beta2 as v1beta2
 from shared.kinds.model import Model, Name
 from shared.kinds.problems import Problems
+from shared.reject_codes import RejectCode
 
 VERSION = "v1beta1"
 
@@ -96,7 +97,9 @@ def workload_to_internal(content: dict[str, Any], problems: Problems) -> dict[st
     name = spec.pop("priorityClassName", None)
     source = spec.pop("priorityClassSource", None)
     if name and "priority" not in spec:
-        problems.add("spec.priority", "Required", "is required where a priority class is given")
+        problems.add(
+            "spec.priority", RejectCode.REQUIRED, "is required where a priority class is given"
+        )
     if name and source:
         group, kind = _SOURCES[source]
         reference = {"group": group, "kind": kind, "name": name}
@@ -116,5 +119,5 @@ def _settle(
         return
     if name in spec and spec[name] != value:
         rule = f"{old_name} and {name} say the same in two versions, and differ; keep one"
-        problems.add(f"spec.{old_name}", "AmbiguousField", rule)
+        problems.add(f"spec.{old_name}", RejectCode.AMBIGUOUS_FIELD, rule)
     spec[name] = value

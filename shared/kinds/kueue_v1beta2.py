@@ -28,6 +28,7 @@ from shared.kinds.selectors import (
     check_taints,
     check_tolerations,
 )
+from shared.reject_codes import RejectCode
 from shared.resources import PodSet, pod_set_of
 
 GROUP = "kueue.x-k8s.io"
@@ -198,17 +199,21 @@ def check_cluster_queue(content: dict[str, Any], problems: Problems) -> None:
     searching = {fungibility["whenCanBorrow"], fungibility["whenCanPreempt"]}
     if "preference" in fungibility and searching != {"TryNextFlavor"}:
         rule = "needs whenCanBorrow and whenCanPreempt to be TryNextFlavor"
-        problems.add("spec.flavorFungibility.preference", "InvalidCombination", rule)
+        problems.add("spec.flavorFungibility.preference", RejectCode.INVALID_COMBINATION, rule)
     preemption = spec["preemption"]
     borrowing = preemption.get("borrowWithinCohort", {}).get("policy", "Never")
     if preemption["reclaimWithinCohort"] == "Never" and borrowing != "Never":
         rule = "must be Never where reclaimWithinCohort is Never"
-        problems.add("spec.preemption.borrowWithinCohort.policy", "InvalidCombination", rule)
+        problems.add(
+            "spec.preemption.borrowWithinCohort.policy", RejectCode.INVALID_COMBINATION, rule
+        )
 
 
 def check_local_queue(content: dict[str, Any], problems: Problems) -> None:
     if "clusterQueue" not in content["spec"]:
-        problems.add("spec.clusterQueue", "Required", "a LocalQueue names its ClusterQueue")
+        problems.add(
+            "spec.clusterQueue", RejectCode.REQUIRED, "a LocalQueue names its ClusterQueue"
+        )
 
 
 def check_flavor(content: dict[str, Any], problems: Problems) -> None:
@@ -217,7 +222,9 @@ def check_flavor(content: dict[str, Any], problems: Problems) -> None:
     check_taints(spec.get("nodeTaints"), "spec.nodeTaints", problems, POD_EFFECTS, 8)
     check_tolerations(spec.get("tolerations"), "spec.tolerations", problems)
     if "topologyName" in spec and not spec.get("nodeLabels"):
-        problems.add("spec.nodeLabels", "Required", "topologyName needs at least one node label")
+        problems.add(
+            "spec.nodeLabels", RejectCode.REQUIRED, "topologyName needs at least one node label"
+        )
 
 
 def check_cohort(content: dict[str, Any], problems: Problems) -> None:
@@ -240,10 +247,12 @@ def check_workload(content: dict[str, Any], problems: Problems) -> None:
     for index, pod_set in enumerate(spec.get("podSets") or ()):
         field = f"spec.podSets[{index}]"
         if pod_set["name"] in seen:
-            problems.add(f"{field}.name", "Duplicate", f"a second pod set {pod_set['name']}")
+            problems.add(
+                f"{field}.name", RejectCode.DUPLICATE, f"a second pod set {pod_set['name']}"
+            )
         seen.add(pod_set["name"])
         if pod_set.get("minCount", 0) > pod_set["count"]:
-            problems.add(f"{field}.minCount", "OutOfRange", "must not exceed count")
+            problems.add(f"{field}.minCount", RejectCode.OUT_OF_RANGE, "must not exceed count")
         found = Problems(strict=problems.strict)
         check_template(pod_set["template"], f"{field}.template", found, of_job=False)
         for error in found.found:
@@ -252,7 +261,9 @@ def check_workload(content: dict[str, Any], problems: Problems) -> None:
             else:
                 problems.add(error.field, error.code, error.message)
     if "priorityClassRef" in spec and "priority" not in spec:
-        problems.add("spec.priority", "Required", "is required where a priority class is given")
+        problems.add(
+            "spec.priority", RejectCode.REQUIRED, "is required where a priority class is given"
+        )
 
 
 def workload_pod_sets(content: dict[str, Any]) -> tuple[PodSet, ...]:

@@ -10,6 +10,7 @@ from shared.kinds.problems import Problems, is_mapping
 from shared.kinds.selectors import check_labels
 from shared.kinds.user_annotations import check_user_annotation
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 ANNOTATION_BYTES: Final = 256 * 1024
 
@@ -64,7 +65,7 @@ def read_metadata(
     raw = manifest.get("metadata")
     if not is_mapping(raw, "metadata", problems):
         if raw is None:
-            problems.add("metadata.name", "Required", "every object has a name")
+            problems.add("metadata.name", RejectCode.REQUIRED, "every object has a name")
         return Metadata()
     metadata: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
     if not metadata.keys() <= _USUAL:
@@ -72,11 +73,13 @@ def read_metadata(
         if from_client:
             _refuse_server_owned(metadata, problems)
     if from_client and not may_have_status and manifest.get("status"):
-        problems.add("status", "ForbiddenField", "is written by Roadstead, not by clients")
+        problems.add(
+            "status", RejectCode.FORBIDDEN_FIELD, "is written by Roadstead, not by clients"
+        )
     name, generate_name = _read_name(metadata, problems, name_rule, may_generate=may_generate)
     namespace = metadata.get("namespace") or ""
     if namespace and not names.is_dns_label(namespace):
-        problems.add("metadata.namespace", "InvalidName", names.LABEL_RULE)
+        problems.add("metadata.namespace", RejectCode.INVALID_NAME, names.LABEL_RULE)
     return Metadata(
         namespace,
         name,
@@ -94,16 +97,20 @@ def _read_name(
     fits, sentence = rule
     if name is not None and name != "":
         if not fits(name):
-            problems.add("metadata.name", "InvalidName", f"{shown(name)}: {sentence}")
+            problems.add("metadata.name", RejectCode.INVALID_NAME, f"{shown(name)}: {sentence}")
             name = ""
     elif not generate_name:
-        problems.add("metadata.name", "Required", "every object has a name")
+        problems.add("metadata.name", RejectCode.REQUIRED, "every object has a name")
     elif not may_generate:
         problems.add(
-            "metadata.generateName", "ForbiddenField", "give a name: this is a declaration"
+            "metadata.generateName",
+            RejectCode.FORBIDDEN_FIELD,
+            "give a name: this is a declaration",
         )
     elif not isinstance(generate_name, str) or not fits(generate_name.rstrip("-.")[:57] or "-"):
-        problems.add("metadata.generateName", "InvalidName", f"{shown(generate_name)}: {sentence}")
+        problems.add(
+            "metadata.generateName", RejectCode.INVALID_NAME, f"{shown(generate_name)}: {sentence}"
+        )
     return name or "", generate_name if isinstance(generate_name, str) else ""
 
 
@@ -111,7 +118,7 @@ def _refuse_server_owned(metadata: Mapping[str, Any], problems: Problems) -> Non
     for name in sorted(_SERVER_OWNED & metadata.keys()):
         if metadata[name]:
             rule = "is set by servers; leave it out"
-            problems.add(f"metadata.{name}", "ForbiddenField", rule)
+            problems.add(f"metadata.{name}", RejectCode.FORBIDDEN_FIELD, rule)
 
 
 def read_labels(metadata: Mapping[str, Any], problems: Problems, field: str) -> dict[str, str]:
@@ -125,7 +132,7 @@ def read_labels(metadata: Mapping[str, Any], problems: Problems, field: str) -> 
         if key.startswith(keys.PREFIX):
             problems.add(
                 f"{path}[{key}]",
-                "ReservedLabel",
+                RejectCode.RESERVED_LABEL,
                 f"labels with the prefix {keys.PREFIX} are Roadstead's own; {_USER_LIST}",
             )
     return dict(labels)
@@ -142,19 +149,21 @@ def read_annotations(
     size = 0
     for key, value in annotations.items():
         if not isinstance(value, str):
-            problems.add(f"{path}[{key[:80]}]", "InvalidAnnotation", "the value must be a string")
+            problems.add(
+                f"{path}[{key[:80]}]", RejectCode.INVALID_ANNOTATION, "the value must be a string"
+            )
         elif not names.is_qualified_name(key.lower()):
-            problems.add(path, "InvalidAnnotation", f"{shown(key)} is no annotation key")
+            problems.add(path, RejectCode.INVALID_ANNOTATION, f"{shown(key)} is no annotation key")
         elif key.startswith(keys.PREFIX) and key not in keys.USER_ANNOTATIONS:
             rule = f"with the prefix {keys.PREFIX}, {_USER_LIST}"
-            problems.add(f"{path}[{key}]", "UnknownAnnotation", rule)
+            problems.add(f"{path}[{key}]", RejectCode.UNKNOWN_ANNOTATION, rule)
         else:
             if key.startswith(keys.PREFIX):
                 check_user_annotation(key, value, path, problems)
             size += _size(key) + _size(value)
     if size > ANNOTATION_BYTES:
         rule = f"hold {size} bytes; at most {ANNOTATION_BYTES} in total"
-        problems.add(path, "AnnotationsTooLarge", rule)
+        problems.add(path, RejectCode.ANNOTATIONS_TOO_LARGE, rule)
     return dict(annotations)
 
 

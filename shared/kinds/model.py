@@ -26,6 +26,7 @@ from shared.errors import Rejected
 from shared.kinds import names
 from shared.kinds.problems import Problems, join, unknown_name
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 INT32_MAX: Final = 2**31 - 1
 TERM_LISTS: Final = frozenset({"matchExpressions", "clusterSelectorTerms", "resourceSelectors"})
@@ -37,7 +38,7 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
 
 
-def fault(code: str, message: str) -> PydanticCustomError:
+def fault(code: RejectCode, message: str) -> PydanticCustomError:
     """An error of a field validator that reaches the user with `code`."""
     return PydanticCustomError(code, "{message}", {"message": message})
 
@@ -62,33 +63,33 @@ def _weight(value: Any) -> str:
     try:
         number = quantity.number(value)
     except Rejected as refusal:
-        raise fault("InvalidWeight", refusal.detail) from None
+        raise fault(RejectCode.INVALID_WEIGHT, refusal.detail) from None
     if number < 0 or number > quantity.MAX or 0 < number * quantity.NANO <= 1:
         rule = f"{shown(value)}: must be 0 or more than 1e-9, and at most 2^63-1"
-        raise fault("InvalidWeight", rule)
+        raise fault(RejectCode.INVALID_WEIGHT, rule)
     return value if isinstance(value, str) else str(value)
 
 
 def _subdomain(value: str) -> str:
     if not names.is_dns_subdomain(value):
-        raise fault("InvalidName", f"{shown(value)}: {names.SUBDOMAIN_RULE}")
+        raise fault(RejectCode.INVALID_NAME, f"{shown(value)}: {names.SUBDOMAIN_RULE}")
     return value
 
 
 def _resource_name(value: str) -> str:
     if not names.is_quota_resource(value):
         rule = "is no resource: a qualified name such as cpu, pods, gpu or nvidia.com/gpu"
-        raise fault("InvalidResourceName", f"{shown(value)} {rule}")
+        raise fault(RejectCode.INVALID_RESOURCE_NAME, f"{shown(value)} {rule}")
     return value
 
 
 def _int_or_percent(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise fault("InvalidType", "must be a whole number or a percentage such as 25%")
+        raise fault(RejectCode.INVALID_TYPE, "must be a whole number or a percentage such as 25%")
     digits = value.removesuffix("%") if isinstance(value, str) else str(value)
     bound = 100 if isinstance(value, str) and value.endswith("%") else INT32_MAX
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 12 and int(digits) <= bound):
-        raise fault("OutOfRange", f"{shown(value)}: must be 0 or more, or 0% to 100%")
+        raise fault(RejectCode.OUT_OF_RANGE, f"{shown(value)}: must be 0 or more, or 0% to 100%")
     return value
 
 
@@ -193,18 +194,18 @@ def _copied(value: Any) -> Any:
 
 
 _CODES: Final = {
-    "missing": "Required",
-    "extra_forbidden": "UnknownField",
-    "literal_error": "UnsupportedValue",
-    "enum": "UnsupportedValue",
-    "greater_than_equal": "OutOfRange",
-    "greater_than": "OutOfRange",
-    "less_than_equal": "OutOfRange",
-    "too_long": "TooManyItems",
-    "too_short": "Required",
-    "string_too_long": "TooLong",
-    "string_too_short": "Required",
-    "string_pattern_mismatch": "InvalidValue",
+    "missing": RejectCode.REQUIRED,
+    "extra_forbidden": RejectCode.UNKNOWN_FIELD,
+    "literal_error": RejectCode.UNSUPPORTED_VALUE,
+    "enum": RejectCode.UNSUPPORTED_VALUE,
+    "greater_than_equal": RejectCode.OUT_OF_RANGE,
+    "greater_than": RejectCode.OUT_OF_RANGE,
+    "less_than_equal": RejectCode.OUT_OF_RANGE,
+    "too_long": RejectCode.TOO_MANY_ITEMS,
+    "too_short": RejectCode.REQUIRED,
+    "string_too_long": RejectCode.TOO_LONG,
+    "string_too_short": RejectCode.REQUIRED,
+    "string_pattern_mismatch": RejectCode.INVALID_VALUE,
 }
 
 
@@ -233,11 +234,11 @@ def _note(
         path = f"{path}[{step}]" if isinstance(step, int) else join(path, str(step))
     kind = error["type"]
     message = _sentence(kind, error["msg"], error.get("ctx") or {})
-    code = _CODES.get(kind) or (kind if kind[:1].isupper() else "InvalidType")
+    code = _CODES.get(kind) or RejectCode(kind if kind[:1].isupper() else "InvalidType")
     if kind == "extra_forbidden":
         message = unknown_name(str(error["loc"][-1]), _siblings(model, error["loc"][:-1]))
     elif kind == "too_long" and error["loc"][-1] in TERM_LISTS:
-        code = "TooManyTerms"
+        code = RejectCode.TOO_MANY_TERMS
     problems.add(path, code, message)
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from shared.kinds.model import Model, Name
 from shared.kinds.problems import Problems
+from shared.reject_codes import RejectCode
 
 
 class KubeConfig(Model):
@@ -85,7 +86,7 @@ def cluster_to_internal(content: dict[str, Any], problems: Problems) -> dict[str
             continue
         if source.get(name, value) != value:
             rule = f"{name} and clusterSource.{name} say the same in two versions, and differ"
-            problems.add(f"spec.{name}", "AmbiguousField", rule)
+            problems.add(f"spec.{name}", RejectCode.AMBIGUOUS_FIELD, rule)
         source[name] = value
     return {"spec": {**spec, "clusterSource": source}}
 
@@ -95,5 +96,5 @@ def check_config(content: dict[str, Any], problems: Problems) -> None:
     seen: set[str] = set()
     for index, name in enumerate(content["spec"]["clusters"]):
         if name in seen:
-            problems.add(f"spec.clusters[{index}]", "Duplicate", f"{name} is named twice")
+            problems.add(f"spec.clusters[{index}]", RejectCode.DUPLICATE, f"{name} is named twice")
         seen.add(name)

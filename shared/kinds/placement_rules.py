@@ -12,6 +12,7 @@ from shared.kinds.problems import Problems
 from shared.kinds.scopes import is_cluster_scoped, is_namespaced
 from shared.kinds.selectors import check_label_selector, check_tolerations
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 USAGE_PREFIX: Final = "resources.kubernetes-fleet.io/"
 USAGE_VIEWS: Final = ("total-", "allocatable-", "available-")
@@ -40,14 +41,14 @@ def check_cluster_placement(content: Content, problems: Problems) -> None:
         field = f"spec.resourceSelectors[{index}]"
         if not inside and is_namespaced(selector["group"], selector["kind"]):
             rule = f"{selector['kind']} is namespaced; select its Namespace, or use a ResourcePlacement"
-            problems.add(f"{field}.kind", "WrongScope", rule)
+            problems.add(f"{field}.kind", RejectCode.WRONG_SCOPE, rule)
     by_name = [s for s in selectors if s["kind"] == "Namespace" and s["group"] == ""]
     if inside and (len(by_name) != 1 or not by_name[0].get("name")):
         rule = "NamespaceWithResourceSelectors needs exactly one Namespace selector, by name"
-        problems.add("spec.resourceSelectors", "InvalidSelector", rule)
+        problems.add("spec.resourceSelectors", RejectCode.INVALID_SELECTOR, rule)
     if spec.get("statusReportingScope") == "NamespaceAccessible" and len(by_name) != 1:
         rule = "NamespaceAccessible needs exactly one Namespace selector"
-        problems.add("spec.statusReportingScope", "InvalidSelector", rule)
+        problems.add("spec.statusReportingScope", RejectCode.INVALID_SELECTOR, rule)
 
 
 def check_namespaced_placement(content: Content, problems: Problems) -> None:
@@ -58,10 +59,10 @@ def check_namespaced_placement(content: Content, problems: Problems) -> None:
         field = f"spec.resourceSelectors[{index}]"
         if is_cluster_scoped(selector["group"], selector["kind"]):
             rule = f"{selector['kind']} is cluster-scoped; use a ClusterResourcePlacement"
-            problems.add(f"{field}.kind", "WrongScope", rule)
+            problems.add(f"{field}.kind", RejectCode.WRONG_SCOPE, rule)
     if "statusReportingScope" in spec:
         rule = "belongs to ClusterResourcePlacement"
-        problems.add("spec.statusReportingScope", "UnknownField", rule)
+        problems.add("spec.statusReportingScope", RejectCode.UNKNOWN_FIELD, rule)
 
 
 def _check_placement(spec: Mapping[str, Any], problems: Problems) -> None:
@@ -74,17 +75,23 @@ def _check_placement(spec: Mapping[str, Any], problems: Problems) -> None:
 def _check_selector(selector: Mapping[str, Any], field: str, problems: Problems) -> None:
     name = selector.get("name")
     if name and "labelSelector" in selector:
-        problems.add(f"{field}.labelSelector", "MutuallyExclusive", "name is given as well")
+        problems.add(
+            f"{field}.labelSelector", RejectCode.MUTUALLY_EXCLUSIVE, "name is given as well"
+        )
     if "labelSelector" in selector:
         check_label_selector(selector["labelSelector"], f"{field}.labelSelector", problems)
     if name and not names.is_path_segment(name):
-        problems.add(f"{field}.name", "InvalidName", f"{shown(name)}: {names.SUBDOMAIN_RULE}")
+        problems.add(
+            f"{field}.name", RejectCode.INVALID_NAME, f"{shown(name)}: {names.SUBDOMAIN_RULE}"
+        )
     is_namespace = selector["kind"] == "Namespace" and selector["group"] == ""
     if "selectionScope" in selector and not is_namespace:
-        problems.add(f"{field}.selectionScope", "InvalidSelector", "is for Namespaces only")
+        problems.add(
+            f"{field}.selectionScope", RejectCode.INVALID_SELECTOR, "is for Namespaces only"
+        )
     if is_namespace and name and is_reserved_namespace(name):
         rule = f"{name}: default, kube-* and fleet-* cannot be placed"
-        problems.add(f"{field}.name", "ReservedNamespace", rule)
+        problems.add(f"{field}.name", RejectCode.RESERVED_NAMESPACE, rule)
 
 
 def is_reserved_namespace(name: str) -> bool:
@@ -97,17 +104,21 @@ def _check_policy(policy: Mapping[str, Any], problems: Problems) -> None:
     for name, types in _ONLY_FOR.items():
         if policy.get(name) not in (None, []) and placement_type not in types:
             rule = f"must not be set for {placement_type}; it is for {' and '.join(types)}"
-            problems.add(f"spec.policy.{name}", "InvalidCombination", rule)
+            problems.add(f"spec.policy.{name}", RejectCode.INVALID_COMBINATION, rule)
     if placement_type == "PickN" and "numberOfClusters" not in policy:
-        problems.add("spec.policy.numberOfClusters", "Required", "PickN says how many clusters")
+        problems.add(
+            "spec.policy.numberOfClusters", RejectCode.REQUIRED, "PickN says how many clusters"
+        )
     if placement_type == "PickFixed" and "clusterNames" not in policy:
-        problems.add("spec.policy.clusterNames", "Required", "PickFixed names its clusters")
+        problems.add(
+            "spec.policy.clusterNames", RejectCode.REQUIRED, "PickFixed names its clusters"
+        )
     for index, name in enumerate(policy.get("clusterNames") or ()):
         field = f"spec.policy.clusterNames[{index}]"
         if not names.is_dns_subdomain(name):
-            problems.add(field, "InvalidName", f"{shown(name)}: {names.SUBDOMAIN_RULE}")
+            problems.add(field, RejectCode.INVALID_NAME, f"{shown(name)}: {names.SUBDOMAIN_RULE}")
         elif name in policy["clusterNames"][:index]:
-            problems.add(field, "Duplicate", f"{name} is listed already")
+            problems.add(field, RejectCode.DUPLICATE, f"{name} is listed already")
     check_tolerations(
         policy.get("tolerations"), "spec.policy.tolerations", problems, CLUSTER_EFFECTS
     )
@@ -122,17 +133,17 @@ def _check_affinity(affinity: Mapping[str, Any], placement_type: str, problems: 
         field = f"{base}.{_REQUIRED}.clusterSelectorTerms[{index}]"
         if "propertySorter" in term:
             rule = "sorts, so it belongs to preferred terms"
-            problems.add(f"{field}.propertySorter", "InvalidSelector", rule)
+            problems.add(f"{field}.propertySorter", RejectCode.INVALID_SELECTOR, rule)
         _check_term(term, field, problems)
     preferred = affinity.get(_PREFERRED) or ()
     if preferred and placement_type == "PickAll":
         rule = "means nothing for PickAll, which takes every cluster"
-        problems.add(f"{base}.{_PREFERRED}", "InvalidCombination", rule)
+        problems.add(f"{base}.{_PREFERRED}", RejectCode.INVALID_COMBINATION, rule)
     for index, entry in enumerate(preferred):
         field = f"{base}.{_PREFERRED}[{index}].preference"
         if "propertySelector" in entry["preference"]:
             rule = "excludes, so it belongs to required terms"
-            problems.add(f"{field}.propertySelector", "InvalidSelector", rule)
+            problems.add(f"{field}.propertySelector", RejectCode.INVALID_SELECTOR, rule)
         _check_term(entry["preference"], field, problems)
 
 
@@ -156,7 +167,9 @@ def _check_term(term: Mapping[str, Any], field: str, problems: Problems) -> None
         bounds.setdefault(expression["name"], []).append((expression["operator"], value))
     for name in _impossible(bounds):
         rule = f"no value of {name} can satisfy all of these"
-        problems.add(f"{field}.propertySelector.matchExpressions", "InvalidCombination", rule)
+        problems.add(
+            f"{field}.propertySelector.matchExpressions", RejectCode.INVALID_COMBINATION, rule
+        )
 
 
 def is_property_name(name: str) -> bool:
@@ -174,7 +187,7 @@ def is_property_name(name: str) -> bool:
 
 def _refuse_property(name: str, field: str, problems: Problems) -> None:
     rule = f"{shown(name)} is no property: a label key, or {USAGE_PREFIX}available-<resource>"
-    problems.add(field, "InvalidProperty", rule)
+    problems.add(field, RejectCode.INVALID_PROPERTY, rule)
 
 
 def _impossible(bounds: Mapping[str, list[tuple[str, Decimal]]]) -> Iterator[str]:
@@ -201,24 +214,28 @@ def _check_strategy(strategy: Mapping[str, Any], problems: Problems) -> None:
     rolling = strategy.get("rollingUpdate")
     if rolling is not None and strategy["type"] == "External":
         rule = "must not be set for External, which staged runs drive"
-        problems.add("spec.strategy.rollingUpdate", "InvalidCombination", rule)
+        problems.add("spec.strategy.rollingUpdate", RejectCode.INVALID_COMBINATION, rule)
     if (
         rolling is not None
         and _is_zero(rolling["maxSurge"])
         and _is_zero(rolling["maxUnavailable"])
     ):
         rule = "must not be 0 where maxUnavailable is 0: nothing could ever move"
-        problems.add("spec.strategy.rollingUpdate.maxSurge", "InvalidCombination", rule)
+        problems.add("spec.strategy.rollingUpdate.maxSurge", RejectCode.INVALID_COMBINATION, rule)
     applying = strategy["applyStrategy"]
     if "serverSideApplyConfig" in applying and applying["type"] != "ServerSideApply":
         rule = "is for type ServerSideApply"
         problems.add(
-            "spec.strategy.applyStrategy.serverSideApplyConfig", "InvalidCombination", rule
+            "spec.strategy.applyStrategy.serverSideApplyConfig",
+            RejectCode.INVALID_COMBINATION,
+            rule,
         )
     reporting = strategy.get("reportBackStrategy")
     if reporting is not None and (reporting["type"] == "Mirror") != ("destination" in reporting):
         rule = "is required for type Mirror, and for no other"
-        problems.add("spec.strategy.reportBackStrategy.destination", "InvalidCombination", rule)
+        problems.add(
+            "spec.strategy.reportBackStrategy.destination", RejectCode.INVALID_COMBINATION, rule
+        )
 
 
 def _is_zero(value: int | str) -> bool:

@@ -18,6 +18,7 @@ from shared.kinds.selectors import (
     check_labels,
     check_tolerations,
 )
+from shared.reject_codes import RejectCode
 
 POD_FIELDS: Final = frozenset(
     {
@@ -42,7 +43,7 @@ def check_template(template: object, field: str, problems: Problems, *, of_job: 
     if not isinstance(template, dict):
         is_mapping(template, field, problems)
         if template is None:
-            problems.add(field, "Required", "a pod template is required")
+            problems.add(field, RejectCode.REQUIRED, "a pod template is required")
         return
     problems.unknown(template, _TEMPLATE_FIELDS, field)
     metadata = template.get("metadata")
@@ -55,7 +56,7 @@ def check_template(template: object, field: str, problems: Problems, *, of_job: 
     if not isinstance(spec, dict):
         is_mapping(spec, f"{field}.spec", problems)
         if spec is None:
-            problems.add(f"{field}.spec", "Required", "a pod template has a spec")
+            problems.add(f"{field}.spec", RejectCode.REQUIRED, "a pod template has a spec")
         return
     _check_spec(spec, f"{field}.spec", problems, of_job=of_job)
 
@@ -66,10 +67,10 @@ def _check_spec(spec: Mapping[str, Any], field: str, problems: Problems, *, of_j
     policy = spec.get("restartPolicy")
     if of_job and policy not in _JOB_RESTART_POLICIES:
         rule = "must be Never or OnFailure for a Job; there is no default"
-        problems.add(f"{field}.restartPolicy", "InvalidRestartPolicy", rule)
+        problems.add(f"{field}.restartPolicy", RejectCode.INVALID_RESTART_POLICY, rule)
     elif policy not in (None, "Always", *_JOB_RESTART_POLICIES):
         rule = "must be Always, OnFailure or Never"
-        problems.add(f"{field}.restartPolicy", "InvalidRestartPolicy", rule)
+        problems.add(f"{field}.restartPolicy", RejectCode.INVALID_RESTART_POLICY, rule)
     mounted = containers.check_containers(spec, field, problems)
     if not spec.keys() <= _PLAIN_FIELDS:
         _check_where(spec, field, problems)
@@ -108,7 +109,9 @@ def _check_node_affinity(value: object, field: str, problems: Problems) -> None:
         return
     terms = objects(required.get("nodeSelectorTerms"), f"{path}.nodeSelectorTerms", problems)
     if not terms:
-        problems.add(f"{path}.nodeSelectorTerms", "Required", "at least one term is required")
+        problems.add(
+            f"{path}.nodeSelectorTerms", RejectCode.REQUIRED, "at least one term is required"
+        )
     for where, term in terms:
         for name in ("matchExpressions", "matchFields"):
             check_expressions(term.get(name), f"{where}.{name}", problems, NODE_OPERATORS)
@@ -119,9 +122,9 @@ def _check_volumes(spec: Mapping[str, Any], field: str, problems: Problems) -> N
     for path, volume in objects(spec.get("volumes"), f"{field}.volumes", problems, 1000):
         name = volume.get("name")
         if not names.is_dns_label(name):
-            problems.add(f"{path}.name", "InvalidName", names.LABEL_RULE)
+            problems.add(f"{path}.name", RejectCode.INVALID_NAME, names.LABEL_RULE)
         elif name in seen:
-            problems.add(f"{path}.name", "Duplicate", f"a second volume is called {name}")
+            problems.add(f"{path}.name", RejectCode.DUPLICATE, f"a second volume is called {name}")
         seen.add(name)
 
 
@@ -137,4 +140,4 @@ def _check_mounts(
     )
     for path, name in mounted:
         if name not in there:
-            problems.add(path, "NotFound", f"the pod has no volume {name}")
+            problems.add(path, RejectCode.NOT_FOUND, f"the pod has no volume {name}")

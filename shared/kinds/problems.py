@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from shared.errors import FieldError, Rejected
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 MOST_REPORTED: Final = 50
 
@@ -30,7 +31,7 @@ class Problems:
     def __bool__(self) -> bool:
         return bool(self.found)
 
-    def add(self, field: str, code: str, message: str) -> None:
+    def add(self, field: str, code: RejectCode, message: str) -> None:
         if len(self.found) < MOST_REPORTED:
             self.found.append(FieldError(field, code, message))
 
@@ -46,7 +47,7 @@ class Problems:
         room = MOST_REPORTED - len(self.found)  # looking for a near name takes time
         absent = (str(name) for name in present if name not in known)
         for name in sorted(islice(absent, room)):
-            self.add(join(field, name), "UnknownField", unknown_name(name, known))
+            self.add(join(field, name), RejectCode.UNKNOWN_FIELD, unknown_name(name, known))
 
     def raise_if_any(self) -> None:
         """Raise `Rejected` with all faults; its code is that of the first."""
@@ -78,7 +79,7 @@ def is_mapping(value: object, field: str, problems: Problems) -> bool:
     if isinstance(value, dict):
         return True
     if value is not None:
-        problems.add(field, "InvalidType", f"must be an object, not {type_name(value)}")
+        problems.add(field, RejectCode.INVALID_TYPE, f"must be an object, not {type_name(value)}")
     return False
 
 
@@ -87,10 +88,12 @@ def listed(value: object, field: str, problems: Problems, most: int | None = Non
     if value is None:
         return []
     if not isinstance(value, list):
-        problems.add(field, "InvalidType", f"must be a list, not {type_name(value)}")
+        problems.add(field, RejectCode.INVALID_TYPE, f"must be a list, not {type_name(value)}")
         return []
     if most is not None and len(value) > most:
-        problems.add(field, "TooManyItems", f"has {len(value)} items; at most {most} are allowed")
+        problems.add(
+            field, RejectCode.TOO_MANY_ITEMS, f"has {len(value)} items; at most {most} are allowed"
+        )
         return []
     return value
 
@@ -107,7 +110,9 @@ def objects(
         if isinstance(item, dict):
             found.append((path, item))
         else:
-            problems.add(path, "InvalidType", f"must be an object, not {type_name(item)}")
+            problems.add(
+                path, RejectCode.INVALID_TYPE, f"must be an object, not {type_name(item)}"
+            )
     return found
 
 

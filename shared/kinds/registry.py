@@ -20,6 +20,7 @@ from shared.kinds.kind import Kind
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import type_name
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 Origin = Literal["rest", "hub-cluster"]
 
@@ -157,7 +158,7 @@ def parse(
     served = _VERSIONS.get((group, kind))
     if served is not None:
         detail = f"{kind} is served as {' and '.join(served)}, not {shown(version)}"
-        raise Rejected("UnsupportedKind", detail, "apiVersion")
+        raise Rejected(RejectCode.UNSUPPORTED_KIND, detail, "apiVersion")
     other = core_v1.parse_other(
         manifest,
         group,
@@ -193,7 +194,7 @@ def parse_job(
     group, version, kind = identify(manifest)
     where = "kind" if kind != "Job" else "apiVersion"
     detail = f"{shown(f'{group}/{version} {kind}'.lstrip('/'))} is no job; batch/v1 Job is"
-    raise Rejected("UnsupportedKind", detail, where)
+    raise Rejected(RejectCode.UNSUPPORTED_KIND, detail, where)
 
 
 def identify(manifest: object) -> tuple[str, str, str]:
@@ -201,16 +202,18 @@ def identify(manifest: object) -> tuple[str, str, str]:
     if not isinstance(manifest, dict):
         hint = "; a list belongs to the batch route" if isinstance(manifest, list) else ""
         raise Rejected(
-            "ExpectedObject", f"a manifest is an object, not {type_name(manifest)}{hint}"
+            RejectCode.EXPECTED_OBJECT, f"a manifest is an object, not {type_name(manifest)}{hint}"
         )
     for name in ("apiVersion", "kind"):
         value = manifest.get(name)
         if value is None or value == "":
-            raise Rejected("Required", f"{name} is required", name)
+            raise Rejected(RejectCode.REQUIRED, f"{name} is required", name)
         if not isinstance(value, str):
-            raise Rejected("InvalidType", f"{name} must be a string", name)
+            raise Rejected(RejectCode.INVALID_TYPE, f"{name} must be a string", name)
     group, _, version = manifest["apiVersion"].rpartition("/")
     kind = manifest["kind"]
     if "/" in group or not version or not version.isascii() or not kind.isalnum():
-        raise Rejected("UnsupportedKind", f"{shown(manifest['apiVersion'])} {shown(kind)}", "kind")
+        raise Rejected(
+            RejectCode.UNSUPPORTED_KIND, f"{shown(manifest['apiVersion'])} {shown(kind)}", "kind"
+        )
     return group, version, kind

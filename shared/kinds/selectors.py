@@ -6,6 +6,7 @@ from typing import Any, Final
 from shared.kinds.names import is_label_value, is_qualified_name
 from shared.kinds.problems import Problems, is_mapping, objects
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 MOST_TERMS: Final = 100
 MOST_VALUES: Final = 1000
@@ -35,13 +36,15 @@ def check_expressions(
 ) -> None:
     """A list of `key operator values`: what In, Exists and their like demand of the values."""
     if isinstance(value, list) and len(value) > MOST_TERMS:
-        problems.add(field, "TooManyTerms", f"has {len(value)} terms; at most {MOST_TERMS}")
+        problems.add(
+            field, RejectCode.TOO_MANY_TERMS, f"has {len(value)} terms; at most {MOST_TERMS}"
+        )
         return
     for path, item in objects(value, field, problems):
         problems.unknown(item, _EXPRESSION, path)
         key = item.get("key")
         if not isinstance(key, str) or not is_qualified_name(key):
-            problems.add(f"{path}.key", "InvalidLabel", f"{shown(key)} is no label key")
+            problems.add(f"{path}.key", RejectCode.INVALID_LABEL, f"{shown(key)} is no label key")
         _check_values(item, path, problems, operators)
 
 
@@ -54,24 +57,34 @@ def _check_values(
     if operator not in operators:
         known = ", ".join(sorted(operators))
         problems.add(
-            f"{path}.operator", "UnsupportedValue", f"{shown(operator)} is none of {known}"
+            f"{path}.operator",
+            RejectCode.UNSUPPORTED_VALUE,
+            f"{shown(operator)} is none of {known}",
         )
         return
     where = f"{path}.values"
     if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
-        problems.add(where, "InvalidType", "must be a list of strings")
+        problems.add(where, RejectCode.INVALID_TYPE, "must be a list of strings")
     elif len(values) > MOST_VALUES:
-        problems.add(where, "TooManyTerms", f"has {len(values)} values; at most {MOST_VALUES}")
+        problems.add(
+            where, RejectCode.TOO_MANY_TERMS, f"has {len(values)} values; at most {MOST_VALUES}"
+        )
     elif operator in {"Exists", "DoesNotExist"}:
         if values:
-            problems.add(where, "InvalidSelector", f"must be empty for operator {operator}")
+            problems.add(
+                where, RejectCode.INVALID_SELECTOR, f"must be empty for operator {operator}"
+            )
     elif operator in {"Gt", "Lt"}:
         if len(values) != 1 or not values[0].lstrip("-").isdecimal():
-            problems.add(where, "InvalidSelector", f"operator {operator} takes one whole number")
+            problems.add(
+                where, RejectCode.INVALID_SELECTOR, f"operator {operator} takes one whole number"
+            )
     elif not values:
-        problems.add(where, "InvalidSelector", f"operator {operator} needs at least one value")
+        problems.add(
+            where, RejectCode.INVALID_SELECTOR, f"operator {operator} needs at least one value"
+        )
     elif not all(map(is_label_value, values)):
-        problems.add(where, "InvalidLabel", "holds what cannot be a label value")
+        problems.add(where, RejectCode.INVALID_LABEL, "holds what cannot be a label value")
 
 
 def check_labels(labels: Mapping[str, Any], field: str, problems: Problems) -> None:
@@ -79,10 +92,10 @@ def check_labels(labels: Mapping[str, Any], field: str, problems: Problems) -> N
     for key, value in labels.items():
         if not is_qualified_name(key):
             rule = "an optional DNS prefix and '/', then at most 63 of letters, digits, '-_.'"
-            problems.add(field, "InvalidLabel", f"key {shown(key)}: {rule}")
+            problems.add(field, RejectCode.INVALID_LABEL, f"key {shown(key)}: {rule}")
         elif not is_label_value(value):
             rule = "a label value is text of at most 63 letters, digits, '-', '_' and '.'"
-            problems.add(f"{field}[{key}]", "InvalidLabel", f"{shown(value)}: {rule}")
+            problems.add(f"{field}[{key}]", RejectCode.INVALID_LABEL, f"{shown(value)}: {rule}")
 
 
 def check_tolerations(
@@ -105,19 +118,25 @@ def _check_toleration(
     effect = item.get("effect") or ""
     key = item.get("key") or ""
     if operator not in ("Equal", "Exists"):
-        problems.add(f"{path}.operator", "UnsupportedValue", "must be Equal or Exists")
+        problems.add(f"{path}.operator", RejectCode.UNSUPPORTED_VALUE, "must be Equal or Exists")
     elif operator == "Exists" and item.get("value"):
-        problems.add(f"{path}.value", "InvalidToleration", "must be empty for operator Exists")
+        problems.add(
+            f"{path}.value", RejectCode.INVALID_TOLERATION, "must be empty for operator Exists"
+        )
     elif not key and operator != "Exists":
-        problems.add(f"{path}.operator", "InvalidToleration", "must be Exists where key is empty")
+        problems.add(
+            f"{path}.operator", RejectCode.INVALID_TOLERATION, "must be Exists where key is empty"
+        )
     if key and not (isinstance(key, str) and is_qualified_name(key)):
-        problems.add(f"{path}.key", "InvalidLabel", f"{shown(key)} is no taint key")
+        problems.add(f"{path}.key", RejectCode.INVALID_LABEL, f"{shown(key)} is no taint key")
     if effect and effect not in effects:
         known = ", ".join(sorted(effects))
-        problems.add(f"{path}.effect", "UnsupportedValue", f"{shown(effect)} is none of {known}")
+        problems.add(
+            f"{path}.effect", RejectCode.UNSUPPORTED_VALUE, f"{shown(effect)} is none of {known}"
+        )
     if item.get("tolerationSeconds") is not None and effect != "NoExecute":
         rule = "is allowed with effect NoExecute only"
-        problems.add(f"{path}.tolerationSeconds", "InvalidToleration", rule)
+        problems.add(f"{path}.tolerationSeconds", RejectCode.INVALID_TOLERATION, rule)
 
 
 def check_taints(
@@ -129,12 +148,16 @@ def check_taints(
         problems.unknown(item, frozenset({"key", "value", "effect", "timeAdded"}), path)
         key, effect = item.get("key"), item.get("effect")
         if not isinstance(key, str) or not is_qualified_name(key):
-            problems.add(f"{path}.key", "InvalidLabel", f"{shown(key)} is no taint key")
+            problems.add(f"{path}.key", RejectCode.INVALID_LABEL, f"{shown(key)} is no taint key")
         if effect not in effects:
             known = ", ".join(sorted(effects))
-            problems.add(f"{path}.effect", "UnsupportedValue", f"{shown(effect)}: one of {known}")
+            problems.add(
+                f"{path}.effect", RejectCode.UNSUPPORTED_VALUE, f"{shown(effect)}: one of {known}"
+            )
         if not is_label_value(item.get("value") or ""):
-            problems.add(f"{path}.value", "InvalidLabel", "must be a label value")
+            problems.add(f"{path}.value", RejectCode.INVALID_LABEL, "must be a label value")
         if (key, effect) in seen:
-            problems.add(path, "Duplicate", f"key {shown(key)} with effect {effect} occurs twice")
+            problems.add(
+                path, RejectCode.DUPLICATE, f"key {shown(key)} with effect {effect} occurs twice"
+            )
         seen.add((key, effect))

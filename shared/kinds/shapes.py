@@ -1,7 +1,7 @@
 """The types of a Job's pods and policies, as deep as they go: what no API server could decode is refused.
 
-`shapes.json` has them from Kubernetes 1.36 (made by `shared.kubesim.generate_shapes`). Names that it does
-not know are passed over: a newer member may know them.
+`shapes.json` has them from Kubernetes 1.36 (made by `shared.kubesim.schema.generate_shapes`). Names
+that it does not know are passed over: a newer member may know them.
 """
 
 import functools
@@ -13,6 +13,7 @@ from typing import Any, Final
 from shared import quantity
 from shared.errors import Rejected
 from shared.kinds.problems import Problems, join
+from shared.reject_codes import RejectCode
 
 _FILE: Final = Path(__file__).with_name("shapes.json")
 _SCALARS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
@@ -64,12 +65,12 @@ def _check(value: Any, wanted: str, field: str, problems: Problems) -> None:
     match wanted[0]:
         case "[":
             if not isinstance(value, list):
-                problems.add(field, "InvalidType", "must be a list")
+                problems.add(field, RejectCode.INVALID_TYPE, "must be a list")
                 return
             for index, item in enumerate(value):
                 _check(item, wanted[1:], f"{field}[{index}]", problems)
         case "{" | "@" if not isinstance(value, dict):
-            problems.add(field, "InvalidType", "must be an object")
+            problems.add(field, RejectCode.INVALID_TYPE, "must be an object")
         case "{":
             for name, item in value.items():
                 _check(item, wanted[1:], join(field, str(name)), problems)
@@ -83,10 +84,12 @@ def _check_scalar(value: Any, wanted: str, field: str, problems: Problems) -> No
     types, rule = _SCALARS[wanted]
     fits: bool = isinstance(value, types) and (wanted == "bool" or not isinstance(value, bool))
     if not fits:
-        problems.add(field, "InvalidType", f"must be {rule}")
+        problems.add(field, RejectCode.INVALID_TYPE, f"must be {rule}")
     elif wanted in _BITS and isinstance(value, int):
         if not -(2 ** _BITS[wanted]) <= value < 2 ** _BITS[wanted]:
-            problems.add(field, "OutOfRange", f"{value} does not fit in {_BITS[wanted] + 1} bits")
+            problems.add(
+                field, RejectCode.OUT_OF_RANGE, f"{value} does not fit in {_BITS[wanted] + 1} bits"
+            )
     elif wanted == "quantity":
         try:
             quantity.nanos(value)

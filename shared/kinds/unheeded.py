@@ -15,6 +15,7 @@ from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.reject_codes import RejectCode
 
 REASON: Final = "NotActedOn"  # of the Event
 CONDITION: Final = "NotActedOn"
@@ -121,7 +122,7 @@ def refuse_without_adapter(parsed: Parsed) -> None:
         "submit its Jobs" if parsed.kind in _OF_JOBS else "ask for its quota with a bare Workload"
     )
     raise Rejected(
-        "NoAdapter",
+        RejectCode.NO_ADAPTER,
         f"{parsed.kind} names queue {queue[:64]}, and the hub admits Jobs and bare Workloads only: it "
         f"would wait for ever. Take the label off to place it as it is, or {instead}",
         f"metadata.labels[{keys.QUEUE_NAME}]",

@@ -13,6 +13,7 @@ from shared import labels as keys
 from shared.kinds import names
 from shared.kinds.problems import Problems
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 SHORTEST_LOSS_S: Final = 60
 LONGEST_S: Final = 30 * 24 * 3600
@@ -48,7 +49,9 @@ def check_user_annotation(key: str, value: str, field: str, problems: Problems) 
     """Note a value that the annotation of this key cannot have."""
     rule = _RULES.get(key)
     if rule is not None and not rule[0](value):
-        problems.add(f"{field}[{key}]", "InvalidAnnotation", f"{shown(value)}: {rule[1]}")
+        problems.add(
+            f"{field}[{key}]", RejectCode.INVALID_ANNOTATION, f"{shown(value)}: {rule[1]}"
+        )
 
 
 def _is_runtime(text: str) -> bool:

@@ -13,8 +13,8 @@ import yaml
 from shared.collector import spare_the_collector
 from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
-from shared.kubesim.hub_admission import EVERY_NAMESPACE
 from shared.kubesim.pki import write_private
+from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
 from shared.parent import die_with_parent
 
 

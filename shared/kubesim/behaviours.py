@@ -14,17 +14,17 @@ import structlog
 
 from shared.clock import Clock
 from shared.kubesim.agenda import Agenda, WorkList
-from shared.kubesim.autoscaler import Autoscaler
-from shared.kubesim.binder import Binder
-from shared.kubesim.jobs import JOBS, Jobs
-from shared.kubesim.kueue_like import CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, QueueManager
-from shared.kubesim.nodes import Nodes
-from shared.kubesim.objects import Event, ObjectStore
-from shared.kubesim.pod_log import PodLogs
-from shared.kubesim.pods import Pace, Pods
+from shared.kubesim.apimachinery.strategies import Object
+from shared.kubesim.deployments.controller import DEPLOYMENTS, REPLICA_SETS, SERVICES, Workloads
+from shared.kubesim.jobs.controller import JOBS, Jobs
+from shared.kubesim.jobs.queueing import CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, QueueManager
+from shared.kubesim.kubelet.kubelets import Pace, Pods
+from shared.kubesim.kubelet.nodes import Nodes
+from shared.kubesim.kubelet.pod_log import PodLogs
 from shared.kubesim.recorder import Recorder, Verbosity
-from shared.kubesim.strategies import Object
-from shared.kubesim.workloads import DEPLOYMENTS, REPLICA_SETS, SERVICES, Workloads
+from shared.kubesim.scheduler.autoscaler import Autoscaler
+from shared.kubesim.scheduler.binder import Binder
+from shared.kubesim.store.objects import Event, ObjectStore
 
 _log = structlog.get_logger(__name__)
 See = Callable[[Event], None]

@@ -17,39 +17,39 @@ import structlog
 import uvicorn
 
 from shared.clock import Clock, SystemClock
-from shared.kubesim.apply import Applier
+from shared.kubesim.apimachinery.conversion import AS_IT_IS
 from shared.kubesim.behaviours import attach
-from shared.kubesim.builtin_kinds import built_in_registry
-from shared.kubesim.builtin_strategies import built_in_strategies
-from shared.kubesim.calls import User
-from shared.kubesim.conversion import AS_IT_IS
-from shared.kubesim.crd import CRDS, CrdController
-from shared.kubesim.faults import Faults
-from shared.kubesim.fields import FieldChecker
-from shared.kubesim.garbage import GarbageCollector
-from shared.kubesim.hub_admission import AbsentPods, HubAdmission
-from shared.kubesim.in_memory import InMemory
-from shared.kubesim.journal import Journal
+from shared.kubesim.builtin.kinds import built_in_registry
+from shared.kubesim.builtin.strategies import built_in_strategies
+from shared.kubesim.custom.definitions import CRDS, CrdController
+from shared.kubesim.custom.kueue_v1beta2 import NEW_NAMES
 from shared.kubesim.kubeconfig import kubeconfig
-from shared.kubesim.managed import ManagedFields
-from shared.kubesim.namespaces import NamespaceController
-from shared.kubesim.new_names import NEW_NAMES
-from shared.kubesim.node_endpoint import NodeEndpoint
-from shared.kubesim.objects import ObjectStore
-from shared.kubesim.openapi import OpenApi
-from shared.kubesim.patching import Patcher
+from shared.kubesim.kubelet.pod_log import PodLogs
+from shared.kubesim.patches.managed_fields import ManagedFields
+from shared.kubesim.patches.patcher import Patcher
+from shared.kubesim.patches.server_side_apply import Applier
+from shared.kubesim.patches.strategic_merge import strategic_merge
 from shared.kubesim.pki import Certificates, ensure_certificates, write_private
-from shared.kubesim.pod_endpoints import PodEndpoints
-from shared.kubesim.pod_log import PodLogs
-from shared.kubesim.reading import Reader
-from shared.kubesim.reviews import Reviews
-from shared.kubesim.scale import ScaleEndpoint
-from shared.kubesim.schemas import Schemas
-from shared.kubesim.server import ApiServer
-from shared.kubesim.strategic import strategic_merge
-from shared.kubesim.watch import WatchHub
-from shared.kubesim.wire import WireCache
-from shared.kubesim.writing import Writer
+from shared.kubesim.requests.call import User
+from shared.kubesim.requests.decoding import FieldChecker
+from shared.kubesim.schema.lookup import Schemas
+from shared.kubesim.server.app import ApiServer
+from shared.kubesim.server.faults import Faults
+from shared.kubesim.server.hub_admission import AbsentPods, HubAdmission
+from shared.kubesim.server.node_endpoint import NodeEndpoint
+from shared.kubesim.server.openapi import OpenApi
+from shared.kubesim.server.pod_endpoints import PodEndpoints
+from shared.kubesim.server.reading import Reader
+from shared.kubesim.server.reviews import Reviews
+from shared.kubesim.server.scale import ScaleEndpoint
+from shared.kubesim.server.writing import Writer
+from shared.kubesim.store.garbage_collector import GarbageCollector
+from shared.kubesim.store.in_memory import InMemory
+from shared.kubesim.store.journal import Journal
+from shared.kubesim.store.namespace_lifecycle import NamespaceController
+from shared.kubesim.store.objects import ObjectStore
+from shared.kubesim.store.serializer import WireCache
+from shared.kubesim.store.watch import WatchHub
 
 log = structlog.get_logger(__name__)
 

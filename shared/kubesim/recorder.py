@@ -8,10 +8,10 @@ budget lasts (`events="few"`), always (`"all"`), or never (`"none"`).
 from collections import OrderedDict, deque
 from typing import Any, Literal
 
-from shared.kubesim import metadata
-from shared.kubesim.errors import ApiError
-from shared.kubesim.objects import ObjectStore
-from shared.kubesim.strategies import Object
+from shared.kubesim.apimachinery import metadata
+from shared.kubesim.apimachinery.errors import ApiError
+from shared.kubesim.apimachinery.strategies import Object
+from shared.kubesim.store.objects import ObjectStore
 
 Verbosity = Literal["all", "few", "none"]
 _BURST = 200.0

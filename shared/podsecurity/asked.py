@@ -10,13 +10,14 @@ from shared.errors import FieldError
 from shared.podsecurity.pods import VIOLATION, Found, Json, entries
 from shared.podsecurity.rules import Rules, listed, matches
 from shared.quantity import shown
+from shared.reject_codes import RejectCode
 
 _CONTROL_PLANE: Final = frozenset(
     {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 )
 _SYSTEM: Final = "system-"
 _HIGHEST_PRIORITY: Final = 1_000_000_000  # that users may define; above it is the system's
-_PLACEMENT: Final = "PlacementFieldForbidden"
+_PLACEMENT: Final = RejectCode.PLACEMENT_FIELD_FORBIDDEN
 
 
 def check(spec: Json, namespace: str, rules: Rules, field: str, found: Found) -> None:
@@ -50,7 +51,9 @@ def _check_account(spec: Json, namespace: str, rules: Rules, field: str, found: 
             and ("*" in allowed or account in allowed or f"{namespace}/{account}" in allowed)
         ):
             text = f"{shown(account)} is not among the service accounts that pods here may run as"
-            found.append(FieldError(f"{field}.{name}", "ServiceAccountNotAllowed", text))
+            found.append(
+                FieldError(f"{field}.{name}", RejectCode.SERVICE_ACCOUNT_NOT_ALLOWED, text)
+            )
 
 
 def _check_tolerations(spec: Json, fields: frozenset[str], field: str, found: Found) -> None:
@@ -68,11 +71,13 @@ def _check_priority(spec: Json, rules: Rules, field: str, found: Found) -> None:
     name = spec.get("priorityClassName")
     if name and not _may_be(name, rules.priority_classes):
         text = f"{shown(name)} is not among the priority classes allowed"
-        found.append(FieldError(f"{field}.priorityClassName", "PriorityNotAllowed", text))
+        found.append(
+            FieldError(f"{field}.priorityClassName", RejectCode.PRIORITY_NOT_ALLOWED, text)
+        )
     priority = spec.get("priority")
     if isinstance(priority, int | float) and priority > _HIGHEST_PRIORITY:
         text = f"must not be above {_HIGHEST_PRIORITY}"
-        found.append(FieldError(f"{field}.priority", "PriorityNotAllowed", text))
+        found.append(FieldError(f"{field}.priority", RejectCode.PRIORITY_NOT_ALLOWED, text))
 
 
 def _may_be(name: Any, patterns: str) -> bool:

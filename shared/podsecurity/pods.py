@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from shared.errors import FieldError
+from shared.reject_codes import RejectCode
 
 Json = Mapping[str, Any]
 Found = list[FieldError]
 
-VIOLATION: Final = "PolicyViolation"
+VIOLATION: Final = RejectCode.POLICY_VIOLATION
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 

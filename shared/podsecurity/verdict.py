@@ -9,6 +9,7 @@ from shared.podsecurity import asked, baseline, restricted
 from shared.podsecurity.pods import Found, Json, mapping
 from shared.podsecurity.rules import LEVELS, Level, Rules
 from shared.podsecurity.templates import templates_of
+from shared.reject_codes import RejectCode
 
 MOST_REPORTED: Final = 50
 # A pod of these alone breaks no rule but those of restricted: most jobs' pods are such.
@@ -44,7 +45,7 @@ def check_target(namespace: str, rules: Rules) -> Found:
     if not namespace or rules.admits(namespace):
         return []
     text = f"nothing is placed in {namespace[:63]}"
-    return [FieldError("metadata.namespace", "NamespaceNotAllowed", text)]
+    return [FieldError("metadata.namespace", RejectCode.NAMESPACE_NOT_ALLOWED, text)]
 
 
 def check_job_fields(spec: Json, *, from_client: bool) -> Found:
@@ -55,13 +56,13 @@ def check_job_fields(spec: Json, *, from_client: bool) -> Found:
     found: Found = []
     if spec.get("managedBy") not in (None, *_MANAGERS):
         text = "is set by Roadstead, which runs the Job; leave it out"
-        found.append(FieldError("spec.managedBy", "ForbiddenField", text))
+        found.append(FieldError("spec.managedBy", RejectCode.FORBIDDEN_FIELD, text))
     if spec.get("manualSelector") not in (None, False):
         text = "a Job's pods are its own; leave it out"
-        found.append(FieldError("spec.manualSelector", "ForbiddenField", text))
+        found.append(FieldError("spec.manualSelector", RejectCode.FORBIDDEN_FIELD, text))
     if spec.get("selector") is not None and from_client:
         text = "is generated; leave it out"
-        found.append(FieldError("spec.selector", "ForbiddenField", text))
+        found.append(FieldError("spec.selector", RejectCode.FORBIDDEN_FIELD, text))
     return found
 
 

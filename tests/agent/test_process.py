@@ -9,11 +9,12 @@ import httpx
 import pytest
 import structlog.testing
 
-from agent import credential, release
+from agent import release
 from agent.config import from_arguments
-from agent.credential import Credential
+from agent.hub import credential
+from agent.hub.credential import Credential
 from agent.main import EXIT_REFUSED, Agent
-from agent.telemetry import Meters, serve
+from agent.metrics import Meters, serve
 
 pytestmark = pytest.mark.anyio
 

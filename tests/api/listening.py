@@ -15,9 +15,9 @@ from uvicorn.server import ServerState
 from hub.api import agents
 from hub.api.app import create_app
 from hub.api.connections import Door
-from hub.services import tokens
-from hub.services.hub import Hub
-from hub.services.limits import Limits
+from hub.services.access import credentials
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Settings
 from hub.store.engine import Database
 from hub.web import pages
 from shared.clock import ManualClock
@@ -135,7 +135,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def listening(folder: Path, limits: Limits | None = None) -> AsyncIterator[Listening]:
+async def listening(folder: Path, limits: Settings | None = None) -> AsyncIterator[Listening]:
     """Serve a fresh hub on a loopback port for the length of the block."""
     clock = ManualClock(START)
     async with contextlib.AsyncExitStack() as stack:
@@ -143,7 +143,7 @@ async def listening(folder: Path, limits: Limits | None = None) -> AsyncIterator
         stack.push_async_callback(db.close)
         hub = Hub(db, clock, limits, page_key=b"k" * 32)
         app = create_app(hub, (agents.router, pages.router))
-        door = Door(hub.limits.api, clock)
+        door = Door(hub.settings.api, clock)
         config = uvicorn.Config(
             app, http=door.protocol(), lifespan="off", access_log=False, log_config=None
         )
@@ -155,6 +155,8 @@ async def listening(folder: Path, limits: Limits | None = None) -> AsyncIterator
             lambda: protocol(config=config, server_state=state, app_state={}), sock=listener
         )
         stack.callback(server.close)
-        token = await db.write(lambda unit: tokens.issue_bearer(unit, "administrator", "admin"))
+        token = await db.write(
+            lambda unit: credentials.issue_bearer(unit, "administrator", "admin")
+        )
         address = listener.getsockname()[:2]
         yield Listening(hub, db, door, clock, token, address, stack, state.tasks)

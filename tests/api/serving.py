@@ -11,9 +11,9 @@ import httpx
 from fastapi import FastAPI
 
 from hub.api.app import create_app
-from hub.services import tokens
-from hub.services.hub import Hub
-from hub.services.limits import Limits
+from hub.services.access import credentials
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Settings
 from hub.store.engine import Database
 from shared.clock import ManualClock
 
@@ -35,7 +35,7 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def served(folder: Path, limits: Limits | None = None) -> AsyncIterator[Served]:
+async def served(folder: Path, limits: Settings | None = None) -> AsyncIterator[Served]:
     """Serve a fresh hub for the length of the block."""
     clock = ManualClock(START)
     db = Database.open(f"sqlite:///{folder}/hub.db", clock)
@@ -49,7 +49,7 @@ async def served(folder: Path, limits: Limits | None = None) -> AsyncIterator[Se
             if role:
                 cluster = "c1" if role == "agent" else ""
                 token = await db.write(
-                    lambda unit: tokens.issue_bearer(unit, role, f"the-{role}", cluster)
+                    lambda unit: credentials.issue_bearer(unit, role, f"the-{role}", cluster)
                 )
                 headers = {"Authorization": f"Bearer {token}"}
             return await stack.enter_async_context(

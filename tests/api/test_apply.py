@@ -200,9 +200,9 @@ async def test_a_priority_class_that_is_missing_is_told_of(tmp_path):
 
 async def test_the_other_origin_may_not_touch(tmp_path):
     """An object of the hub cluster is not changed, and not deleted, through REST."""
-    from hub.services.apply import apply_documents
-    from hub.services.drafts import draft
-    from hub.services.limits import Intake
+    from hub.services.context.settings import Intake
+    from hub.services.objects.apply import apply_documents
+    from hub.services.reading.draft import draft
     from shared.kinds.registry import parse
 
     manifest = {
@@ -212,9 +212,9 @@ async def test_the_other_origin_may_not_touch(tmp_path):
     }
     async with served(tmp_path) as hub:
 
-        def mirror(unit):
-            given = draft(parse(manifest), unit.now, origin="hub-cluster", uid="u-1")
-            return apply_documents(unit, [given], Intake())[0].result
+        def mirror(tx):
+            given = draft(parse(manifest), tx.now, origin="hub-cluster", uid="u-1")
+            return apply_documents(tx, [given], Intake())[0].result
 
         assert await hub.db.write(mirror) == "created"
         reply = await hub.admin.post("/v1/apply", json=manifest)

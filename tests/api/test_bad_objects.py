@@ -122,8 +122,8 @@ async def test_row_67_a_member_that_lives_is_not_fenced(tmp_path, silent_s, body
     async with served(tmp_path) as hub:
         assert (await hub.admin.post("/v1/clusters", json={"name": "c1"})).status_code == 201
 
-        def joined(unit):
-            clusters.change(unit, "c1", joined_at=unit.now, heartbeat_at=unit.now)
+        def joined(tx):
+            clusters.change(tx, "c1", joined_at=tx.now, heartbeat_at=tx.now)
 
         await hub.db.write(joined)
         hub.clock.advance(silent_s)

@@ -7,9 +7,9 @@ import httpx
 import orjson
 import pytest
 
-from hub.services import watching
+from hub.services.questions import watch as watching
 from hub.store import workloads
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from tests.api.serving import Served, a_job, served
 from tests.scheduling.build import a_workload, in_cohort
 
@@ -32,14 +32,14 @@ async def hand_in(hub: Served, **given: Any) -> str:
 async def admit(hub: Served, uid: str) -> None:
     """As a scheduling cycle does."""
 
-    def run(unit: Unit) -> None:
-        row = workloads.get(unit, uid)
+    def run(tx: Transaction) -> None:
+        row = workloads.get(tx, uid)
         assert row is not None
         admission = {
             "podSets": [{"name": "main", "count": 1, "flavors": {}, "usage": {"cpu": 1000}}]
         }
         move = {"uid": uid, "epoch": row["epoch"], "cluster": "", "admission": admission}
-        assert workloads.transition(unit, "place", [move | {"cluster_queue": "a"}]) == [uid]
+        assert workloads.transition(tx, "place", [move | {"cluster_queue": "a"}]) == [uid]
 
     await hub.db.write(run)
 
@@ -112,8 +112,8 @@ async def test_what_can_not_be_admitted_is_kept_and_says_why(tmp_path, asked, co
         assert (await hub.admin.get("/v1/jobs")).json()["items"] == []
         mended = await hub.admin.post("/v1/apply", json=a_workload("w"))
         assert mended.json()["items"][0]["result"] == "created"
-        (unit,) = (await hub.admin.get("/v1/jobs")).json()["items"]
-        assert (unit["kind"], unit["state"]) == ("Workload", "Pending")
+        (tx,) = (await hub.admin.get("/v1/jobs")).json()["items"]
+        assert (tx["kind"], tx["state"]) == ("Workload", "Pending")
         again = (await hub.admin.post("/v1/apply", json=wrong)).json()
         assert again["code"] == code, "one that waits or runs is not made worse"
 

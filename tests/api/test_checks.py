@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hub.services import leadership
-from hub.services.schedule_news import FOLLOWED
-from hub.services.scheduler import Scheduler
+from hub.services.context import leadership
+from hub.services.index.reader import FOLLOWED
+from hub.services.scheduling.turn import Scheduler
 from tests.api.serving import Served, a_job, served
 from tests.checks.controller import a_check, checked
 from tests.scheduling.hubs import Running, a_pool, a_queue

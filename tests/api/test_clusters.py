@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hub.services import tokens
+from hub.services.access import credentials
 from shared.errors import Rejected
 from tests.api.serving import a_job, served
 
@@ -89,12 +89,12 @@ async def test_a_join_token_is_used_once_and_not_for_long(tmp_path):
         new = (await hub.admin.post("/v1/clusters/c/join-token")).json()["joinToken"]
 
         def redeem(text):
-            return hub.db.write(lambda unit: tokens.redeem_join(unit, text))
+            return hub.db.write(lambda unit: credentials.redeem_join(unit, text))
 
         with pytest.raises(Rejected, match="Unauthenticated"):
             await redeem(old)
         answers = await asyncio.gather(*(redeem(new) for _ in range(100)), return_exceptions=True)
-        won = [answer for answer in answers if isinstance(answer, tokens.Principal)]
+        won = [answer for answer in answers if isinstance(answer, credentials.Principal)]
         assert [(p.role, p.cluster) for p in won] == [("agent", "c")]
         assert {a.code for a in answers if isinstance(a, Rejected)} == {"TokenUsed"}
         late = (await hub.admin.post("/v1/clusters/c/join-token")).json()["joinToken"]
@@ -122,7 +122,7 @@ async def test_the_overview_counts(tmp_path):
 
 async def test_changes_are_followed_without_holes(tmp_path):
     """Every revision after the one asked for comes, in order, those committed before included."""
-    from hub.services import overview
+    from hub.services.questions import overview
 
     async with served(tmp_path) as hub:
         start = hub.db.revision

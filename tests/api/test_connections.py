@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hub.services.limits import Api, Limits
+from hub.services.context.settings import Api, Settings
 from tests.api.listening import Listening, listening, until
 from tests.api.serving import a_job
 
@@ -153,7 +153,7 @@ async def test_an_open_stream_is_not_late(tmp_path):
 
 async def test_connections_are_bounded(tmp_path):
     """One more than are allowed is told to come again, and those that are there are served."""
-    async with listening(tmp_path, Limits(api=Api(connections=2))) as hub:
+    async with listening(tmp_path, Settings(api=Api(connections=2))) as hub:
         first, _second = await hub.line(), await hub.line()
         await until(lambda: len(hub.door.connections) == 2)
         third = await hub.line()

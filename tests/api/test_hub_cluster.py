@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services import hub_cluster, leadership, mirrored
+from hub.services.context import hub_cluster, leadership
 from tests.api.serving import served
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ async def test_without_a_hub_cluster_it_says_so(tmp_path):
 async def test_a_stop_says_its_reason_and_what_resuming_means(tmp_path):
     """Nobody has to read the hub's log."""
     async with served(tmp_path) as hub:
-        await hub.hub.write(mirrored.tell_condition, STOPPED)
+        await hub.hub.write(hub_cluster.tell_condition, STOPPED)
         shown = (await hub.admin.get("/v1/hub-cluster")).json()
         assert (shown["running"], shown["reason"]) == (False, "AbsentWithoutDeletion")
         assert "counts as deleted" in shown["resuming"]
@@ -35,7 +35,7 @@ async def test_a_stop_says_its_reason_and_what_resuming_means(tmp_path):
 async def test_the_word_is_taken_once_and_for_its_reason(tmp_path):
     """Naming another reason lifts nothing; the word serves one stop."""
     async with served(tmp_path) as hub:
-        await hub.hub.write(mirrored.tell_condition, STOPPED)
+        await hub.hub.write(hub_cluster.tell_condition, STOPPED)
         wrong = await hub.admin.post(
             "/v1/hub-cluster/resume", json={"reason": "HubClusterChanged"}
         )
@@ -55,7 +55,7 @@ async def test_the_word_is_taken_once_and_for_its_reason(tmp_path):
 async def test_a_viewer_may_not_lift(tmp_path):
     """What counts as deleted is an administrator's word."""
     async with served(tmp_path) as hub:
-        await hub.hub.write(mirrored.tell_condition, STOPPED)
+        await hub.hub.write(hub_cluster.tell_condition, STOPPED)
         answer = await hub.viewer.post(
             "/v1/hub-cluster/resume", json={"reason": "AbsentWithoutDeletion"}
         )
@@ -66,7 +66,7 @@ async def test_one_that_does_not_answer_is_not_connected(tmp_path):
     """And the bridge does not run; that ends by itself, so there is nothing to lift."""
     async with served(tmp_path) as hub:
         silent = {"status": "False", "reason": "HubClusterSilent", "message": "no answer"}
-        await hub.hub.write(mirrored.tell_condition, silent)
+        await hub.hub.write(hub_cluster.tell_condition, silent)
         shown = (await hub.admin.get("/v1/hub-cluster")).json()
         assert (shown["connected"], shown["running"]) == (False, False)
         body = {"reason": "HubClusterSilent"}
@@ -77,7 +77,9 @@ async def test_one_that_does_not_answer_is_not_connected(tmp_path):
 async def test_a_stop_that_ends_by_itself_can_not_be_lifted(tmp_path):
     """Kueue's webhooks would go on admitting the hub's Jobs: they have to go."""
     async with served(tmp_path) as hub:
-        await hub.hub.write(mirrored.tell_condition, {**STOPPED, "reason": "HubClusterHasKueue"})
+        await hub.hub.write(
+            hub_cluster.tell_condition, {**STOPPED, "reason": "HubClusterHasKueue"}
+        )
         answer = await hub.admin.post(
             "/v1/hub-cluster/resume", json={"reason": "HubClusterHasKueue"}
         )

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from hub.services import tokens
-from hub.services.limits import Api, Limits
+from hub.services.access import credentials
+from hub.services.context.settings import Api, Settings
 from tests.api.listening import listening, until
 from tests.api.serving import a_job, served
 
@@ -56,7 +56,7 @@ async def test_one_document_is_bounded(tmp_path, path, body, content_type):
 
 async def test_the_bounds_are_settings(tmp_path):
     """An administrator may allow less."""
-    limits = Limits(api=Api(bulk_documents=2, document_values=30))
+    limits = Settings(api=Api(bulk_documents=2, document_values=30))
     async with served(tmp_path, limits) as hub:
         maps = [a_map(f"m{i}") for i in range(3)]
         assert (await hub.admin.post("/v1/apply", json=maps)).json()["code"] == "TooManyDocuments"
@@ -104,7 +104,9 @@ async def test_a_large_report_is_read_beside_the_loop(tmp_path):
     free = threading.Event()
     content = b'{"observed":"' + b"x" * 300_000 + b'"}'
     async with listening(tmp_path) as hub:
-        agent = await hub.db.write(lambda unit: tokens.issue_bearer(unit, "agent", "c1", "c1"))
+        agent = await hub.db.write(
+            lambda unit: credentials.issue_bearer(unit, "agent", "c1", "c1")
+        )
         busy = [asyncio.ensure_future(hub.hub.beside(free.wait, 20)) for _ in range(2)]
         about = (f"Authorization: Bearer {agent}", f"Content-Length: {len(content)}")
         line = await hub.line()
@@ -182,7 +184,7 @@ async def test_writes_that_wait_are_bounded(tmp_path):
         held.set()
         return free.wait(20)
 
-    async with served(tmp_path, Limits(api=Api(queued_writes=2))) as hub:
+    async with served(tmp_path, Settings(api=Api(queued_writes=2))) as hub:
         await hub.admin.get("/v1/jobs")  # the credential is known
         waiting = [asyncio.ensure_future(hub.hub.write(hold)) for _ in range(2)]
         await until(held.is_set)
@@ -198,7 +200,7 @@ async def test_writes_that_wait_are_bounded(tmp_path):
 async def test_bodies_that_are_held_are_bounded(tmp_path):
     """While other bodies fill what may be held, one more is asked to come again; afterwards it is taken."""
     text = json.dumps(a_job()).encode()
-    async with listening(tmp_path, Limits(api=Api(held_bytes=60_000))) as hub:
+    async with listening(tmp_path, Settings(api=Api(held_bytes=60_000))) as hub:
         line = await hub.line()
         headers = ("Content-Type: application/json", "Content-Length: 59901")
         await line.say(hub.head("POST", "/v1/apply", *headers) + b" " * 59_900)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.limits import Api, Limits
+from hub.services.context.settings import Api, Settings
 from tests.api.serving import a_job, served
 
 pytestmark = pytest.mark.anyio
@@ -88,14 +88,14 @@ async def test_idempotency_keys_are_bounded(tmp_path, key):
 
 async def test_an_idempotency_key_is_its_principals_own(tmp_path):
     """Another principal's equal key makes an independent job."""
-    from hub.services import tokens
+    from hub.services.access import credentials
 
     async with served(tmp_path) as hub:
         headers = {"Idempotency-Key": "k"}
         assert (
             await hub.admin.post("/v1/jobs", json=a_job("a"), headers=headers)
         ).status_code == 201
-        token = await hub.db.write(lambda u: tokens.issue_bearer(u, "administrator", "other"))
+        token = await hub.db.write(lambda u: credentials.issue_bearer(u, "administrator", "other"))
         headers["Authorization"] = f"Bearer {token}"
         reply = await hub.nobody.post("/v1/jobs", json=a_job("b"), headers=headers)
         assert (reply.status_code, reply.json()["name"]) == (201, "b")
@@ -111,7 +111,7 @@ async def test_an_old_cursor_is_gone(tmp_path):
 
 async def test_streams_are_counted(tmp_path):
     """429 for a stream more than a principal may hold."""
-    async with served(tmp_path, Limits(api=Api(streams_per_principal=0))) as hub:
+    async with served(tmp_path, Settings(api=Api(streams_per_principal=0))) as hub:
         reply = await hub.admin.get("/v1/changes")
         assert (reply.status_code, reply.json()["code"]) == (429, "TooManyStreams")
         assert "retry-after" in reply.headers

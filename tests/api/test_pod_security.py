@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.limits import Limits, Pods
+from hub.services.context.settings import Pods, Settings
 from tests.api.serving import a_job, served
 from tests.bad_inputs.cases import labelled_namespace
 
@@ -69,14 +69,14 @@ async def test_a_level_that_does_not_exist_is_refused(tmp_path):
 
 async def test_the_default_level_is_a_setting(tmp_path):
     """Namespaces without label have the hub's own level."""
-    limits = Limits(pods=Pods(security="restricted"))
+    limits = Settings(pods=Pods(security="restricted"))
     async with served(tmp_path, limits) as hub:
         assert (await hub.admin.post("/v1/jobs", json=a_job())).status_code == 422
 
 
 async def test_service_accounts_are_allowed_by_namespace(tmp_path):
     """An entry NAMESPACE/NAME opens an account in that namespace alone."""
-    limits = Limits(pods=Pods(service_accounts="default,team-a/trainer"))
+    limits = Settings(pods=Pods(service_accounts="default,team-a/trainer"))
     async with served(tmp_path, limits) as hub:
         asked = {"serviceAccountName": "trainer"}
         here = await hub.admin.post("/v1/jobs", json=a_hostile_job("a", "team-a", **asked))

@@ -34,8 +34,8 @@ async def test_a_queue_that_can_not_be_read_hides_no_other(tmp_path, spec):
         )
         assert applied.status_code == 200, applied.text
         await hub.db.write(
-            lambda unit: (
-                unit.conn.execute(
+            lambda tx: (
+                tx.conn.execute(
                     text("UPDATE objects SET spec = :spec WHERE name = 'bad'"),
                     {"spec": spec.encode()},
                 ).rowcount
@@ -55,7 +55,7 @@ async def test_a_report_that_can_not_be_read_hides_no_cluster(tmp_path, report):
     async with served(tmp_path) as hub:
         for name in ("bad", "good"):
             assert (await hub.admin.post("/v1/clusters", json={"name": name})).status_code == 201
-        await hub.db.write(lambda unit: clusters.set_capacity(unit, "bad", report))
+        await hub.db.write(lambda tx: clusters.set_capacity(tx, "bad", report))
         reply = await hub.admin.get("/v1/clusters")
         assert reply.status_code == 200, reply.text
         found = {each["name"]: each for each in reply.json()["items"]}

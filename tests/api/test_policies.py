@@ -84,11 +84,11 @@ async def test_bad_credentials_are_answered_alike(tmp_path, header):
 
 async def test_a_revoked_credential_ends_at_once(tmp_path):
     """Revocation is followed through the change feed, not only by the cache's age."""
-    from hub.services import tokens
+    from hub.services.access import credentials
 
     async with served(tmp_path) as hub:
         assert (await hub.viewer.get("/v1/jobs")).status_code == 200
-        await hub.db.write(lambda u: tokens.replace_bearer(u, "viewer", "the-viewer"))
+        await hub.db.write(lambda u: credentials.replace_bearer(u, "viewer", "the-viewer"))
         assert (await hub.viewer.get("/v1/jobs")).status_code == 401
 
 

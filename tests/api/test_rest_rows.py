@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from hub.services import tokens
+from hub.services.access import credentials
 from hub.store import tokens as stored
 from tests.api.listening import Heard, Listening, a_submitted, listening, send
 from tests.api.serving import START, a_job
@@ -25,7 +25,9 @@ def without_id(heard: Heard):
 async def _expired(hub: Listening) -> str:
     principal = await hub.db.write(
         lambda unit: (
-            tokens.redeem_join(unit, tokens.issue_join(unit, "c9", dt.timedelta(hours=1))[0]).id
+            credentials.redeem_join(
+                unit, credentials.issue_join(unit, "c9", dt.timedelta(hours=1))[0]
+            ).id
         )
     )
 
@@ -46,9 +48,11 @@ async def _expired(hub: Listening) -> str:
 async def test_row_68_no_valid_credential(tmp_path):
     """None, malformed, of another scheme, without algorithm, expired, an agent's: 401, all alike."""
     async with listening(tmp_path) as hub:
-        agent = await hub.db.write(lambda unit: tokens.issue_bearer(unit, "agent", "c1", "c1"))
-        revoked = await hub.db.write(lambda unit: tokens.issue_bearer(unit, "viewer", "v"))
-        await hub.db.write(lambda unit: tokens.replace_bearer(unit, "viewer", "v"))
+        agent = await hub.db.write(
+            lambda unit: credentials.issue_bearer(unit, "agent", "c1", "c1")
+        )
+        revoked = await hub.db.write(lambda unit: credentials.issue_bearer(unit, "viewer", "v"))
+        await hub.db.write(lambda unit: credentials.replace_bearer(unit, "viewer", "v"))
         given = (
             (),
             ("Authorization: Bearer not-a-token",),
@@ -71,7 +75,7 @@ async def test_row_68_no_valid_credential(tmp_path):
 async def test_row_69_no_right(tmp_path):
     """A viewer may not submit: 403."""
     async with listening(tmp_path) as hub:
-        viewer = await hub.db.write(lambda unit: tokens.issue_bearer(unit, "viewer", "v"))
+        viewer = await hub.db.write(lambda unit: credentials.issue_bearer(unit, "viewer", "v"))
         text = hub.head("POST", "/v1/jobs", f"Authorization: Bearer {viewer}", token=False)
         heard = await hub.ask(text)
         assert (heard.status, heard.problem["code"]) == (403, "Forbidden")
@@ -173,7 +177,7 @@ async def test_row_76_continue_tokens(tmp_path):
         for forged in ("forged", "x" * 8000, "%00", page["continue"][:-2] + "xx"):
             heard = await send(hub, "GET", f"/v1/jobs?continue={forged}")
             assert (heard.status, heard.problem["code"]) == (400, "BadContinue"), forged
-        other = await hub.db.write(lambda unit: tokens.issue_bearer(unit, "viewer", "v"))
+        other = await hub.db.write(lambda unit: credentials.issue_bearer(unit, "viewer", "v"))
         heard = await hub.ask(
             hub.head("GET", again, f"Authorization: Bearer {other}", token=False)
         )

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from hub.services import tokens
-from hub.services.limits import Api, Limits
+from hub.services.access import credentials
+from hub.services.context.settings import Api, Settings
 from tests.api.listening import a_submitted, listening, send
 from tests.api.serving import a_job
 
@@ -56,7 +56,7 @@ async def test_row_80_keys(tmp_path):
             assert (heard.status, heard.problem["code"]) == (422, "InvalidIdempotencyKey")
         heard = await send(hub, "POST", "/v1/jobs", "Idempotency-Key: " + "k" * (1 << 20))
         assert (heard.status, heard.problem["code"]) == (431, "HeaderTooLarge")
-        other = await hub.db.write(lambda u: tokens.issue_bearer(u, "administrator", "other"))
+        other = await hub.db.write(lambda u: credentials.issue_bearer(u, "administrator", "other"))
         theirs = (f"Authorization: Bearer {other}", "Idempotency-Key: k", JSON)
         content = json.dumps(a_job("theirs")).encode()
         assert (
@@ -161,7 +161,7 @@ async def test_row_84_a_cursor_that_is_too_old(tmp_path):
 
 async def test_row_85_streams(tmp_path):
     """One stream more than a principal may hold: 429; once one ends there is room again."""
-    async with listening(tmp_path, Limits(api=Api(streams_per_principal=2))) as hub:
+    async with listening(tmp_path, Settings(api=Api(streams_per_principal=2))) as hub:
         for _ in range(2):
             line = await hub.line()
             await line.say(hub.head("GET", "/v1/changes"))

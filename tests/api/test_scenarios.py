@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hub.services import leadership
-from hub.services.schedule_news import FOLLOWED
-from hub.services.scheduler import Scheduler
+from hub.services.context import leadership
+from hub.services.index.reader import FOLLOWED
+from hub.services.scheduling.turn import Scheduler
 from tests.api.serving import Served, a_job, served
 from tests.scheduling.build import a_class, in_cohort
 from tests.scheduling.hubs import Running, a_pool

@@ -3,7 +3,7 @@
 import pytest
 
 from hub.config import limits_from
-from hub.services.limits import Limits
+from hub.services.context.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from hub.services.limits import Limits
 )
 def test_an_empty_setting_is_not_set(variable):
     """A variable that is there and empty gives the default, as deployments pass on what they leave open."""
-    assert limits_from({variable: ""}) == Limits()
+    assert limits_from({variable: ""}) == Settings()
 
 
 def test_a_list_of_names_may_be_empty():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hub.services.schedule_index import ScheduleIndex
-from hub.services.timeline import Timeline
+from hub.services.context.timeline import StoreTimeline
+from hub.services.index.index import ScheduleIndex
 from shared import labels
 from tests.api.serving import Served, a_job, served
 from tests.domain.build import a_cluster, a_pool
@@ -45,7 +45,7 @@ async def test_a_hub_that_went_back_warns_that_it_starts_nothing(tmp_path):
     """By submit, in batches and by apply: the job is taken, and waits for an administrator."""
     async with served(tmp_path) as hub:
         leads(hub)
-        hub.hub.timeline = Timeline("one", b"k", [("run", 0)], stopped="it went back")
+        hub.hub.timeline = StoreTimeline("one", b"k", [("run", 0)], stopped="it went back")
         reply = await hub.admin.post("/v1/jobs", json=a_job())
         (said,) = reply.json()["warnings"]
         assert said.startswith("HubRolledBack: nothing is dispatched")

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import attempt, beyond
-from hub.services import fence, holding, timeline
-from hub.services.drafts import ORIGIN_HUB_CLUSTER, draft
-from hub.services.intake import submit_jobs
-from hub.services.limits import Intake
-from hub.services.withdraw import withdraw_jobs
+from hub.services.context import timeline
+from hub.services.context.settings import Intake
+from hub.services.jobs import hold
+from hub.services.jobs.accept import submit_jobs
+from hub.services.objects import fence
+from hub.services.reading.draft import draft
+from hub.services.works import restored
+from hub.services.works.withdraw import withdraw_jobs
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Mark
 from tests.sync.hubs import JOB, Agent, Running, a_stray, ran, running_hub, seen
@@ -60,7 +64,7 @@ async def accepted(tmp_path: Path, *before: str, **job: object) -> AsyncIterator
         if "running" in before:
             await north.sync(ran(uid, **GOES_ON))
         if "held" in before:
-            await hub.write(holding.hold_job, uid, "ada")
+            await hub.write(hold.hold_job, uid, "ada")
         if "wished" in before:
             await hub.write(withdraw_jobs, [uid], "Pending", "Preempted", "")
     backup = Path(shutil.copytree(folder, tmp_path / "backup"))
@@ -76,7 +80,7 @@ async def accepted(tmp_path: Path, *before: str, **job: object) -> AsyncIterator
         south.marks = marks
         earlier = hub.sync.incarnation
         assert (await south.post(south.request())).status_code == 409
-        await hub.write(timeline.accept, "ada")
+        await hub.write(restored.accept, "ada")
         while hub.sync.incarnation == earlier:
             await hub.settled()
         await north.sync()
@@ -101,7 +105,7 @@ async def test_who_accepts_is_told_how_many_jobs_are_held(tmp_path: Path):
     """As an event of the hub."""
     async with accepted(tmp_path) as it:
         rows = await it.hub.hub.read(
-            lambda unit: unit.conn.exec_driver_sql(
+            lambda tx: tx.conn.exec_driver_sql(
                 "SELECT message FROM events WHERE reason = 'HubRestored'"
             ).all()
         )
@@ -111,7 +115,7 @@ async def test_who_accepts_is_told_how_many_jobs_are_held(tmp_path: Path):
 async def test_a_person_who_has_looked_releases_it(tmp_path: Path):
     """It starts in an epoch that was never given, in the lost time neither."""
     async with accepted(tmp_path) as it:
-        await it.hub.write(holding.release_job, it.uid, "ada")
+        await it.hub.write(hold.release_job, it.uid, "ada")
         await it.hub.place(it.uid, "south")
         await it.hub.settled()
         await it.south.sync()
@@ -180,7 +184,7 @@ async def test_a_failure_that_may_be_retried_waits_for_a_person(tmp_path: Path):
         await it.north.sync(ran(it.uid, result="Failed"))
         await it.north.sync(seen(it.uid, "Gone", job={"result": "Failed"}))
         assert (await it.stands())[:2] == ("Held", "Restored")
-        await it.hub.write(holding.release_job, it.uid, "ada")
+        await it.hub.write(hold.release_job, it.uid, "ada")
         await it.hub.place(it.uid, "south")
         await it.hub.settled()
         await it.south.sync()
@@ -217,7 +221,7 @@ async def test_a_job_of_the_hub_cluster_that_is_found_late_is_held(
         given = draft(
             parse_job(manifest),
             now,
-            origin=ORIGIN_HUB_CLUSTER,
+            origin=Origin.HUB_CLUSTER,
             uid="u-kubectl",
             created_at=now + dt.timedelta(seconds=made),
         )

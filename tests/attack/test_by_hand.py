@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.applier import Applier
+from agent.member.applier import Applier
 from shared import labels
 from shared.clock import SystemClock
 from tests.agent.scripted_hub import HUB_ID, a_job, eventually

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.plan import generation_of
-from agent.pods import view
+from agent.objects.facts import generation_of
+from agent.objects.pods import view
 from shared import labels
 from tests.sync.hubs import ran, running_hub, seen
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.observe import Report, take_reports
+from hub.services.members.observe import ObservedReport, take_reports
 from tests.sync.hubs import ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ async def test_what_was_not_offered_can_not_be_spoken_of(tmp_path: Path, lie):
             "missing": seen(uid, "Missing"),
             "unwanted": seen(uid, "Failed", reason="NameConflict"),
         }[lie]
-        await hub.write(take_reports, [Report("north", [said])])
+        await hub.write(take_reports, [ObservedReport("north", [said])])
         await hub.settled()
         agent.restart("session-2")
         await agent.sync()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.marks import Marks
+from agent.works.marks import Marks
 from shared import labels
 from tests.agent.scripted_hub import a_job
 

@@ -1,9 +1,9 @@
 """A Job that is made smaller before it has started."""
 
-from agent.decide import decide
-from agent.holding import Holding
-from agent.plan import Decision, Seen
-from tests.agent.pictures import a_live_job, a_picture
+from agent.decide.decision import Decision, Seen
+from agent.decide.next_step import decide
+from agent.works.tracked import Holding
+from tests.agent.moments import a_live_job, a_picture
 from tests.agent.scripted_hub import a_job
 
 

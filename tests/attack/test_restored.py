@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.roll_call import RollCall
+from hub.services.members.roll_call import RollCall
 from shared.clock import ManualClock
 from tests.sync.hubs import ran, running_hub
 

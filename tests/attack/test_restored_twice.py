@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import holding, timeline
-from hub.services.incarnations import began_ms, new_incarnation
+from hub.services.context import timeline
+from hub.services.context.incarnations import began_ms, new_incarnation
+from hub.services.jobs import hold
+from hub.services.works import restored
 from tests.sync.hubs import ran, running_hub
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +20,7 @@ AT = dt.datetime(2026, 5, 1, tzinfo=dt.UTC)
 async def accepted(hub, *agents):
     """The restored state is accepted, and agents have heard of it."""
     earlier = hub.sync.incarnation
-    await hub.write(timeline.accept, "ada")
+    await hub.write(restored.accept, "ada")
     while hub.sync.incarnation == earlier:
         await hub.settled()
     for agent in agents:
@@ -48,7 +50,7 @@ async def test_a_store_from_before_an_accepted_restore_is_noticed(tmp_path: Path
             agent.restart(f"session-{agent.name}-9")
         await accepted(hub, north, south)
         # A person has looked, and releases the job: it runs in north.
-        await hub.write(holding.release_job, uid, "ada")
+        await hub.write(hold.release_job, uid, "ada")
         await hub.place(uid, "north")
         await hub.settled()
         await north.sync()
@@ -70,9 +72,9 @@ async def test_a_store_from_before_an_accepted_restore_is_noticed(tmp_path: Path
 
 async def test_a_mark_of_time_that_was_accepted_as_lost_stops_nothing(tmp_path: Path):
     """Whichever of the incarnations before it gave it."""
-    lost = timeline.Timeline(new_incarnation(AT), b"key", [("run", 0)])
+    lost = timeline.StoreTimeline(new_incarnation(AT), b"key", [("run", 0)])
     later = AT + dt.timedelta(seconds=1)
-    kept = timeline.Timeline(new_incarnation(later), b"key", [("run", 0)])
+    kept = timeline.StoreTimeline(new_incarnation(later), b"key", [("run", 0)])
     assert not kept.contradicts(lost.mark(10**9), 5)
     assert lost.contradicts(kept.mark(1), 5)
 

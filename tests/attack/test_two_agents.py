@@ -2,10 +2,10 @@
 
 import pytest
 
-from agent.plan import Seen
+from agent.decide.decision import Seen
 from tests import waiting
 from tests.agent.conftest import Member
-from tests.agent.pictures import a_live_job, settled
+from tests.agent.moments import a_live_job, settled
 from tests.agent.scripted_hub import a_job, eventually
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ import yaml
 from hub.bridge.bridge import Bridge
 from hub.controllers.loop import Loop
 from hub.controllers.placements import Placements
-from hub.services import leadership
-from hub.services.limits import Limits
+from hub.services.context import leadership
+from hub.services.context.settings import Settings
 from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -84,7 +84,7 @@ async def until(question: Callable[[], Awaitable[Any]], seconds: float = 15) -> 
 async def world(
     directory: Path,
     cluster: SimCluster | None = None,
-    limits: Limits | None = None,
+    limits: Settings | None = None,
     hub_user: str = "admin",
 ) -> AsyncIterator[World]:
     """Everything running; `cluster` goes on where it was. `hub_user`: whose credential the hub has."""

@@ -9,11 +9,11 @@ from hub.bridge.deletion import Deletions
 from hub.bridge.kinds import JOB, NAMESPACE, Mirrored
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
-from hub.bridge.standing import Standing
-from hub.bridge.tellings import Tellings
+from hub.bridge.standing import BridgeCondition
+from hub.bridge.tellings import EventRecorder
 from hub.bridge.writeback import Writeback
-from hub.services import leadership
-from hub.services.placement_index import PlacementIndex
+from hub.services.context import leadership
+from hub.services.placements.index import PlacementIndex
 from hub.store import objects, workloads
 from shared import labels
 from shared.clock import SystemClock
@@ -33,7 +33,7 @@ class Parts:
         self.hub, self.kube, self.term = hub, kube, term
         self.sources = Sources(kube, hub.clock, lambda: None)
         self.index = PlacementIndex()
-        self.standing = Standing(hub.hub, lambda: term)
+        self.standing = BridgeCondition(hub.hub, lambda: term)
         self.mirror = Mirror(hub.hub, kube, self.sources, self.index, lambda uid: None)
         self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.standing)
         self.writeback = Writeback(
@@ -41,13 +41,13 @@ class Parts:
             kube,
             self.sources,
             self.mirror,
-            Tellings(hub.hub, kube, self.sources),
+            EventRecorder(hub.hub, kube, self.sources),
             lambda uid: "",
         )
 
     async def take(self, term: int | None = None) -> None:
         """One turn inward."""
-        await self.mirror.turn(self.term if term is None else term, self.hub.hub.limits.intake)
+        await self.mirror.turn(self.term if term is None else term, self.hub.hub.settings.intake)
         await self.deletions.turn(self.term)
 
     async def create(self, document: dict[str, Any]) -> dict[str, Any]:

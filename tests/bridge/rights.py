@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from shared.kubesim import errors
-from shared.kubesim.calls import Call, Reply, User
+from shared.kubesim.apimachinery import errors
 from shared.kubesim.cluster import ADMIN, SimCluster
+from shared.kubesim.requests.call import Call, Reply, User
 from tests.e2e.running import REPOSITORY
 
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import queries
+from hub.services.questions import jobs
 from shared.errors import Rejected
 from shared.kube import errors
 from tests.bad_inputs.cases import Case, job_cases
@@ -91,7 +91,7 @@ async def test_a_job_in_a_clusters_own_namespace_is_refused(tmp_path: Path):
         reason, message = await until(told)
         assert (reason, message.partition(":")[0]) == ("NamespaceNotAllowed", "metadata.namespace")
         with pytest.raises(Rejected, match="kubectl describe job case-42-0 -n kube-system"):
-            await it.hub.hub.read(queries.find_job_by_name, "kube-system", "case-42-0")
+            await it.hub.hub.read(jobs.find_job_by_name, "kube-system", "case-42-0")
 
 
 @pytest.mark.parametrize("least", ["abc", "0", "2"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.hub import StaleTerm
+from hub.store.errors import StaleTerm
 from shared import labels
 from shared.kube import errors
 from tests.bridge.hub_cluster import until

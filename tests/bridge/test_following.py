@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
 from shared.kinds import parse
 from tests.bridge.guide import CRDS, mirrored
 from tests.bridge.hub_cluster import World, until, world
@@ -83,7 +84,7 @@ def loops() -> int:
     return names.count("Loop.run")
 
 
-def declare(unit, name: str, group: str) -> None:
+def declare(tx, name: str, group: str) -> None:
     """A placement by REST."""
     document = {
         "apiVersion": "placement.kubernetes-fleet.io/v1beta1",
@@ -96,8 +97,8 @@ def declare(unit, name: str, group: str) -> None:
             ]
         },
     }
-    given = draft(parse(document), unit.now, origin=ORIGIN_REST)
-    (result,) = apply_documents(unit, [given], Intake())
+    given = draft(parse(document), tx.now, origin=Origin.REST)
+    (result,) = apply_documents(tx, [given], Intake())
     assert result.error is None, result.error
 
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.apply import apply_documents
-from hub.services.cancel import delete_job
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.jobs.cancel import delete_job
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
 from hub.store import workloads
 from shared.errors import Rejected
 from shared.kinds import parse
@@ -145,7 +146,7 @@ async def test_a_write_that_rest_owns_is_told_by_an_event_too(tmp_path: Path):
     """A condition alone is not seen by who wrote it: a Warning, and a column of `kubectl get`."""
     async with world(tmp_path) as it:
         await apply_guide(it, last=5)
-        given = draft(parse(COHORT), it.hub.clock.now(), origin=ORIGIN_REST)
+        given = draft(parse(COHORT), it.hub.clock.now(), origin=Origin.REST)
         await it.hub.write(apply_documents, [given], Intake())
         await it.kube.create(COHORT, field_manager="kubectl")
         event = await until(lambda: warning(it, "shared", "default"))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.limits import Bridge, Limits
+from hub.services.context.settings import BridgeSettings, Settings
 from hub.store import workloads
 from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import World, until, world
@@ -69,7 +69,7 @@ async def test_a_cohort_shows_its_share(tmp_path: Path):
 
 async def test_workload_objects_can_be_switched_off(tmp_path: Path):
     """ROADSTEAD_BRIDGE_WORKLOADS=Off: the Job's own status alone is written."""
-    async with world(tmp_path, limits=Limits(bridge=Bridge(workloads="Off"))) as it:
+    async with world(tmp_path, limits=Settings(bridge=BridgeSettings(workloads="Off"))) as it:
         await apply_guide(it)
         await until(lambda: workload(it, "mock-workload"))
         await until(lambda: suspended(it))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hub.bridge.bridge import Bridge
-from hub.bridge.standing import Standing
+from hub.bridge.standing import BridgeCondition
 from hub.controllers.loop import Loop
-from hub.services import hub_cluster
+from hub.services.context import hub_cluster
 from shared.kube import errors
 from tests.bridge.hub_cluster import until
 from tests.sync.hubs import Running, running_hub
@@ -35,7 +35,7 @@ async def shown(hub: Running) -> dict:
 async def test_two_questions_without_an_answer_and_one_with(tmp_path: Path):
     """One that is late is no silence; the first answer ends it."""
     async with running_hub(tmp_path) as hub:
-        server, standing = Answering(), Standing(hub.hub, lambda: 1)
+        server, standing = Answering(), BridgeCondition(hub.hub, lambda: 1)
         server.answers = False
         await standing.ask(server)
         assert (await shown(hub))["reason"] == ""
@@ -53,7 +53,7 @@ async def test_two_questions_without_an_answer_and_one_with(tmp_path: Path):
 async def test_a_stop_says_more_than_silence(tmp_path: Path):
     """What an administrator has to decide stays what is shown."""
     async with running_hub(tmp_path) as hub:
-        server, standing = Answering(), Standing(hub.hub, lambda: 1)
+        server, standing = Answering(), BridgeCondition(hub.hub, lambda: 1)
         await standing.stop("TooManyDeletions", "9 of 10 are gone")
         server.answers = False
         await standing.ask(server)

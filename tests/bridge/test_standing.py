@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hub.services import hub_cluster, mirrored
+from hub.services.context import hub_cluster
+from hub.services.mirror import objects as mirrored
 from hub.store import objects
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.guide import SHOP, absent, apply_guide, condition, shop, workload
@@ -211,10 +212,10 @@ async def test_a_lifted_stop_adopts_another_hub_cluster(tmp_path: Path):
         await until(lambda: workload(it, "mock-workload"))
     async with world(tmp_path) as it:
         await until(lambda: stopped(it, "HubClusterChanged"))
-        before = await it.hub.hub.read(mirrored.hub_cluster_uid)
+        before = await it.hub.hub.read(hub_cluster.hub_cluster_uid)
         await it.hub.write(hub_cluster.resume, "HubClusterChanged", "admin")
         await until(lambda: stopped(it, "AbsentWithoutDeletion"))
-        assert await it.hub.hub.read(mirrored.hub_cluster_uid) != before
+        assert await it.hub.hub.read(hub_cluster.hub_cluster_uid) != before
 
 
 def vanish(cluster: SimCluster, key: str, namespace: str, name: str) -> None:
@@ -254,7 +255,7 @@ async def stopped(it: World, reason: str) -> bool:
 
 
 async def told(it: World, status: str) -> bool:
-    return (await it.hub.hub.read(mirrored.bridge_condition)).get("status") == status
+    return (await it.hub.hub.read(hub_cluster.bridge_condition)).get("status") == status
 
 
 async def settings(it: World):

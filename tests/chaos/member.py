@@ -40,7 +40,7 @@ class Member:
             return json.load(answer)
 
     def add_fault(self, **fault: Any) -> None:
-        """Have the API server fail as `shared.kubesim.faults` describes. Raises OSError."""
+        """Have the API server fail as `shared.kubesim.server.faults` describes. Raises OSError."""
         self.request("POST", "/_sim/faults", fault)
 
     def clear_faults(self) -> None:

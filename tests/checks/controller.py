@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hub.services import check_status, checks
-from hub.store.unit import Unit
+from hub.services.outside import check_active, check_states
+from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP
 from tests.scheduling.hubs import KUEUE, Running, a_queue
 
@@ -32,10 +32,10 @@ async def activate(hub: Running, *names: str, status: str = "True") -> None:
     """The controllers of these checks say that they serve them, or no longer do."""
     condition = {"type": "Active", "status": status, "reason": "Said", "message": ""}
 
-    def run(unit: Unit) -> None:
+    def run(tx: Transaction) -> None:
         for name in names:
-            check_status.set_status(
-                unit, GROUP, "AdmissionCheck", "", name, [condition], "controller"
+            check_active.set_status(
+                tx, GROUP, "AdmissionCheck", "", name, [condition], "controller"
             )
 
     await hub.hub.db.write(run)
@@ -51,14 +51,14 @@ async def a_checked_queue(hub: Running, *names: str, **given: Any) -> None:
 async def answer(hub: Running, uid: str, name: str, state: str, **more: Any) -> dict[str, Any]:
     """The controller of a check says `state` of one workload."""
     given = [{"name": name, "state": state, **more}]
-    return await hub.hub.db.write(lambda unit: checks.set_states(unit, uid, given, "controller"))
+    return await hub.hub.db.write(lambda tx: check_states.set_states(tx, uid, given, "controller"))
 
 
 async def answer_all(hub: Running, uids: Sequence[str], name: str, state: str) -> None:
     """The same of several workloads, in one transaction."""
 
-    def run(unit: Unit) -> None:
+    def run(tx: Transaction) -> None:
         for uid in uids:
-            checks.set_states(unit, uid, [{"name": name, "state": state}], "controller")
+            check_states.set_states(tx, uid, [{"name": name, "state": state}], "controller")
 
     await hub.hub.db.write(run)

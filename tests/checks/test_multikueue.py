@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services import multikueue
+from hub.services.queues import multikueue
 from hub.store import clusters, objects
 from shared.kinds.kueue_v1beta2 import GROUP
 from tests.checks.controller import a_check, checked

@@ -8,8 +8,9 @@ import orjson
 import pytest
 
 from hub.domain.quota.declared import FlavorResource
-from hub.services import cancel, compose
-from hub.services.compose import Stamp
+from hub.services.jobs import cancel
+from hub.services.works import compose
+from hub.services.works.compose import Stamp
 from hub.store import clusters, manifests, works
 from shared.errors import Rejected
 from tests.checks.controller import a_check, a_checked_queue, activate, answer, checked
@@ -58,7 +59,7 @@ async def test_retry_evicts_and_waits(tmp_path: Path) -> None:
 
 async def heard(hub: Running, name: str) -> None:
     """The agent of a cluster is heard now."""
-    await hub.hub.db.write(lambda unit: clusters.beat(unit, {name: unit.now}))
+    await hub.hub.db.write(lambda tx: clusters.beat(tx, {name: tx.now}))
     hub.scheduler._heard_at = -10.0
     await hub.scheduler.follow({})
 
@@ -207,7 +208,7 @@ async def test_a_cordoned_cluster_gives_reservations_back(tmp_path: Path) -> Non
     async with running(tmp_path) as hub:
         uid = await reserved(hub)
         await hub.cluster("b", a_pool(cpu="4", memory="8Gi"))
-        await hub.hub.db.write(lambda unit: clusters.change(unit, "a", cordoned=True))
+        await hub.hub.db.write(lambda tx: clusters.change(tx, "a", cordoned=True))
         await hub.settle()
         job = await hub.job(uid)
         assert (job["state"], job["cluster"]) == ("Reserved", "b")

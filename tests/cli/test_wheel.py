@@ -58,7 +58,7 @@ def test_the_wheel_has_what_is_no_python(names):
     """Pages and schemas that the programs read are in it."""
     kept = [p.relative_to(REPOSITORY) for p in (REPOSITORY / "hub/web/templates").rglob("*.*")]
     assert {p.as_posix() for p in kept} <= set(names)
-    assert "shared/kubesim/builtin_schemas.json" in names
+    assert "shared/kubesim/schema/builtin_schemas.json" in names
 
 
 def test_an_installed_demo_finds_its_manifests(wheel, tmp_path):

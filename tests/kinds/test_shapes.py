@@ -4,7 +4,7 @@ import pytest
 
 from shared import kinds
 from shared.kinds import shapes
-from shared.kubesim import generate_shapes
+from shared.kubesim.schema import generate_shapes
 from tests.kinds.build import a_container, a_job, refused
 
 POD = "spec.template.spec"
@@ -79,6 +79,6 @@ def test_what_is_right_or_unknown_passes():
 
 
 def test_the_shapes_are_those_of_kubernetes():
-    """`python -m shared.kubesim.generate_shapes` changes nothing."""
+    """`python -m shared.kubesim.schema.generate_shapes` changes nothing."""
     assert generate_shapes.OUTPUT.read_bytes() == generate_shapes.rendered()
     assert shapes._FILE == generate_shapes.OUTPUT

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hub.controllers.lifetimes import Lifetimes
-from hub.services.observe import Report, Taken, take_reports
+from hub.services.members.observe import ObservedReport, Taken, take_reports
 from hub.store import clusters, works
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue
 from tests.sync.hubs import ran, seen
@@ -70,7 +70,7 @@ def watching(hub: Running) -> Lifetimes:
 
 async def _report(hub: Running, cluster: str, entry: Any) -> None:
     def take(unit: Any) -> Any:
-        return take_reports(unit, [Report(cluster, [entry])])
+        return take_reports(unit, [ObservedReport(cluster, [entry])])
 
     taken = await hub.hub.db.write(take)
     assert taken == [Taken()], taken

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from hub.services.evict import BackOff, evict
+from hub.services.works.evict import BackOff, evict
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio

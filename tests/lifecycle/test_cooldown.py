@@ -2,13 +2,13 @@
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from tests.lifecycle.steps import CLASS, LOWER, gone, lively, passed, reported
 from tests.scheduling.build import a_class
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
-COOLDOWN = Limits(queueing=Queueing(minimum_runtime_s=20.0))
+COOLDOWN = Settings(queueing=Queueing(minimum_runtime_s=20.0))
 
 
 async def _urgent(hub: Running, name: str) -> str:

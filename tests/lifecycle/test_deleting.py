@@ -2,10 +2,10 @@
 
 import pytest
 
-from hub.services.cancel import cancel_job, delete_job
-from hub.services.explain import explain_job
-from hub.services.holding import hold_job
-from hub.services.queries import job_events
+from hub.services.explain.job import explain_job
+from hub.services.jobs.cancel import cancel_job, delete_job
+from hub.services.jobs.hold import hold_job
+from hub.services.questions.jobs import job_events
 from hub.store import workloads
 from shared.errors import Rejected
 from tests.sync.hubs import ran, running_hub, seen

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import draft
-from hub.services.withdraw import withdraw_jobs
-from hub.store.unit import Unit
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from hub.services.works.withdraw import withdraw_jobs
+from hub.store.transaction import Transaction
 from shared.kinds.registry import parse
 from tests.lifecycle.steps import admitted, gone, lively
 from tests.scheduling.hubs import Running, a_job, running
@@ -24,9 +24,9 @@ async def being_deleted(hub: Running) -> str:
 
 
 async def applied(hub: Running, name: str = "j"):
-    def run(unit: Unit):
-        given = [draft(parse(a_job(name, queue="q")), unit.now)]
-        return apply_documents(unit, given, hub.hub.limits.intake)[0]
+    def run(tx: Transaction):
+        given = [draft(parse(a_job(name, queue="q")), tx.now)]
+        return apply_documents(tx, given, hub.hub.settings.intake)[0]
 
     return await hub.hub.db.write(run)
 

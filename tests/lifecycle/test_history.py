@@ -10,10 +10,10 @@ from hypothesis import given, strategies as st
 
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.workloads.states import CHARGED, State
-from hub.services import holding
-from hub.services.evict import BackOff, evict
-from hub.services.limits import Limits, Queueing
-from hub.services.schedule_index import ScheduleIndex
+from hub.services.context.settings import Queueing, Settings
+from hub.services.index.index import ScheduleIndex
+from hub.services.jobs import hold
+from hub.services.works.evict import BackOff, evict
 from shared.errors import Rejected
 from tests.examples import examples
 from tests.lifecycle.steps import gone, offered, passed, reported, watching
@@ -42,7 +42,7 @@ BEGINNING = [("submit", 2, 0), ("submit", 2, 0), ("turn", 0, 0), ("ready", 0, 2)
 @given(steps, st.booleans())
 def test_following_equals_reading_anew(history: list[tuple[str, int, int]], block: bool) -> None:
     """Quota, lines, back-offs, wishes and readiness are functions of the committed rows."""
-    limits = Limits(
+    limits = Settings(
         queueing=Queueing(
             pods_ready_timeout_s=12.0,
             requeuing_backoff_base_s=7.0,
@@ -54,7 +54,7 @@ def test_following_equals_reading_anew(history: list[tuple[str, int, int]], bloc
         asyncio.run(_play(Path(folder), limits, history))
 
 
-async def _play(folder: Path, limits: Limits, history: list[tuple[str, int, int]]) -> None:
+async def _play(folder: Path, limits: Settings, history: list[tuple[str, int, int]]) -> None:
     async with running(folder, limits) as hub:
         await hub.cluster("c1", a_pool(nodes=2, cpu="4"))
         preempts = {"preemption": {"withinClusterQueue": "LowerPriority"}}
@@ -114,7 +114,7 @@ async def _step(hub: Running, what: str, uid: str, pods: int) -> None:
             )
         )  # fmt: skip
     elif what in {"hold", "release"}:
-        act = holding.hold_job if what == "hold" else holding.release_job
+        act = hold.hold_job if what == "hold" else hold.release_job
         with contextlib.suppress(Rejected):
             await hub.hub.write(act, uid, "ann")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hub.services import holding
-from hub.services.cancel import cancel_job, delete_job
-from hub.services.evict import evict
+from hub.services.jobs import hold
+from hub.services.jobs.cancel import cancel_job, delete_job
+from hub.services.works.evict import evict
 from shared.errors import Rejected
 from tests.api.serving import Served, a_job, served
 from tests.lifecycle.steps import admitted, gone, lively, passed, watching
@@ -23,11 +23,11 @@ async def _post(hub: Served, uid: str, verb: str) -> tuple[int, dict]:
 
 
 async def _hold(hub: Running, uid: str) -> dict:
-    return await hub.hub.write(holding.hold_job, uid, "ann")
+    return await hub.hub.write(hold.hold_job, uid, "ann")
 
 
 async def _release(hub: Running, uid: str) -> dict:
-    return await hub.hub.write(holding.release_job, uid, "ann")
+    return await hub.hub.write(hold.release_job, uid, "ann")
 
 
 async def test_a_waiting_job_is_held_at_once_and_released_to_wait(tmp_path):
@@ -67,12 +67,12 @@ async def test_who_held_and_released_what_is_audited(tmp_path):
         for verb in ("hold", "hold", "release", "release"):
             await _post(hub, uid, verb)
 
-        def verbs(unit):
+        def verbs(tx):
             from sqlalchemy import select
 
             from hub.store.tables import audit
 
-            return list(unit.conn.execute(select(audit.c.verb)).scalars())
+            return list(tx.conn.execute(select(audit.c.verb)).scalars())
 
         found = await hub.db.read(verbs)
         assert [v for v in found if v in {"hold", "release"}] == ["hold", "release"]
@@ -115,7 +115,7 @@ async def test_a_job_being_preempted_can_be_held(tmp_path):
     async with running(tmp_path) as hub:
         uid = await admitted(hub)
         await lively(hub, uid)
-        await hub.hub.db.write(lambda unit: evict(unit, [uid], "Preempted", "for another"))
+        await hub.hub.db.write(lambda tx: evict(tx, [uid], "Preempted", "for another"))
         await _hold(hub, uid)
         await gone(hub, uid)
         assert (await hub.job(uid))["state"] == "Held"
@@ -125,9 +125,9 @@ async def test_a_job_being_preempted_can_be_held(tmp_path):
 async def test_a_job_that_is_on_its_way_to_an_end_can_not_be_held(tmp_path, to):
     """Cancelled, Deleted and Deactivated are stronger than Held; the job ends as was wished before."""
     ways = {
-        "Cancelled": lambda unit: cancel_job(unit, uid, "ann"),
-        "Deleted": lambda unit: delete_job(unit, uid, "ann"),
-        "Deactivated": lambda unit: evict(unit, [uid], "x", "y", to="Deactivated"),
+        "Cancelled": lambda tx: cancel_job(tx, uid, "ann"),
+        "Deleted": lambda tx: delete_job(tx, uid, "ann"),
+        "Deactivated": lambda tx: evict(tx, [uid], "x", "y", to="Deactivated"),
     }
     async with running(tmp_path) as hub:
         uid = await admitted(hub)

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
-from hub.services.bare_status import report_status
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
+from hub.services.outside.executors import report_status
 from tests.lifecycle.steps import admitted, gone, lively, offered, passed, reported, watching
 from tests.scheduling.build import a_workload, in_cohort
 from tests.scheduling.hubs import Running, a_job, running
@@ -13,9 +13,9 @@ from tests.scheduling.hubs import Running, a_job, running
 pytestmark = pytest.mark.anyio
 
 
-def wait_for(**given) -> Limits:
+def wait_for(**given) -> Settings:
     """A hub that waits 30 s for pods."""
-    return Limits(queueing=Queueing(**{"pods_ready_timeout_s": 30.0} | given))
+    return Settings(queueing=Queueing(**{"pods_ready_timeout_s": 30.0} | given))
 
 
 async def _started(hub: Running, pods: int = 2) -> str:
@@ -138,7 +138,7 @@ async def test_what_timed_out_queues_as_of_its_eviction_or_its_creation(tmp_path
 
 async def test_block_admission_admits_one_at_a_time(tmp_path):
     """Nothing more is admitted until all pods of everything admitted are ready; then the next is."""
-    limits = Limits(queueing=Queueing(block_admission="On"))
+    limits = Settings(queueing=Queueing(block_admission="On"))
     async with running(tmp_path, limits) as hub:
         first = await admitted(hub, "first")
         (second,) = await hub.apply(a_job("second", queue="q"))

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from hub.services import compose
-from hub.services.observe import Report, take_reports
+from hub.services.members.observe import ObservedReport, take_reports
+from hub.services.works import compose
 from hub.store import works
 from tests.lifecycle.steps import gone, lively, passed, reported
 from tests.scheduling.build import in_cohort
@@ -69,7 +69,9 @@ async def _has_shrunk(hub: Running, uid: str, active: int, terminating: int = 0)
         "running_since": "2026-01-01T00:00:00Z",
     }  # fmt: skip
     said = seen(uid, "Applied", row["epoch"], generation=row["generation"], job=status)
-    await hub.hub.db.write(lambda unit: take_reports(unit, [Report(row["cluster"], [said])]))
+    await hub.hub.db.write(
+        lambda unit: take_reports(unit, [ObservedReport(row["cluster"], [said])])
+    )
     await hub.settle()
 
 
@@ -224,6 +226,6 @@ async def test_an_evicted_job_asks_for_its_new_size(tmp_path):
 
 
 def _evict(unit, uid: str) -> None:
-    from hub.services.evict import evict
+    from hub.services.works.evict import evict
 
     evict(unit, [uid], "Preempted", "for another")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.evict import evict
+from hub.services.works.evict import evict
 from shared.clock import SteadyClock
 from shared.errors import Rejected
 from shared.kinds.registry import parse

@@ -2,12 +2,12 @@
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from tests.api.serving import served
 from tests.scheduling.hubs import a_job, a_queue
 
 pytestmark = pytest.mark.anyio
-LIMITS = Limits(queueing=Queueing(non_preemptible_queues="benches"))
+LIMITS = Settings(queueing=Queueing(non_preemptible_queues="benches"))
 PREEMPTS = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 IN_COHORT = {"cohortName": "all"}
 
@@ -93,9 +93,9 @@ async def test_a_workload_without_owner_is_held_to_the_rule(tmp_path):
 
 async def test_which_labels_say_so_is_a_setting(tmp_path):
     """key=value matches that value alone; labels of the object count as well."""
-    from hub.services.limits import Intake
+    from hub.services.context.settings import Intake
 
-    limits = Limits(intake=Intake(unsuspendable_labels="kind=bench"))
+    limits = Settings(intake=Intake(unsuspendable_labels="kind=bench"))
     async with served(tmp_path, limits) as hub:
         await _with_queues(hub)
         for value, status in (("bench", 422), ("batch", 201)):

@@ -6,12 +6,13 @@ from typing import Any
 import yaml
 
 from hub.controllers.placements import Placements
-from hub.services import leadership
-from hub.services.apply import Applied, apply_documents
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
+from hub.domain.workloads.origin import Origin
+from hub.services.context import leadership
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import Applied, apply_documents
+from hub.services.reading.draft import draft
 from hub.store import objects
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.kinds import parse
 from tests import waiting
 from tests.sync.hubs import Agent, Running, seen
@@ -66,9 +67,9 @@ class Fleet:
         """Apply documents, as REST does."""
         documents = [each for each in yaml.safe_load_all(text) if each]
 
-        def all_of_them(unit: Unit) -> list[Applied]:
-            drafts = [draft(parse(each), unit.now, origin=ORIGIN_REST) for each in documents]
-            return apply_documents(unit, drafts, Intake())
+        def all_of_them(tx: Transaction) -> list[Applied]:
+            drafts = [draft(parse(each), tx.now, origin=Origin.REST) for each in documents]
+            return apply_documents(tx, drafts, Intake())
 
         results = await self.hub.write(all_of_them)
         for result in results:

@@ -185,6 +185,6 @@ def all_events(unit, uid):
 
 
 def delete(unit, uid):
-    from hub.services.withdraw import withdraw_jobs
+    from hub.services.works.withdraw import withdraw_jobs
 
     return withdraw_jobs(unit, [uid], "Deleted")

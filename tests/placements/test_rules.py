@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.clusters import get_cluster
-from hub.services.fence import fence_cluster
-from hub.services.limits import Limits
-from hub.services.liveness import note_heartbeats
-from hub.services.objects import delete_object
+from hub.services.context.settings import Settings
+from hub.services.members.liveness import note_heartbeats
+from hub.services.objects.delete import delete_object
+from hub.services.objects.fence import fence_cluster
+from hub.services.questions.clusters import get_cluster
 from hub.store import workloads
 from tests.placements.fleet import CONFIG, FLEET, Fleet, conditions
 from tests.sync.hubs import running_hub
@@ -90,7 +90,7 @@ async def test_a_fenced_member_holds_no_placement_up(tmp_path: Path):
         status = await fleet.status("ResourcePlacement", "everywhere", "shop")
         assert [each["clusterName"] for each in status["placementStatuses"]] == ["west"]
         assert conditions(status)["ResourcePlacementApplied"][0] == "True"
-        east = await hub.hub.read(get_cluster, "east", Limits())
+        east = await hub.hub.read(get_cluster, "east", Settings())
         assert (east["state"], east["nodeCount"], east["heartbeatAt"]) == ("Fenced", 0, None)
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
-from hub.store.unit import Unit
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from hub.store.transaction import Transaction
 from shared.kinds import parse
 from tests.placements.fleet import GUIDE, Fleet
 from tests.sync.hubs import running_hub
@@ -30,9 +31,9 @@ async def test_an_edit_in_another_version_is_announced_in_it(tmp_path: Path):
         edited["apiVersion"] = "kueue.x-k8s.io/v1beta2"
         edited["metadata"]["labels"] = {"edited": "yes"}
 
-        def edit(unit: Unit) -> None:
-            given = draft(parse(edited), unit.now, origin=ORIGIN_REST)
-            (applied,) = apply_documents(unit, [given], Intake())
+        def edit(tx: Transaction) -> None:
+            given = draft(parse(edited), tx.now, origin=Origin.REST)
+            (applied,) = apply_documents(tx, [given], Intake())
             assert applied.error is None
 
         await hub.write(edit)

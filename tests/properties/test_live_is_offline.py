@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, Attempt
 from hub.domain.queueing.requeue import Where
-from hub.domain.workloads.states import TRANSITIONS, State
+from hub.domain.workloads.states import TRANSITIONS, State, Transition
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from tests.checks.controller import a_check, activate, answer, checked
 from tests.examples import examples
 from tests.scheduling.build import a_class, a_cohort, in_cohort
@@ -98,7 +98,7 @@ async def _play(
     by_usage: bool,
     checking: set[str],
 ) -> None:
-    limits = Limits(
+    limits = Settings(
         queueing=Queueing(
             fair_sharing="On" if fair else "Off",
             admission_fair_sharing="On" if by_usage else "Off",
@@ -151,8 +151,10 @@ async def _move(hub: Running, what: str, uid: str) -> None:
             await answer(hub, uid, "budget", what.title())
             hub.clock.advance(1)
         return
-    move = "succeed" if what == "finish" else "requeue"
-    if state is State.WITHDRAWING or (what == "finish" and state in TRANSITIONS["succeed"][0]):
+    move = Transition.SUCCEED if what == "finish" else Transition.REQUEUE
+    if state is State.WITHDRAWING or (
+        what == "finish" and state in TRANSITIONS[Transition.SUCCEED][0]
+    ):
         await hub.transition(move, uid)
         hub.clock.advance(1)
 

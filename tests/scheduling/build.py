@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from hub.services import outlook
+from hub.services.explain import study
 from hub.store.tables import clusters
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from tests.scheduling.hubs import KUEUE, Running, a_job
 
 WITHIN = {"withinClusterQueue": "LowerPriority"}
@@ -116,11 +116,11 @@ def a_workload(name: str, queue: str = "a", **given: Any) -> dict[str, Any]:
     }
 
 
-def heard(unit: Unit) -> None:
+def heard(tx: Transaction) -> None:
     """Agents report that they are there."""
-    unit.conn.execute(clusters.update().values(heartbeat_at=unit.now))
+    tx.conn.execute(clusters.update().values(heartbeat_at=tx.now))
 
 
 async def told(hub: Running, uid: str) -> dict[str, Any]:
     """Explanation of one job as REST gives it."""
-    return await outlook.explain(hub.hub, uid, lambda: hub.scheduler.index)
+    return await study.explain(hub.hub, uid, lambda: hub.scheduler.index)

@@ -2,22 +2,22 @@
 
 from typing import Any
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from hub.store import usage
 from tests.scheduling.build import a_class, in_cohort
 from tests.scheduling.hubs import KUEUE, Running, a_job
 
 
-def by_usage(**given: Any) -> Limits:
+def by_usage(**given: Any) -> Settings:
     given = {"usage_half_life_s": 600.0, "usage_sampling_s": 60.0} | given
-    return Limits(queueing=Queueing(admission_fair_sharing="On", **given))
+    return Settings(queueing=Queueing(admission_fair_sharing="On", **given))
 
 
 def shared(cpu: str, weights: dict[str, str], **given: Any) -> list[dict[str, Any]]:
     """ClusterQueue `q` whose order is by usage, with a LocalQueue for each weight."""
     flavor, queue, _ = in_cohort("q", cpu, cohort="", **given)
     queue["spec"]["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
-    doors = [
+    local_queues = [
         {
             "apiVersion": KUEUE,
             "kind": "LocalQueue",
@@ -26,14 +26,14 @@ def shared(cpu: str, weights: dict[str, str], **given: Any) -> list[dict[str, An
         }
         for name, weight in weights.items()
     ]
-    return [flavor, queue, *doors, a_class("high", 100)]
+    return [flavor, queue, *local_queues, a_class("high", 100)]
 
 
-async def submit(hub: Running, door: str, *names: str, priority: str = "") -> list[str]:
+async def submit(hub: Running, queue: str, *names: str, priority: str = "") -> list[str]:
     label = {"kueue.x-k8s.io/priority-class": priority} if priority else {}
     uids = []
     for name in names:
-        uids += await hub.apply(a_job(name, queue=door, requests={"cpu": "1"}, labels=label))
+        uids += await hub.apply(a_job(name, queue=queue, requests={"cpu": "1"}, labels=label))
         hub.clock.advance(1)
     return uids
 

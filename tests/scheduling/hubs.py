@@ -7,17 +7,18 @@ from typing import Any
 
 import orjson
 
-from hub.services import explain, leadership
-from hub.services.apply import apply_documents
-from hub.services.drafts import draft
-from hub.services.hub import Hub
-from hub.services.limits import Limits
-from hub.services.schedule_news import FOLLOWED
-from hub.services.scheduler import Scheduler
+from hub.services.context import leadership
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Settings
+from hub.services.explain import job
+from hub.services.index.reader import FOLLOWED
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from hub.services.scheduling.turn import Scheduler
 from hub.store import clusters, workloads
 from hub.store.engine import Database
 from hub.store.feed import Subscription
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared import quantity
 from shared.clock import Clock, ManualClock
 from shared.kinds.registry import parse
@@ -35,9 +36,9 @@ class Running:
     async def apply(self, *manifests: dict[str, Any]) -> list[str]:
         """Apply manifests as a user would; uids in order."""
 
-        def run(unit: Unit) -> list[str]:
-            drafts = [draft(parse(m), unit.now) for m in manifests]
-            applied = apply_documents(unit, drafts, self.hub.limits.intake)
+        def run(tx: Transaction) -> list[str]:
+            drafts = [draft(parse(m), tx.now) for m in manifests]
+            applied = apply_documents(tx, drafts, self.hub.settings.intake)
             assert all(a.error is None for a in applied), applied
             return [d.uid for d in drafts]
 
@@ -46,11 +47,11 @@ class Running:
     async def cluster(self, name: str, *pools: dict[str, Any], **capacity: Any) -> None:
         """Declare a member and report its pools; or report again."""
 
-        def run(unit: Unit) -> None:
-            if clusters.get(unit, name) is None:
-                clusters.add(unit, _cluster_row(unit, name))
+        def run(tx: Transaction) -> None:
+            if clusters.get(tx, name) is None:
+                clusters.add(tx, _cluster_row(tx, name))
             report = {"pools_revision": 0, "pools": list(pools), "bound": [], **capacity}
-            clusters.set_capacity(unit, name, orjson.dumps(report))
+            clusters.set_capacity(tx, name, orjson.dumps(report))
 
         await self.hub.db.write(run)
 
@@ -80,27 +81,25 @@ class Running:
         return list((await self.hub.read(workloads.get_many, uids)).values())
 
     async def explain(self, uid: str) -> dict[str, Any]:
-        return await self.hub.read(explain.explain_job, uid, self.scheduler.index)
+        return await self.hub.read(job.explain_job, uid, self.scheduler.index)
 
     async def change(self, uid: str, **columns: Any) -> None:
         """Set columns of a job, as another service would."""
-        await self.hub.db.write(lambda unit: workloads.change(unit, [{"uid": uid, **columns}]))
+        await self.hub.db.write(lambda tx: workloads.change(tx, [{"uid": uid, **columns}]))
 
     async def transition(self, name: str, uid: str, **columns: Any) -> None:
         """Move a job by hand, as an agent's report would."""
         row = await self.job(uid)
 
-        def run(unit: Unit) -> list[str]:
-            return workloads.transition(
-                unit, name, [{"uid": uid, "epoch": row["epoch"], **columns}]
-            )
+        def run(tx: Transaction) -> list[str]:
+            return workloads.transition(tx, name, [{"uid": uid, "epoch": row["epoch"], **columns}])
 
         assert await self.hub.db.write(run) == [uid]
 
 
 @contextlib.asynccontextmanager
 async def running(
-    folder: Path, limits: Limits | None = None, clock: Clock | None = None
+    folder: Path, limits: Settings | None = None, clock: Clock | None = None
 ) -> AsyncIterator[Running]:
     """A hub over a store in `folder`, that leads."""
     clock = clock or ManualClock()
@@ -200,7 +199,7 @@ def a_queue(name: str, namespace: str = "team-a", **given: Any) -> list[dict[str
     ]
 
 
-def _cluster_row(unit: Unit, name: str) -> dict[str, Any]:
+def _cluster_row(tx: Transaction, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "object": f"object-{name}",
@@ -210,9 +209,9 @@ def _cluster_row(unit: Unit, name: str) -> dict[str, Any]:
         "cordoned": False,
         "session": "",
         "session_at": None,
-        "joined_at": unit.now,
-        "heartbeat_at": unit.now,
-        "created_at": unit.now,
+        "joined_at": tx.now,
+        "heartbeat_at": tx.now,
+        "created_at": tx.now,
     }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.limits import Limits, Scheduling
+from hub.services.context.settings import Scheduling, Settings
 from tests.lifecycle.steps import lively
 from tests.scheduling.hubs import Running, a_job, a_pool, running
 
@@ -68,7 +68,7 @@ async def test_a_decision_shows_its_numbers_and_its_ties(tmp_path: Path) -> None
 
 async def test_kubefleets_arithmetic_is_a_setting(tmp_path: Path) -> None:
     """With profile KubeFleet the member that has a hair more takes it all, as KubeFleet has it."""
-    limits = Limits(scheduling=Scheduling(profile="KubeFleet"))
+    limits = Settings(scheduling=Scheduling(profile="KubeFleet"))
     async with running(tmp_path, limits) as hub:
         await a_fleet(hub)
         (uid,) = await hub.apply(a_job("one"))

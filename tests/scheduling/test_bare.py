@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from hub.services import bare_status, leadership, lifetime
-from hub.services.apply import apply_documents
-from hub.services.drafts import draft
-from hub.services.limits import Limits, Queueing
+from hub.services.context import leadership
+from hub.services.context.settings import Queueing, Settings
+from hub.services.members import deadlines
+from hub.services.objects.apply import apply_documents
+from hub.services.outside import executors
+from hub.services.reading.draft import draft
 from hub.store import objects, workloads, works
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.registry import parse
 from tests.scheduling.build import a_workload, in_cohort
@@ -43,7 +45,7 @@ async def test_it_asks_for_quota_only(tmp_path: Path) -> None:
         assert (row["cluster"], row["cluster_queue"], row["epoch"]) == ("", "a", 1)
         assert row["started_at"] == row["placed_at"]
         assert row["admission"]["podSets"][0]["usage"] == {"cpu": 3000}
-        assert not await hub.hub.read(lambda unit: works.of_uids(unit, [uid]))
+        assert not await hub.hub.read(lambda tx: works.of_uids(tx, [uid]))
 
 
 @pytest.mark.parametrize("cohort", ["", "all"])
@@ -132,7 +134,7 @@ async def test_pod_sets_go_together(tmp_path: Path) -> None:
 
 async def test_it_may_be_admitted_with_fewer_pods(tmp_path: Path) -> None:
     """minCount: where all pods do not fit, the most that do."""
-    limits = Limits(queueing=Queueing(partial_admission="On"))
+    limits = Settings(queueing=Queueing(partial_admission="On"))
     async with running(tmp_path, limits) as hub:
         await hub.apply(*in_cohort("a", "4"))
         (uid,) = await hub.apply(a_workload("w", count=6, min_count=2))
@@ -174,7 +176,7 @@ async def test_its_queue_may_come_later(tmp_path: Path) -> None:
     async with running(tmp_path) as hub:
         (uid,) = await hub.apply(a_workload("w"))
         await hub.settle()
-        assert await hub.hub.read(lambda unit: workloads.get(unit, uid)) is None
+        assert await hub.hub.read(lambda tx: workloads.get(tx, uid)) is None
         await hub.apply(*in_cohort("a", "1"))
         await hub.settle()
         assert await states(hub, [uid]) == ["Placed"]
@@ -189,10 +191,10 @@ async def test_the_owner_of_a_workload_is_what_is_admitted(tmp_path: Path) -> No
             {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "1", "controller": True}
         ]
 
-        def run(unit: Unit) -> Any:
-            given = draft(parse(owned, origin="hub-cluster"), unit.now, origin="hub-cluster")
-            (applied,) = apply_documents(unit, [given], hub.hub.limits.intake)
-            return objects.get(unit, applied.uid)
+        def run(tx: Transaction) -> Any:
+            given = draft(parse(owned, origin="hub-cluster"), tx.now, origin="hub-cluster")
+            (applied,) = apply_documents(tx, [given], hub.hub.settings.intake)
+            return objects.get(tx, applied.uid)
 
         row = await hub.hub.db.write(run)
         assert row["status"]["conditions"][0]["reason"] == "HasOwner"
@@ -228,7 +230,7 @@ async def test_pods_that_are_done_give_their_quota_back(tmp_path: Path) -> None:
 
         async def report(count: int, name: str = "main") -> None:
             status = {"reclaimablePods": [{"name": name, "count": count}]}
-            await hub.hub.write(bare_status.report_status, first, status, "test")
+            await hub.hub.write(executors.report_status, first, status, "test")
 
         await report(1)  # two of three are left, then one of three, not of two
         await hub.settle()
@@ -260,12 +262,12 @@ async def test_its_run_time_is_limited_over_all_runs(tmp_path: Path) -> None:
         await hub.transition("conclude", urgent)
         await hub.settle()
         hub.clock.advance(19)
-        assert not (await hub.hub.read(lifetime.overrun))[0]
+        assert not (await hub.hub.read(deadlines.overrun))[0]
         hub.clock.advance(1)
-        over, _ = await hub.hub.read(lifetime.overrun)
+        over, _ = await hub.hub.read(deadlines.overrun)
         assert over == [uid]
         term = await hub.hub.write(leadership.seize, "again")
-        await hub.hub.write(lifetime.end_overrun, over, term)
+        await hub.hub.write(deadlines.end_overrun, over, term)
         row = await hub.job(uid)
         assert (row["state"], row["evicted"]["cause"]) == (
             "Deactivated",

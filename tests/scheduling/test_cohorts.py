@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import ORIGIN_HUB_CLUSTER, draft
-from hub.store.unit import Unit
+from hub.domain.workloads.origin import Origin
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from hub.store.transaction import Transaction
 from shared.kinds.registry import parse
 from tests.scheduling.build import a_cohort, in_cohort, states, submit
 from tests.scheduling.hubs import KUEUE, Running, a_pool, running
@@ -91,9 +92,9 @@ async def test_a_cycle_of_cohorts_stops_its_queues_and_names_the_path(tmp_path: 
 async def mirrored(hub: Running, *manifests: dict[str, Any]) -> None:
     """Manifests as the hub cluster holds them."""
 
-    def run(unit: Unit) -> None:
-        drafts = [draft(parse(m), unit.now, origin=ORIGIN_HUB_CLUSTER) for m in manifests]
-        applied = apply_documents(unit, drafts, hub.hub.limits.intake)
+    def run(tx: Transaction) -> None:
+        drafts = [draft(parse(m), tx.now, origin=Origin.HUB_CLUSTER) for m in manifests]
+        applied = apply_documents(tx, drafts, hub.hub.settings.intake)
         assert all(a.error is None for a in applied), applied
 
     await hub.hub.db.write(run)

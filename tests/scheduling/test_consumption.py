@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import cancel, consumption, queues
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
+from hub.services.index import fair_usage
+from hub.services.jobs import cancel
+from hub.services.questions import queues
 from hub.store import usage
 from tests.checks.controller import a_check, activate, answer, checked
 from tests.scheduling.build import WITHIN, heard, start, states
@@ -44,7 +46,7 @@ async def test_s3_weight_zero_goes_last(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["Off", "On"])
 async def test_it_counts_only_where_it_is_switched_on(tmp_path: Path, mode: str) -> None:
     """Without the setting the queue's own order stands: whoever came first."""
-    limits = by_usage() if mode == "On" else Limits()
+    limits = by_usage() if mode == "On" else Settings()
     async with running(tmp_path, limits) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="8"))
         await hub.apply(*shared("1", {"lq-a": "1", "lq-b": "1"}))
@@ -211,14 +213,14 @@ async def test_a_local_queue_that_is_gone_is_forgotten(tmp_path: Path) -> None:
 def test_times_that_make_no_sense_are_refused_at_start(given: dict[str, float]) -> None:
     """A sample takes an interval, and history does not grow with age."""
     with pytest.raises(ValueError, match="usage_sampling_s must be above 0"):
-        consumption.history_of(Queueing(**given))  # type: ignore[arg-type]  # floats
+        fair_usage.history_of(Queueing(**given))  # type: ignore[arg-type]  # floats
 
 
 @pytest.mark.parametrize("text", ["cpu", "cpu=much", "=1,x"])
 def test_weights_that_can_not_be_read_are_refused_at_start(text: str) -> None:
     """usage_resource_weights is RESOURCE=NUMBER by comma."""
     with pytest.raises(ValueError, match="usage_resource_weights"):
-        consumption.history_of(Queueing(usage_resource_weights=text))
+        fair_usage.history_of(Queueing(usage_resource_weights=text))
 
 
 async def test_one_penalty_per_reservation(tmp_path: Path) -> None:

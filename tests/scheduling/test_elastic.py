@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hub.services import liveness
-from hub.services.clusters import get_cluster
+from hub.services.members import liveness
+from hub.services.questions.clusters import get_cluster
 from hub.store import clusters
 from tests.scheduling.autoscaled import GROUP, a_member, declared, report
 from tests.scheduling.build import WITHIN, in_cohort, start, urgent
@@ -128,7 +128,7 @@ async def test_members_show_what_their_pools_may_add(tmp_path: Path) -> None:
     """REST: beside the pools there are."""
     async with running(tmp_path) as hub:
         await a_member(hub, "east", 3, a_pool(1, GROUP, cpu="4"))
-        seen = await hub.hub.read(get_cluster, "east", hub.hub.limits)
+        seen = await hub.hub.read(get_cluster, "east", hub.hub.settings)
         (pool,) = seen["growingPools"]
         assert (pool["name"], pool["mayAdd"]) == ("burst", 2)
         assert pool["allocatable"] == {"cpu": "4", "memory": "16Gi"}

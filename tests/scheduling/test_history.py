@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given, strategies as st
 
 from hub.domain.quota.declared import FlavorResource
-from hub.domain.workloads.states import TRANSITIONS, State
-from hub.services.schedule_index import ScheduleIndex
+from hub.domain.workloads.states import TRANSITIONS, State, Transition
+from hub.services.index.index import ScheduleIndex
 from hub.store import workloads
 from tests.examples import examples
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
@@ -50,7 +50,7 @@ async def _play(folder: Path, history: list[tuple[str, int]]) -> None:
             elif what == "turn":
                 await hub.settle()
             elif uids:
-                await _move(hub, what, uids[number % len(uids)])
+                await _move(hub, Transition(what), uids[number % len(uids)])
         await hub.settle()
         followed = hub.scheduler.index
         await hub.scheduler.load()
@@ -60,7 +60,7 @@ async def _play(folder: Path, history: list[tuple[str, int]]) -> None:
         assert followed.ledger.used("gold", FlavorResource("gold-flavor", "cpu")) == 1000 * charged
 
 
-async def _move(hub: Running, name: str, uid: str) -> None:
+async def _move(hub: Running, name: Transition, uid: str) -> None:
     row = await hub.job(uid)
     if State(row["state"]) in TRANSITIONS[name][0]:
         move = {"uid": uid, "epoch": row["epoch"]}

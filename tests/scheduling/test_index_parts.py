@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.services import schedule_news
-from hub.services.held_back import Aside, HeldBack
-from hub.services.schedule_news import PART
+from hub.services.index import reader
+from hub.services.index.held_back import Aside, HeldBack
+from hub.services.index.reader import PART
 from tests.scheduling.hubs import a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ def test_who_is_held_back_is_counted_by_door(changes):
             aside.drop(uid)
         else:
             aside.put(uid, HeldBack("team-a", queue, "", ""))
-        assert aside.by_door() == Counter(held.door for _, held in aside.items())
+        assert aside.by_local_queue() == Counter(held.local_queue for _, held in aside.items())
 
 
 async def test_parts_are_the_whole(tmp_path):
@@ -37,7 +37,7 @@ async def test_parts_are_the_whole(tmp_path):
     async with running(tmp_path) as hub:
         await hub.apply(*a_queue("line"))
         await hub.apply(*(a_job(f"job-{i}", queue="line") for i in range(2 * PART + 1)))
-        news = await hub.hub.read(schedule_news.read_all)
+        news = await hub.hub.read(reader.read_all)
         rows, rules, known = list(news.workloads), news.rules, set()
         parts = list(news.parts())
         assert parts[0].rules == rules

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hub.domain.quota.declared import FlavorResource
-from hub.services import leadership
+from hub.services.context import leadership
 from hub.store import settings, works
 from hub.store.errors import StaleTerm
 from tests.scheduling.hubs import a_job, a_placement, a_pool, a_queue, running

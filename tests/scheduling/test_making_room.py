@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from tests.scheduling.build import WITHIN, in_cohort, start, states, submit, urgent
 from tests.scheduling.hubs import Running, a_pool, running
 
 pytestmark = pytest.mark.anyio
 
-ON = Limits(queueing=Queueing(preempt_for_capacity="On"))
+ON = Settings(queueing=Queueing(preempt_for_capacity="On"))
 
 
 async def full(hub: Running, **given: Any) -> list[str]:

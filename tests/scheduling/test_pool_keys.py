@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.pool_keys import MOST_KEYS
+from hub.services.index.pool_keys import MOST_KEYS
 from hub.store import settings
 from tests.scheduling.hubs import a_job, a_pool, a_queue, running
 

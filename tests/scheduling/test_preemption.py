@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import queries
-from hub.services.views import stamp
+from hub.domain.instants import stamp
+from hub.services.questions import jobs
 from tests.scheduling.build import RECLAIM, WITHIN, in_cohort, start, states, submit, urgent
 from tests.scheduling.hubs import Running, a_pool, running
 
@@ -175,7 +175,7 @@ async def test_one_that_waits_again_has_not_started(tmp_path: Path) -> None:
     """Its start is that of the run it is in, or has ended with; its events keep the earlier ones."""
 
     async def times(hub: Running, uid: str) -> tuple[str | None, str | None]:
-        told = await hub.hub.read(queries.get_job, uid)
+        told = await hub.hub.read(jobs.get_job, uid)
         return told["startedAt"], told["finishedAt"]
 
     async with running(tmp_path) as hub:
@@ -203,5 +203,5 @@ async def test_one_that_waits_again_has_not_started(tmp_path: Path) -> None:
         hub.clock.advance(5)
         await hub.transition("succeed", low)
         assert await times(hub, low) == (again, stamp(hub.clock.now()))
-        events = (await hub.hub.read(queries.job_events, low, 100))["items"]
+        events = (await hub.hub.read(jobs.job_events, low, 100))["items"]
         assert [each["at"] for each in events if each["reason"] == "Started"] == [first, again]

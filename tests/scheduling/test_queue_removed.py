@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import objects
-from hub.services.drafts import ORIGIN_REST
-from hub.store.unit import Unit
+from hub.domain.workloads.origin import Origin
+from hub.services.objects import delete
+from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from tests.scheduling.build import in_cohort, states, submit
 from tests.scheduling.hubs import a_pool, running
@@ -15,9 +15,9 @@ from tests.scheduling.hubs import a_pool, running
 pytestmark = pytest.mark.anyio
 
 
-def remove(unit: Unit) -> None:
-    objects.delete_object(
-        unit, KUEUE, "ClusterQueue", "", "a", origin=ORIGIN_REST, principal="admin", drain=True
+def remove(tx: Transaction) -> None:
+    delete.delete_object(
+        tx, KUEUE, "ClusterQueue", "", "a", origin=Origin.REST, principal="admin", drain=True
     )
 
 

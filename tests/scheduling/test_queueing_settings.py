@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from tests.scheduling.build import RECLAIM, WITHIN, in_cohort, start, states, submit, urgent
 from tests.scheduling.hubs import Running, a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio
 
 
-def queueing(**given: Any) -> Limits:
-    return Limits(queueing=Queueing(**given))
+def queueing(**given: Any) -> Settings:
+    return Settings(queueing=Queueing(**given))
 
 
 def stopped(queue: list[dict[str, Any]], kind: str, policy: str) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ import pytest
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
 from hub.domain.quota.declared import FlavorResource
-from hub.services.fence import fence_cluster
-from hub.services.schedule import Prepared, commit_plan, prepare
+from hub.services.objects.fence import fence_cluster
+from hub.services.scheduling.commit import PreparedPlan, commit_plan, prepare
 from hub.store import clusters
 from tests.checks.controller import a_checked_queue, answer
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
@@ -23,7 +23,7 @@ def of_forty(pods: int) -> dict:
     return job
 
 
-async def decided(hub: Running) -> Prepared:
+async def decided(hub: Running) -> PreparedPlan:
     """A plan that is not written yet."""
     await hub.follow()
     index, now = hub.scheduler.index, hub.clock.now()
@@ -32,7 +32,7 @@ async def decided(hub: Running) -> Prepared:
     return prepare(schedule(snapshot, now, Profile()), index.routes.gate())
 
 
-async def written(hub: Running, prepared: Prepared) -> list[str]:
+async def written(hub: Running, prepared: PreparedPlan) -> list[str]:
     found: list[str] = await hub.hub.write(commit_plan, prepared, hub.scheduler._term())
     return found
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import holding, outlook
-from hub.services.judge import judge
+from hub.services.explain import study
+from hub.services.jobs import hold
+from hub.services.members.judge import judge
 from hub.store import works
 from shared.wire.agent_v1 import Observed
 from tests.scheduling.hubs import Running, a_job, a_pool, running
@@ -75,8 +76,8 @@ async def test_released_by_a_person_it_is_tried_again(tmp_path: Path) -> None:
         await hub.settle()
         await refuse(hub, uid)
         await hub.settle()
-        await hub.hub.write(holding.hold_job, uid, "ada")
-        await hub.hub.write(holding.release_job, uid, "ada")
+        await hub.hub.write(hold.hold_job, uid, "ada")
+        await hub.hub.write(hold.release_job, uid, "ada")
         await hub.settle()
         job = await hub.job(uid)
         assert (job["state"], job["cluster"]) == ("Placed", "north")
@@ -103,7 +104,7 @@ async def test_a_name_that_is_taken_everywhere_is_said_with_the_way_out(tmp_path
         await hub.settle()
         await refuse(hub, uid, reason="NameConflict", words="an object of this name is there")
         await hub.settle()
-        told = await outlook.explain(hub.hub, uid, lambda: hub.scheduler.index)
+        told = await study.explain(hub.hub, uid, lambda: hub.scheduler.index)
         assert told["reason"] == "NameConflict"
         assert told["message"] == "north: an object of this name is there"
         (verdict,) = told["waiting"]["clusters"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.limits import Limits, Queueing
+from hub.services.context.settings import Queueing, Settings
 from tests.scheduling.build import WITHIN, in_cohort, start, states, submit, told, urgent
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
@@ -183,7 +183,7 @@ async def test_it_says_when_fewer_pods_would_do(tmp_path: Path) -> None:
 
 async def test_it_says_that_the_budget_is_too_small(tmp_path: Path) -> None:
     """How many would have to go, where fewer may."""
-    limits = Limits(queueing=Queueing(max_preempted_workloads=1))
+    limits = Settings(queueing=Queueing(max_preempted_workloads=1))
     async with running(tmp_path, limits) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="4"))
         await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))
@@ -198,7 +198,7 @@ async def test_it_says_that_the_budget_is_too_small(tmp_path: Path) -> None:
 
 async def test_it_says_from_when_on_it_may_preempt(tmp_path: Path) -> None:
     """Those who have not run for the minimum time are spared until then."""
-    limits = Limits(queueing=Queueing(minimum_runtime_s=600.0))
+    limits = Settings(queueing=Queueing(minimum_runtime_s=600.0))
     async with running(tmp_path, limits) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="4"))
         await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))

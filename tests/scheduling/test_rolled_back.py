@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import outlook, timeline
+from hub.services.context import timeline
+from hub.services.explain import study
 from hub.store import settings
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.wire.agent_v1 import Mark
 from tests.scheduling.hubs import Running, a_job, a_pool, running
 
@@ -16,9 +17,9 @@ pytestmark = pytest.mark.anyio
 async def stop(hub: Running) -> None:
     """An agent shows a mark that the store can not have given out."""
 
-    def run(unit: Unit) -> None:
-        settings.put(unit, "incarnation", "one")
-        timeline.stop(unit, "north", Mark(run="lost", revision=900, proof=""), "one")
+    def run(tx: Transaction) -> None:
+        settings.put(tx, "incarnation", "one")
+        timeline.stop(tx, "north", Mark(run="lost", revision=900, proof=""), "one")
 
     await hub.hub.write(run)
 
@@ -30,7 +31,7 @@ async def test_explain_says_that_nothing_is_dispatched(tmp_path: Path) -> None:
         await stop(hub)
         (uid,) = await hub.apply(a_job("waits"))
         await hub.follow()
-        told = await outlook.explain(hub.hub, uid, lambda: hub.scheduler.index)
+        told = await study.explain(hub.hub, uid, lambda: hub.scheduler.index)
         assert (told["state"], told["reason"]) == ("Pending", "HubRolledBack")
         assert "roadstead restored" in told["message"]
         assert (told["forecast"], told["fleet"], told["position"]) == (None, [], None)

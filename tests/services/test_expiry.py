@@ -6,15 +6,15 @@ import pytest
 from sqlalchemy import func, select
 
 from hub.controllers.expiry import Expiry
-from hub.services import tokens
-from hub.services.limits import Api, Limits, Retention
+from hub.services.access import credentials
+from hub.services.context.settings import Api, Retention, Settings
 from hub.store import tables, workloads, works
 from hub.store.leases import seize
 from tests.api.serving import Served, a_job, served
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400
-LIMITS = Limits(retention=Retention(rows_per_turn=7), api=Api(token_cache_s=0))
+LIMITS = Settings(retention=Retention(rows_per_turn=7), api=Api(token_cache_s=0))
 GROWING = (
     tables.audit,
     tables.changes,
@@ -29,9 +29,9 @@ GROWING = (
 
 
 async def _sizes(hub: Served) -> dict[str, int]:
-    def count(unit):
+    def count(tx):
         return {
-            table.name: unit.conn.execute(select(func.count()).select_from(table)).scalar()
+            table.name: tx.conn.execute(select(func.count()).select_from(table)).scalar()
             for table in GROWING
         }
 
@@ -39,7 +39,7 @@ async def _sizes(hub: Served) -> dict[str, int]:
 
 
 async def _expire(hub: Served) -> None:
-    term = await hub.db.write(lambda unit: seize(unit, "test", dt.timedelta(days=900)))
+    term = await hub.db.write(lambda tx: seize(tx, "test", dt.timedelta(days=900)))
     controller = Expiry(hub.hub, lambda: term)
     while await controller.tick() == 0.0:
         pass
@@ -52,11 +52,11 @@ async def _a_days_work(hub: Served, day: int) -> None:
         manifest = a_job(f"d{day}-{i}", parallelism=1 + day % 5)
         job = (await hub.admin.post("/v1/jobs", json=manifest, headers=headers)).json()
         await hub.admin.post(f"/v1/jobs/{job['uid']}/cancel")
-    await hub.db.write(lambda unit: tokens.issue_join(unit, "c1", dt.timedelta(minutes=15)))
+    await hub.db.write(lambda tx: credentials.issue_join(tx, "c1", dt.timedelta(minutes=15)))
 
-    def explain(unit):
-        unit.conn.execute(
-            tables.explanations.insert(), {"key": f"k{day}", "explanation": {}, "at": unit.now}
+    def explain(tx):
+        tx.conn.execute(
+            tables.explanations.insert(), {"key": f"k{day}", "explanation": {}, "at": tx.now}
         )
 
     await hub.db.write(explain)
@@ -104,30 +104,30 @@ async def test_a_record_outlives_its_copy_in_the_member(tmp_path):
         job = (await hub.admin.post("/v1/jobs", json=a_job())).json()
         uid = job["uid"]
 
-        def finish(unit):
-            workloads.transition(unit, "place", [{"uid": uid, "epoch": 0, "cluster": "c1"}])
-            works.upsert(unit, [_work(uid)])
+        def finish(tx):
+            workloads.transition(tx, "place", [{"uid": uid, "epoch": 0, "cluster": "c1"}])
+            works.upsert(tx, [_work(uid)])
             for name in ("offer", "succeed"):
-                workloads.transition(unit, name, [{"uid": uid, "epoch": 1}])
-            works.act(unit, "Keep", [("c1", uid)])
+                workloads.transition(tx, name, [{"uid": uid, "epoch": 1}])
+            works.act(tx, "Keep", [("c1", uid)])
 
         await hub.db.write(finish)
         hub.clock.advance(8 * DAY)
         await _expire(hub)
-        (row,) = await hub.db.read(lambda unit: works.of_uids(unit, [uid]))
+        (row,) = await hub.db.read(lambda tx: works.of_uids(tx, [uid]))
         assert row["action"] == "Withdraw"
         assert (await hub.admin.get(f"/v1/jobs/{uid}")).status_code == 200
-        await hub.db.write(lambda unit: works.remove(unit, [("c1", uid)]))
+        await hub.db.write(lambda tx: works.remove(tx, [("c1", uid)]))
         await _expire(hub)
         assert (await hub.admin.get(f"/v1/jobs/{uid}")).status_code == 404
 
 
 async def test_a_former_leader_removes_nothing(tmp_path):
     """Every step names the term."""
-    from hub.services.hub import StaleTerm
+    from hub.services.context.hub import StaleTerm
 
     async with served(tmp_path, LIMITS) as hub:
-        await hub.db.write(lambda unit: seize(unit, "other", dt.timedelta(days=1)))
+        await hub.db.write(lambda tx: seize(tx, "other", dt.timedelta(days=1)))
         with pytest.raises(StaleTerm):
             await Expiry(hub.hub, lambda: 99).tick()
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
-from hub.services.submissions import Reply, Submission, submit
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.reading.draft import draft
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from tests.api.serving import a_job, served
@@ -17,8 +18,8 @@ async def test_two_bodies_under_one_key_in_one_commit_are_told_apart(tmp_path):
     """The first is taken; the second is refused, and no reply to another's body is given."""
     async with served(tmp_path) as hub:
 
-        def both(unit):
-            return submit(unit, [asked(unit, "one", "hash-1"), asked(unit, "two", "hash-2")])
+        def both(tx):
+            return submit(tx, [asked(tx, "one", "hash-1"), asked(tx, "two", "hash-2")])
 
         first, second = await hub.db.write(both)
         assert isinstance(first, Reply)
@@ -32,15 +33,15 @@ async def test_one_body_twice_in_one_commit_is_one_job(tmp_path):
     """The second request gets the first one's reply, marked as a replay."""
     async with served(tmp_path) as hub:
 
-        def both(unit):
-            return submit(unit, [asked(unit, "one", "hash-1"), asked(unit, "one", "hash-1")])
+        def both(tx):
+            return submit(tx, [asked(tx, "one", "hash-1"), asked(tx, "one", "hash-1")])
 
         first, second = await hub.db.write(both)
         assert (first.body, first.replayed) == (second.body, False)
         assert second.replayed
 
 
-def asked(unit, name, request_hash):
+def asked(tx, name, request_hash):
     """A request to submit one Job under the key."""
-    given = draft(parse_job(a_job(name)), unit.now, origin=ORIGIN_REST)
+    given = draft(parse_job(a_job(name)), tx.now, origin=Origin.REST)
     return Submission((given,), Intake(), single=True, key=KEY, request_hash=request_hash)

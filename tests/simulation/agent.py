@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from agent.applier import Applier
-from agent.audit import Audit
-from agent.copies import Copies
-from agent.gate import Gate
-from agent.holding import Holding
-from agent.holdings import ObservedSet
-from agent.hub import HubError
-from agent.lease import Lease
-from agent.loop import AcceptedError, Exchange, _Sent
-from agent.marks import Marks
-from agent.plan import Decision, Do, Trouble
-from agent.reconcile import Reconciler
-from agent.steps import Steps
-from agent.waves import Waves
+from agent.decide.decision import Decision, Do, Trouble
+from agent.decide.member_policy import Gate
+from agent.decide.waves import Waves
+from agent.hub.client import HubError
+from agent.hub.sync import AcceptedError, Exchange, _Sent
+from agent.member.applier import Applier
+from agent.reconcile.copies import Copies
+from agent.reconcile.reconciler import Reconciler
+from agent.reconcile.resync import Audit
+from agent.reconcile.steps import Steps
+from agent.works.lease import Lease
+from agent.works.marks import Marks
+from agent.works.observed_set import ObservedSet
+from agent.works.tracked import Holding
 from shared.wire.agent_v1 import LEASE_S, Mark, Observed, Work
 from tests.simulation.agent_io import CLIENT, HUB_ID, QUIET, OwnClock, SimulatedObserver
 from tests.simulation.network import Network

@@ -4,8 +4,8 @@ import datetime as dt
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from agent.observer import Observer
-from agent.plan import JOB
+from agent.member.observer import Observer
+from agent.objects.facts import JOB
 from shared import labels
 from shared.kube.informer import Informer
 from shared.kube.watch import WatchEvent

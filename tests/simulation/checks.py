@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent.status import job_status
+from agent.objects.status import job_status
 from hub.domain.workloads.states import CHARGED, ON_CLUSTER, TERMINAL
 from shared import labels
 from shared.wire.agent_v1 import Order

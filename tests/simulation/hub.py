@@ -19,7 +19,7 @@ from shared.wire.agent_v1 import (
 from tests import waiting
 from tests.simulation import memory
 from tests.simulation.checks import Checks
-from tests.simulation.memory import Store, Unit
+from tests.simulation.memory import Store, Transaction
 from tests.simulation.world import World, finish
 
 HUB_ID = "hub-1"
@@ -126,7 +126,7 @@ class SimHub:
         self.up = True
         timeline = None
         if self.dated:
-            timeline = memory.timeline.begin(Unit(self.store), "inc-1", b"key")
+            timeline = memory.timeline.begin(Transaction(self.store), "inc-1", b"key")
         self.sync = Answers(
             self.store, self.clock, hub_id=HUB_ID, incarnation="inc-1", term=lambda: 1,
             timeline=timeline,
@@ -134,7 +134,7 @@ class SimHub:
         if self.dated:
             beats = {name: row["heartbeat_at"] for name, row in self.store.clusters.items()}
             self.sync._roll_call.begin(beats, self.world.wall(), self.world.now)
-        self.sync._sets.load(memory.all_desired(Unit(self.store)))
+        self.sync._sets.load(memory.all_desired(Transaction(self.store)))
         self.sync._ready.set()
         self.store.changed = self._changed
         self.heard = dict.fromkeys(self.store.clusters, self.world.now)
@@ -191,7 +191,7 @@ class SimHub:
     def _follow(self, sync: Any, keys: list[str]) -> None:
         if sync is not self.sync or not self.up:
             return
-        sync._sets.refresh(keys, memory.desired(Unit(self.store), keys))
+        sync._sets.refresh(keys, memory.desired(Transaction(self.store), keys))
         for cluster in sorted({key.partition("/")[0] for key in keys}):
             self.networks[cluster].unpark()
 
@@ -217,13 +217,13 @@ class SimHub:
         if any(row["state"] == "Pending" for row in self.store.workloads.values()):
             self.look_soon(3.0)
 
-    def _schedule(self, unit: Unit) -> None:
+    def _schedule(self, tx: Transaction) -> None:
         for row in self.store.workloads.values():
             if row["state"] != "Pending":
                 continue
             charged = sum(1 for w in self.store.workloads.values() if w["state"] in _CHARGED)
             aside = row["set_aside"] or {}
-            now = unit.now
+            now = tx.now
             open_to = [
                 name
                 for name in self.store.clusters
@@ -231,13 +231,13 @@ class SimHub:
                 and not (name in aside and dt.datetime.fromisoformat(aside[name]) > now)
             ]
             if charged < self.limit and open_to:
-                self.place(unit, row, self.world.random.choice(open_to))
+                self.place(tx, row, self.world.random.choice(open_to))
 
-    def place(self, unit: Unit, row: dict[str, Any], cluster: str) -> None:
+    def place(self, tx: Transaction, row: dict[str, Any], cluster: str) -> None:
         epoch = row["epoch"]
-        memory.transition(unit, "place", [{"uid": row["uid"], "epoch": epoch, "cluster": cluster}])
+        memory.transition(tx, "place", [{"uid": row["uid"], "epoch": epoch, "cluster": cluster}])
         memory.upsert(
-            unit,
+            tx,
             [
                 {
                     "cluster": cluster, "uid": row["uid"], "epoch": epoch + 1,
@@ -248,20 +248,20 @@ class SimHub:
         )  # fmt: skip
 
     def watch_silence(self) -> None:
-        """What follows from silence, as `hub.services.liveness` has it."""
+        """What follows from silence, as `hub.services.members.liveness` has it."""
         if not self.up:
             return
         silent = [name for name, at in self.heard.items() if self.world.now - at >= 60.0]
         if not silent:
             return
 
-        def lose(unit: Unit) -> None:
+        def lose(tx: Transaction) -> None:
             rows = [row for row in self.store.workloads.values() if row["cluster"] in silent]
             lost = [row for row in rows if row["state"] in _KEEPING - {"Unknown"}]
-            memory.transition(unit, "lose", [_mine(row) for row in lost])
+            memory.transition(tx, "lose", [_mine(row) for row in lost])
             placed = [row["uid"] for row in rows if row["state"] == "Placed"]
             if placed:
-                memory.evict.evict(unit, placed, "ClusterUnreachable", "")
+                memory.evict.evict(tx, placed, "ClusterUnreachable", "")
 
         self.store.commit(lose)
 
@@ -276,37 +276,37 @@ class SimHub:
         self.world.happens(wish, row["cluster"] or "north")
         if wish != "release" or row["state"] == "Deactivated":
             self.checks.wished(uid, wish)
-        self.store.commit(lambda unit: self._carry_out(unit, row, wish))
+        self.store.commit(lambda tx: self._carry_out(tx, row, wish))
 
-    def _carry_out(self, unit: Unit, row: dict[str, Any], wish: str) -> None:
+    def _carry_out(self, tx: Transaction, row: dict[str, Any], wish: str) -> None:
         uid, state = row["uid"], row["state"]
         if wish == "release":
-            memory.holding.release(unit, [dict(row)])
+            memory.holding.release(tx, [dict(row)])
         elif wish == "delete":
             if row["withdraw_to"] != "Deleted":
-                memory.withdraw.withdraw_jobs(unit, [uid], "Deleted", "DeletedByUser")
+                memory.withdraw.withdraw_jobs(tx, [uid], "Deleted", "DeletedByUser")
         elif state not in _ENDED:
-            self._take_back(unit, row, wish)
+            self._take_back(tx, row, wish)
 
-    def _take_back(self, unit: Unit, row: dict[str, Any], wish: str) -> None:
+    def _take_back(self, tx: Transaction, row: dict[str, Any], wish: str) -> None:
         """What is wished of a job that has not ended."""
         uid, state = row["uid"], row["state"]
         match wish:
             case "hold":
                 if row["withdraw_to"] in {"", "Pending"}:
-                    memory.evict.evict(unit, [uid], "HeldByUser", "", to="Held")
+                    memory.evict.evict(tx, [uid], "HeldByUser", "", to="Held")
             case "cancel":
                 if row["withdraw_to"] not in {"Cancelled", "Deleted"}:
-                    memory.withdraw.withdraw_jobs(unit, [uid], "Cancelled", "CancelledByUser")
+                    memory.withdraw.withdraw_jobs(tx, [uid], "Cancelled", "CancelledByUser")
             case "deactivate":
-                memory.evict.evict(unit, [uid], "Deactivated", "", to="Deactivated")
+                memory.evict.evict(tx, [uid], "Deactivated", "", to="Deactivated")
             case "preempt":
                 if state in _KEEPING | {"Placed", "Withdrawing"}:
-                    memory.evict.evict(unit, [uid], "Preempted", "")
+                    memory.evict.evict(tx, [uid], "Preempted", "")
             case "resize":
                 row["generation"] += 1
                 row["parallelism"] = row["parallelism"] % 2 + 1
-                memory.follow_generation(unit, uid, row["generation"])
+                memory.follow_generation(tx, uid, row["generation"])
 
 
 _ENDED = frozenset({"Succeeded", "Failed", "Cancelled", "Deactivated"})

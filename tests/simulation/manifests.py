@@ -18,7 +18,7 @@ def manifest(job: Row) -> Row:
 
 
 def compose_job(_manifest: Row, options: Row, stamp: Any) -> Row:
-    """The Job as the hub sends it: `hub.services.compose` without what pods and queues need."""
+    """The Job as the hub sends it: `hub.services.works.compose` without what pods and queues need."""
     job = {**_manifest, "metadata": dict(_manifest["metadata"])}
     job["metadata"]["labels"] = {
         labels.MANAGED_BY: stamp.hub_id,

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
-from hub.services import compose
-from hub.store.works import Composable, Desired, Standing
+from hub.services.works import compose
+from hub.store.works import Composable, Desired, WorkRow
 from tests.simulation.manifests import compose_job, manifest
 from tests.simulation.world import Violation, World
 
@@ -39,20 +39,20 @@ class Store:
         self.on_offer: Callable[[str, int], None] = _nothing
 
     # What `hub.store.engine.Database` offers.
-    async def read(self, fn: Callable[["Unit"], Any]) -> Any:
-        return fn(Unit(self))
+    async def read(self, fn: Callable[["Transaction"], Any]) -> Any:
+        return fn(Transaction(self))
 
-    async def write(self, fn: Callable[["Unit"], Any]) -> Any:
+    async def write(self, fn: Callable[["Transaction"], Any]) -> Any:
         return self.commit(fn)
 
     async def write_shared(self, fn: Callable[..., Any], item: Any) -> Any:
-        return self.commit(lambda unit: fn(unit, [item])[0])
+        return self.commit(lambda tx: fn(tx, [item])[0])
 
-    def commit(self, fn: Callable[["Unit"], Any]) -> Any:
-        unit = Unit(self)
-        answer = fn(unit)
+    def commit(self, fn: Callable[["Transaction"], Any]) -> Any:
+        tx = Transaction(self)
+        answer = fn(tx)
         self.revision += 1
-        keys = unit.touched.get("works")
+        keys = tx.touched.get("works")
         if keys:
             self.changed(keys)
         return answer
@@ -72,7 +72,7 @@ def _nothing(*_told: Any) -> None:
     return None
 
 
-class Unit:
+class Transaction:
     """One transaction on a `Store`."""
 
     __slots__ = ("now", "store", "touched")
@@ -103,11 +103,11 @@ def _rule(name: str) -> tuple[frozenset[str], str, bool]:
     return rule
 
 
-def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
+def transition(tx: Transaction, name: str, rows: Sequence[Row]) -> list[str]:
     allowed, after, freed = _rule(name)
     moved = []
     for row in rows:
-        held = unit.store.workloads.get(row["uid"])
+        held = tx.store.workloads.get(row["uid"])
         if held is None or held["epoch"] != row["epoch"] or held["state"] not in allowed:
             continue
         before = held["state"]
@@ -117,32 +117,32 @@ def transition(unit: Unit, name: str, rows: Sequence[Row]) -> list[str]:
             held.update(_FREED)
         held.update(row)
         if after in _TERMINAL and held["withdraw_to"] == "Deleted":
-            held.update(live=None, deleted_at=unit.now)
+            held.update(live=None, deleted_at=tx.now)
         if name == "place":
             held["epoch"] += 1
-            held["placed_at"] = unit.now
+            held["placed_at"] = tx.now
         moved.append(row["uid"])
-        unit.store.on_move(was if freed else held, name, before)
+        tx.store.on_move(was if freed else held, name, before)
     return moved
 
 
-def change(unit: Unit, rows: Sequence[Row]) -> None:
+def change(tx: Transaction, rows: Sequence[Row]) -> None:
     for row in rows:
-        unit.store.workloads[row["uid"]].update(row)
+        tx.store.workloads[row["uid"]].update(row)
 
 
-def get_many(unit: Unit, uids: Iterable[str]) -> dict[str, Row]:
-    held = unit.store.workloads
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
+    held = tx.store.workloads
     return {uid: dict(held[uid]) for uid in uids if uid in held}
 
 
-def get(unit: Unit, uid: str) -> Row | None:
-    return get_many(unit, [uid]).get(uid)
+def get(tx: Transaction, uid: str) -> Row | None:
+    return get_many(tx, [uid]).get(uid)
 
 
-def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
+def count(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
-        held = unit.store.workloads[row["uid"]]
+        held = tx.store.workloads[row["uid"]]
         if held["epoch"] != row["epoch"]:
             continue
         for name in ("succeeded", "failed", "active", "ready", "reason", "message"):
@@ -151,7 +151,7 @@ def count(unit: Unit, rows: Sequence[Mapping[str, Any]]) -> None:
             held["pods_ready"] = row["all_ready"]
 
 
-def new_workload(unit: Unit, uid: str, name: str, **given: Any) -> None:
+def new_workload(tx: Transaction, uid: str, name: str, **given: Any) -> None:
     """Submit a job."""
     row: Row = {
         "uid": uid, "kind": "Job", "namespace": "n", "name": name, "state": str(State.PENDING),
@@ -159,12 +159,12 @@ def new_workload(unit: Unit, uid: str, name: str, **given: Any) -> None:
         "active": 0, "ready": 0, "parallelism": 1, "completions": 1, "pods_ready": False,
         "annotations": None, "set_aside": None, "cluster": None, "live": True, "deleted_at": None,
         "generation": 1, "placement": "", "ttl_s": None, "requeues": 0, "requeue_at": None,
-        "created_at": unit.now, "queued_at": unit.now, "ran_s": 0, "placed_at": None,
+        "created_at": tx.now, "queued_at": tx.now, "ran_s": 0, "placed_at": None,
         "evictions": None, "evicted": None, "checks": None, "cluster_queue": "q", "queue": "",
         "max_runtime_s": None,
     }  # fmt: skip
     row.update(given)
-    unit.store.workloads[uid] = row
+    tx.store.workloads[uid] = row
 
 
 # --- works ---------------------------------------------------------------------------------------
@@ -174,13 +174,13 @@ def key(cluster: str, uid: str) -> str:
     return f"{cluster}/{uid}"
 
 
-def upsert(unit: Unit, rows: Sequence[Row]) -> None:
+def upsert(tx: Transaction, rows: Sequence[Row]) -> None:
     for row in rows:
-        unit.store.works[row["cluster"], row["uid"]] = {
+        tx.store.works[row["cluster"], row["uid"]] = {
             "action": "Apply", "hash": "", "offered": False, "seen": False, "phase": "",
             "observed": None, "drift": None, "reason": "", "message": "", "available": None, **row,
         }  # fmt: skip
-        unit.touch("works", key(row["cluster"], row["uid"]))
+        tx.touch("works", key(row["cluster"], row["uid"]))
 
 
 def _desired(row: Row) -> Desired:
@@ -195,22 +195,22 @@ def _desired(row: Row) -> Desired:
     )
 
 
-def all_desired(unit: Unit) -> list[Desired]:
-    return [_desired(row) for row in unit.store.works.values()]
+def all_desired(tx: Transaction) -> list[Desired]:
+    return [_desired(row) for row in tx.store.works.values()]
 
 
-def desired(unit: Unit, keys: Iterable[str]) -> list[Desired]:
-    rows = (unit.store.works.get(tuple(each.split("/"))) for each in sorted(keys))  # type: ignore[arg-type]
+def desired(tx: Transaction, keys: Iterable[str]) -> list[Desired]:
+    rows = (tx.store.works.get(tuple(each.split("/"))) for each in sorted(keys))  # type: ignore[arg-type]
     return [_desired(row) for row in rows if row is not None]
 
 
-def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable]:
+def composable(tx: Transaction, cluster: str, uids: Sequence[str]) -> list[Composable]:
     found = []
     for uid in uids:
-        row = unit.store.works.get((cluster, uid))
+        row = tx.store.works.get((cluster, uid))
         if row is None:
             continue
-        job = unit.store.workloads.get(uid)
+        job = tx.store.workloads.get(uid)
         known = job is not None
         found.append(
             Composable(
@@ -229,14 +229,14 @@ def composable(unit: Unit, cluster: str, uids: Sequence[str]) -> list[Composable
     return found
 
 
-def standing(unit: Unit, cluster: str, uids: Sequence[str]) -> dict[str, Standing]:
+def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, WorkRow]:
     found = {}
     for uid in uids:
-        row = unit.store.works.get((cluster, uid))
+        row = tx.store.works.get((cluster, uid))
         if row is None:
             continue
-        job = unit.store.workloads[uid]
-        found[uid] = Standing(
+        job = tx.store.workloads[uid]
+        found[uid] = WorkRow(
             uid, row["epoch"], row["generation"], "Job", "n", row["name"], row["action"],
             row["seen"], row["phase"], orjson.dumps(row["options"]),
             None if row["observed"] is None else orjson.dumps(row["observed"]), None,
@@ -249,62 +249,62 @@ def standing(unit: Unit, cluster: str, uids: Sequence[str]) -> dict[str, Standin
     return found
 
 
-def offer(unit: Unit, rows: Sequence[Row]) -> None:
+def offer(tx: Transaction, rows: Sequence[Row]) -> None:
     for row in rows:
-        held = unit.store.works[row["cluster"], row["uid"]]
-        job = unit.store.workloads[row["uid"]]
+        held = tx.store.works[row["cluster"], row["uid"]]
+        job = tx.store.workloads[row["uid"]]
         if not held["offered"] and held["action"] == "Apply":
             placed = job["state"] == State.PLACED and job["epoch"] == held["epoch"]
             if not placed:
                 raise Violation("R-03", f"{row['uid']} offered while {job['state']}")
-            unit.store.on_offer(row["uid"], held["epoch"])
+            tx.store.on_offer(row["uid"], held["epoch"])
         held.update(offered=True, options=row["options"], hash=row["hash"])
-        unit.touch("works", key(row["cluster"], row["uid"]))
+        tx.touch("works", key(row["cluster"], row["uid"]))
 
 
-def observe(unit: Unit, rows: Sequence[Row]) -> None:
+def observe(tx: Transaction, rows: Sequence[Row]) -> None:
     for row in rows:
-        unit.store.works[row["cluster"], row["uid"]].update(row)
+        tx.store.works[row["cluster"], row["uid"]].update(row)
 
 
-def remove(unit: Unit, keys: Sequence[tuple[str, str]]) -> None:
+def remove(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None:
     for each in keys:
-        if unit.store.works.pop(tuple(each), None) is not None:  # type: ignore[arg-type]
-            unit.touch("works", key(*each))
+        if tx.store.works.pop(tuple(each), None) is not None:  # type: ignore[arg-type]
+            tx.touch("works", key(*each))
 
 
-def act(unit: Unit, action: str, keys: Sequence[tuple[str, str]]) -> None:
+def act(tx: Transaction, action: str, keys: Sequence[tuple[str, str]]) -> None:
     for each in keys:
-        row = unit.store.works.get(tuple(each))  # type: ignore[arg-type]
+        row = tx.store.works.get(tuple(each))  # type: ignore[arg-type]
         if row is not None:
             row["action"] = action
-            unit.touch("works", key(*each))
+            tx.touch("works", key(*each))
 
 
-def of_uids(unit: Unit, uids: Sequence[str]) -> list[Row]:
-    return [dict(row) for row in unit.store.works.values() if row["uid"] in uids]
+def of_uids(tx: Transaction, uids: Sequence[str]) -> list[Row]:
+    return [dict(row) for row in tx.store.works.values() if row["uid"] in uids]
 
 
-def follow_generation(unit: Unit, uid: str, generation: int) -> None:
-    for row in unit.store.works.values():
+def follow_generation(tx: Transaction, uid: str, generation: int) -> None:
+    for row in tx.store.works.values():
         if row["uid"] == uid and row["action"] == "Apply":
             row["generation"] = generation
-            unit.touch("works", key(row["cluster"], uid))
+            tx.touch("works", key(row["cluster"], uid))
 
 
 # --- clusters, settings, and what is only asked --------------------------------------------------
 
 
-def _cluster(unit: Unit, name: str) -> Row | None:
-    return unit.store.clusters.get(name)
+def _cluster(tx: Transaction, name: str) -> Row | None:
+    return tx.store.clusters.get(name)
 
 
-def _change_cluster(unit: Unit, name: str, **columns: Any) -> None:
-    unit.store.clusters[name].update(columns)
+def _change_cluster(tx: Transaction, name: str, **columns: Any) -> None:
+    tx.store.clusters[name].update(columns)
 
 
-def _put_setting(unit: Unit, name: str, value: Any) -> None:
-    unit.store.settings[name] = value
+def _put_setting(tx: Transaction, name: str, value: Any) -> None:
+    tx.store.settings[name] = value
 
 
 def _nobody(*_args: Any, **_named: Any) -> Any:
@@ -324,16 +324,16 @@ CLUSTERS = SimpleNamespace(
 )  # fmt: skip
 OBJECTS = SimpleNamespace(get_many=_nobody)
 SETTINGS = SimpleNamespace(
-    get=lambda unit, name: unit.store.settings.get(name),
+    get=lambda tx, name: tx.store.settings.get(name),
     put=_put_setting,
-    remove=lambda unit, name: unit.store.settings.pop(name, None),
+    remove=lambda tx, name: tx.store.settings.pop(name, None),
 )
 COMPOSE = SimpleNamespace(
     digest=lambda job, options, epoch: f"{job}:{epoch}",
     compose_job=compose_job,
     Stamp=compose.Stamp,
 )
-CHANGES = SimpleNamespace(last_revision=lambda unit: unit.store.revision)
+CHANGES = SimpleNamespace(last_revision=lambda tx: tx.store.revision)
 SILENT = SimpleNamespace(note_runs=_nobody, evicted=_nobody, note=_nobody)
 
 
@@ -357,24 +357,27 @@ _STORE = {
     "on_members": ON_MEMBERS,
     "settings": SETTINGS,
     "compose": COMPOSE,
-    "lifetime": SILENT,
+    "deadlines": SILENT,
     "note_fault": _nobody,
-    "queue_counters": SILENT,
+    "counters": SILENT,
 }
-withdraw = bound("hub.services.withdraw", **_STORE)
-forgotten = bound("hub.services.forgotten", **_STORE)
+withdraw = bound("hub.services.works.withdraw", **_STORE)
+forgotten = bound("hub.services.members.forgotten", **_STORE)
 observe_service = bound(
-    "hub.services.observe", **_STORE, purge_deleted=withdraw.purge_deleted, forgotten=forgotten
-)
-offers = bound("hub.services.offers", **_STORE)
-evict = bound("hub.services.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
-holding = bound("hub.services.holding", **_STORE, evict=evict.evict)
-sessions = bound("hub.services.sessions", **_STORE)
-timeline = bound("hub.services.timeline", **_STORE, changes=CHANGES)
-sync = bound(
-    "hub.services.sync",
+    "hub.services.members.observe",
     **_STORE,
-    offers=offers,
+    purge_deleted=withdraw.purge_deleted,
+    forgotten=forgotten,
+)
+offers = bound("hub.services.works.offer", **_STORE)
+evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
+holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
+sessions = bound("hub.services.members.sessions", **_STORE)
+timeline = bound("hub.services.context.timeline", **_STORE, changes=CHANGES)
+sync = bound(
+    "hub.services.members.sync",
+    **_STORE,
+    offer=offers,
     sessions=sessions,
     timeline=timeline,
     take_reports=observe_service.take_reports,

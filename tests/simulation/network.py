@@ -4,7 +4,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from agent.hub import HubError
+from agent.hub.client import HubError
 from shared.errors import Rejected
 from shared.kube import errors
 from tests.simulation.member import Member

@@ -11,9 +11,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from hub.services import identity, restored, timeline
-from hub.services.sync import AgentSync
-from hub.store.unit import Unit
+from hub.services.context import identity, timeline
+from hub.services.members.sync import AgentSync
+from hub.services.works import restored
+from hub.store.transaction import Transaction
 from shared import labels
 from shared.wire.agent_v1 import Mark
 from tests.simulation.checks import Checks, Object
@@ -99,7 +100,7 @@ class Restorable(Whole):
     def accept(self) -> None:
         if self.up:
             self.world.note("* the restored store is accepted")
-            self.run(self.hub.write(timeline.accept, "ada"))
+            self.run(self.hub.write(restored.accept, "ada"))
             self._look_at_the_books()
             self.checks.accepted = True  # type: ignore[attr-defined]
         else:
@@ -119,9 +120,9 @@ class Restorable(Whole):
         ended = uid in known.completed or uid in known.given_up
         return not (there or ended or known.running.get(uid))
 
-    def _stop(self, unit: Unit) -> None:
+    def _stop(self, tx: Transaction) -> None:
         mark = Mark(run="lost", revision=1, proof="")
-        timeline.stop(unit, "north", mark, self.sync.incarnation)
+        timeline.stop(tx, "north", mark, self.sync.incarnation)
 
     def _file(self, name: str) -> Path:
         return self.folder / name

@@ -77,8 +77,8 @@ class Run:
         notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else None
         self.submitted += 1
 
-        def run(unit: memory.Unit) -> None:
-            memory.new_workload(unit, uid, name, annotations=notes, ttl_s=given.ttl_s)
+        def run(tx: memory.Transaction) -> None:
+            memory.new_workload(tx, uid, name, annotations=notes, ttl_s=given.ttl_s)
 
         self.hub.store.commit(run)
         self.hub.look_soon(0.05)

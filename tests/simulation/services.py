@@ -18,17 +18,21 @@ from typing import Any, TypeVar
 import orjson
 from sqlalchemy import select
 
-from hub.services import cancel, evict, holding, leadership, liveness, schedule
-from hub.services.apply import apply_documents
-from hub.services.drafts import draft
-from hub.services.hub import Hub
-from hub.services.schedule_news import FOLLOWED
-from hub.services.scheduler import Scheduler
-from hub.services.sync import AgentSync
+from hub.services.context import leadership
+from hub.services.context.hub import Hub
+from hub.services.index.reader import FOLLOWED
+from hub.services.jobs import cancel, hold
+from hub.services.members import liveness
+from hub.services.members.sync import AgentSync
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from hub.services.scheduling import commit
+from hub.services.scheduling.turn import Scheduler
+from hub.services.works import evict
 from hub.store import clusters, tables
 from hub.store.engine import Database
 from hub.store.errors import StaleTerm
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.registry import parse
 from shared.wire.agent_v1 import DesiredBase, ObservedSet, SyncReply, SyncRequest
@@ -70,7 +74,9 @@ class Whole:
         self.heard: dict[str, float] = {}
         self.up = False
         self._looking = False
-        self._meanwhile: list[Callable[[Unit], None]] = []  # written while a plan is being made
+        self._meanwhile: list[
+            Callable[[Transaction], None]
+        ] = []  # written while a plan is being made
         self.start()
         self.run(self.hub.write(self._equip))
 
@@ -99,7 +105,7 @@ class Whole:
 
     async def _write_between(self, fn: Any, *args: Any) -> Any:
         """Between a plan and its commit there is room for what people do."""
-        if fn is schedule.commit_plan:
+        if fn is commit.commit_plan:
             await self._carry_out_wishes()
         return await self._write(fn, *args)
 
@@ -131,19 +137,19 @@ class Whole:
         self.loop.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _equip(self, unit: Unit) -> None:
+    def _equip(self, tx: Transaction) -> None:
         """Two members with room for everything, and a queue that has less."""
         for name in self.names:
-            clusters.add(unit, {
+            clusters.add(tx, {
                 "name": name, "object": f"object-{name}", "cluster_uid": f"uid-{name}",
                 "labels": {}, "taints": [], "cordoned": False, "session": "", "session_at": None,
-                "joined_at": unit.now, "heartbeat_at": unit.now, "created_at": unit.now,
+                "joined_at": tx.now, "heartbeat_at": tx.now, "created_at": tx.now,
             })  # fmt: skip
             report = {"pools_revision": 0, "pools": [a_pool(2, cpu="8")], "bound": []}
-            clusters.set_capacity(unit, name, orjson.dumps(report))
+            clusters.set_capacity(tx, name, orjson.dumps(report))
         queue = a_queue("q", "n", quota={"cpu": str(self.limit)})
-        drafts = [draft(parse(manifest), unit.now) for manifest in queue]
-        applied = apply_documents(unit, drafts, self.hub.limits.intake)
+        drafts = [draft(parse(manifest), tx.now) for manifest in queue]
+        applied = apply_documents(tx, drafts, self.hub.settings.intake)
         assert all(each.error is None for each in applied), applied
 
     # --- what has changed ------------------------------------------------------------------------
@@ -273,12 +279,14 @@ class Whole:
         self.look_soon(0.05)
         self.world.happens("submit", "north")
 
-    def _apply(self, unit: Unit, uid: str, name: str, notes: dict[str, str], pods: int) -> None:
+    def _apply(
+        self, tx: Transaction, uid: str, name: str, notes: dict[str, str], pods: int
+    ) -> None:
         """The manifest of two pods, so many of them at a time."""
         job = a_job(name, "n", queue="q", annotations=notes, count=pods)
         job["spec"]["completions"] = 2
-        given = replace(draft(parse(job), unit.now), uid=uid)
-        apply_documents(unit, [given], self.hub.limits.intake)
+        given = replace(draft(parse(job), tx.now), uid=uid)
+        apply_documents(tx, [given], self.hub.settings.intake)
 
     def wish(self, uid: str, wish: str) -> None:
         row = self.books.workloads.get(uid)
@@ -299,35 +307,35 @@ class Whole:
             self.world.note("refused")
         self._look_at_the_books()
 
-    def _carry_out(self, unit: Unit, uid: str, row: dict[str, Any], wish: str) -> None:
+    def _carry_out(self, tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> None:
         if wish == "resize":
             if row["state"] not in _ENDED:
                 notes = {k: v for k, v in row["annotations"].items() if k.endswith("retry")}
-                self._apply(unit, uid, row["name"], notes, row["parallelism"] % 2 + 1)
+                self._apply(tx, uid, row["name"], notes, row["parallelism"] % 2 + 1)
         else:
-            _carry_out(unit, uid, row, wish)
+            _carry_out(tx, uid, row, wish)
 
 
-def _carry_out(unit: Unit, uid: str, row: dict[str, Any], wish: str) -> None:
+def _carry_out(tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> None:
     match wish:
         case "hold":
-            holding.hold_job(unit, uid, "somebody")
+            hold.hold_job(tx, uid, "somebody")
         case "release":
-            holding.release_job(unit, uid, "somebody")
+            hold.release_job(tx, uid, "somebody")
         case "cancel":
-            cancel.cancel_job(unit, uid, "somebody")
+            cancel.cancel_job(tx, uid, "somebody")
         case "delete":
-            cancel.delete_job(unit, uid, "somebody")
+            cancel.delete_job(tx, uid, "somebody")
         case "deactivate" if row["state"] not in _ENDED:
-            evict.evict(unit, [uid], "Deactivated", "", to="Deactivated")
+            evict.evict(tx, [uid], "Deactivated", "", to="Deactivated")
         case "preempt" if row["state"] in _HELD:
-            evict.evict(unit, [uid], "Preempted", "")
+            evict.evict(tx, [uid], "Preempted", "")
 
 
-def _books(unit: Unit) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
-    found = unit.conn.execute(select(tables.workloads)).mappings()
+def _books(tx: Transaction) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
+    found = tx.conn.execute(select(tables.workloads)).mappings()
     rows = {row["uid"]: dict(row) for row in found}
-    held = unit.conn.execute(select(tables.works)).mappings()
+    held = tx.conn.execute(select(tables.works)).mappings()
     return rows, {(row["cluster"], row["uid"]): dict(row) for row in held}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 
 from hub.api.app import create_app
-from hub.services import tokens
-from hub.services.limits import Limits
+from hub.services.access import credentials
+from hub.services.context.settings import Settings
 from tests.scheduling.hubs import Running, running
 
 
@@ -27,12 +27,12 @@ class HttpHub:
 
 
 @contextlib.asynccontextmanager
-async def http_hub(folder: Path, limits: Limits | None = None) -> AsyncIterator[HttpHub]:
+async def http_hub(folder: Path, limits: Settings | None = None) -> AsyncIterator[HttpHub]:
     """Serve a hub with a scheduler for the length of the block."""
     async with running(folder, limits) as hub:
         app = create_app(hub.hub)
         app.state.schedule_index = lambda: hub.scheduler.index
-        token = await hub.hub.write(tokens.issue_bearer, "administrator", "somebody", "")
+        token = await hub.hub.write(credentials.issue_bearer, "administrator", "somebody", "")
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app),
             base_url="http://hub",

@@ -7,8 +7,8 @@ import pytest
 
 from hub.domain.fleet.clusters import Cluster, cluster_from_rows
 from hub.domain.quota.declared import Flavor
-from hub.services import flavor_reach
-from hub.services.queue_status import cluster_queue_conditions, local_queue_conditions
+from hub.services.queues import unreachable_flavors
+from hub.services.queues.conditions import cluster_queue_conditions, local_queue_conditions
 from tests.scheduling.hubs import a_job, a_pool, a_queue
 from tests.status.http_hub import http_hub
 
@@ -30,14 +30,16 @@ def queue(*flavors: str, **spec: Any) -> dict[str, Any]:
 
 def test_a_label_that_no_node_has_is_told():
     """nodeLabels gpu-type=a100 where nodes have gpu-type=h100."""
-    found = flavor_reach.unreachable([A100], [a_cluster({"gpu-type": "h100"})], {"gpu-type": 1})
+    found = unreachable_flavors.unreachable(
+        [A100], [a_cluster({"gpu-type": "h100"})], {"gpu-type": 1}
+    )
     assert found == {"a100": "gpu-type=a100"}
 
 
 def test_one_node_of_the_fleet_is_enough():
     """A flavor that any member carries is found."""
     fleet = [a_cluster({"gpu-type": "h100"}), a_cluster({"gpu-type": "a100"})]
-    assert flavor_reach.unreachable([A100], fleet, {"gpu-type": 1}) == {}
+    assert unreachable_flavors.unreachable([A100], fleet, {"gpu-type": 1}) == {}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_one_node_of_the_fleet_is_enough():
 )
 def test_what_is_not_known_is_not_told(fleet: list[Cluster], since: dict[str, int]):
     """No alarm before members have reported what the flavor is about."""
-    assert flavor_reach.unreachable([A100], fleet, since) == {}
+    assert unreachable_flavors.unreachable([A100], fleet, since) == {}
 
 
 def test_a_pool_that_may_grow_carries_a_flavor():
@@ -65,7 +67,9 @@ def test_a_pool_that_may_grow_carries_a_flavor():
     pool = {
         "name": "gpu", "maxNodes": 3, "labels": {"gpu-type": "a100"}, "allocatable": {"cpu": "8"}
     }  # fmt: skip
-    assert flavor_reach.unreachable([A100], [a_cluster(pools=[pool])], {"gpu-type": 1}) == {}
+    assert (
+        unreachable_flavors.unreachable([A100], [a_cluster(pools=[pool])], {"gpu-type": 1}) == {}
+    )
 
 
 def test_the_queue_says_which_label_is_missing():
@@ -113,10 +117,10 @@ async def test_the_typo_is_told_by_queue_and_job(tmp_path: Path):
         (uid,) = await it.hub.apply(a_job("train", queue="gpu"))
         await it.hub.settle()
         index = it.hub.scheduler.index
-        found = flavor_reach.unreachable(
+        found = unreachable_flavors.unreachable(
             index.routes.flavors.values(), list(index.members.clusters.values()), index.keys.since
         )
-        await it.hub.hub.write(flavor_reach.note, found, 1)
+        await it.hub.hub.write(unreachable_flavors.note, found, 1)
         shown = await it.get("/v1/queues/gpu")
         assert text in " ".join(c["message"] for c in shown["conditions"])
         assert text in (await it.get(f"/v1/jobs/{uid}/explain"))["message"]

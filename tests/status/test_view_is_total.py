@@ -7,8 +7,8 @@ from hypothesis import given, strategies as st
 
 from hub.domain.plan import Reason
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.kueue_view import workload_object
-from hub.services.kueue_view_conditions import CONDITIONS
+from hub.services.kueue_view.conditions import CONDITIONS
+from hub.services.kueue_view.workload import workload_object
 from tests.status.rows import A_SHAPE, NOW, a_row
 
 # Reasons of QuotaReserved=False, those of before included (queueing reference, 1.5).

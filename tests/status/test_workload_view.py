@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.kueue_view import workload_name, workload_object
+from hub.services.kueue_view.workload import workload_name, workload_object
 from tests.status.rows import A_SHAPE, a_row, an_admitted_row, evicted, minutes
 
 

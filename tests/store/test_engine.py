@@ -21,29 +21,29 @@ pytestmark = pytest.mark.anyio
 async def test_a_write_is_seen_by_the_next_read(tmp_path):
     """What is acknowledged can be read."""
     async with opened(tmp_path) as db:
-        await db.write(lambda unit: settings.put(unit, "a", 1))
-        assert await db.read(lambda unit: settings.get(unit, "a")) == 1
+        await db.write(lambda tx: settings.put(tx, "a", 1))
+        assert await db.read(lambda tx: settings.get(tx, "a")) == 1
 
 
 async def test_a_failing_function_undoes_itself_alone(tmp_path):
     """Callers that share a commit do not share failures."""
     async with opened(tmp_path) as db:
 
-        def bad(unit):
-            settings.put(unit, "bad", 1)
-            unit.event(uid="u", kind="k", namespace="", name="n", reason="R", message="m")
+        def bad(tx):
+            settings.put(tx, "bad", 1)
+            tx.event(uid="u", kind="k", namespace="", name="n", reason="R", message="m")
             raise LookupError("no")
 
         writes = []
         for i in range(20):
-            writes.append(db.write(lambda unit, i=i: settings.put(unit, f"good{i}", i)))
+            writes.append(db.write(lambda tx, i=i: settings.put(tx, f"good{i}", i)))
             writes.append(db.write(bad))
         answers = await asyncio.gather(*writes, return_exceptions=True)
         assert [type(a).__name__ for a in answers] == ["NoneType", "LookupError"] * 20
 
-        def kept(unit):
-            good = [settings.get(unit, f"good{i}") for i in range(20)]
-            return good, settings.get(unit, "bad"), events.list_events(unit)
+        def kept(tx):
+            good = [settings.get(tx, f"good{i}") for i in range(20)]
+            return good, settings.get(tx, "bad"), events.list_events(tx)
 
         assert await db.read(kept) == (list(range(20)), None, [])
 
@@ -55,7 +55,7 @@ async def test_a_failing_statement_undoes_its_function_alone(tmp_path):
     from hub.store import tokens
 
     async with opened(tmp_path) as db:
-        add = lambda unit: tokens.add_principal(unit, id="p", role="viewer", name="v")  # noqa: E731
+        add = lambda tx: tokens.add_principal(tx, id="p", role="viewer", name="v")  # noqa: E731
         await db.write(add)
         with pytest.raises(IntegrityError):
             await db.write(add)
@@ -63,19 +63,19 @@ async def test_a_failing_statement_undoes_its_function_alone(tmp_path):
             *(db.write(add), db.write(lambda u: settings.put(u, "x", 1))), return_exceptions=True
         )
         assert isinstance(answers[0], IntegrityError)
-        assert await db.read(lambda unit: settings.get(unit, "x")) == 1
+        assert await db.read(lambda tx: settings.get(tx, "x")) == 1
 
 
 async def test_shared_writes_get_one_call_and_their_own_answers(tmp_path):
     """Items of several callers go to one call of the function; an exception among them is its own's."""
     calls = []
 
-    def take(unit, items):
+    def take(tx, items):
         calls.append(len(items))
         return [ValueError(item) if item == 3 else item * 10 for item in items]
 
     async with opened(tmp_path) as db:
-        blocker = db.write(lambda unit: settings.put(unit, "a", 1))
+        blocker = db.write(lambda tx: settings.put(tx, "a", 1))
         answers = await asyncio.gather(
             blocker, *(db.write_shared(take, i) for i in range(6)), return_exceptions=True
         )
@@ -87,9 +87,9 @@ async def test_shared_writes_get_one_call_and_their_own_answers(tmp_path):
 async def test_when_a_shared_call_fails_each_item_is_tried_alone(tmp_path):
     """One poisonous item does not fail the others."""
 
-    def take(unit, items):
+    def take(tx, items):
         for item in items:
-            settings.put(unit, f"k{item}", item)
+            settings.put(tx, f"k{item}", item)
             if item == 2:
                 raise RuntimeError("poison")
         return items
@@ -108,18 +108,18 @@ async def test_a_read_sees_one_state(tmp_path):
     import threading
 
     async with opened(tmp_path) as db:
-        await db.write(lambda unit: settings.put(unit, "a", 1))
+        await db.write(lambda tx: settings.put(tx, "a", 1))
         began, go_on = threading.Event(), threading.Event()
 
-        def twice(unit):
-            first = settings.get(unit, "a")
+        def twice(tx):
+            first = settings.get(tx, "a")
             began.set()
             go_on.wait(10)
-            return first, settings.get(unit, "a")
+            return first, settings.get(tx, "a")
 
         reading = asyncio.ensure_future(db.read(twice))
         await asyncio.to_thread(began.wait, 10)
-        await db.write(lambda unit: settings.put(unit, "a", 2))
+        await db.write(lambda tx: settings.put(tx, "a", 2))
         go_on.set()
         assert await reading == (1, 1)
 
@@ -128,7 +128,7 @@ async def test_a_read_can_not_write(tmp_path):
     """Readers' connections refuse."""
     async with opened(tmp_path) as db:
         with pytest.raises(StoreUnavailable):
-            await db.read(lambda unit: settings.put(unit, "a", 1))
+            await db.read(lambda tx: settings.put(tx, "a", 1))
 
 
 async def test_the_feed_is_in_order_and_without_holes(tmp_path):
@@ -136,13 +136,13 @@ async def test_the_feed_is_in_order_and_without_holes(tmp_path):
     async with opened(tmp_path) as db:
         feed = db.subscribe()
         for i in range(5):
-            await db.write(lambda unit, i=i: unit.touch("workloads", f"w{i}"))
+            await db.write(lambda tx, i=i: tx.touch("workloads", f"w{i}"))
         change = await feed.get()
         assert (change.revision, change.keys["workloads"]) == (5, {f"w{i}" for i in range(5)})
-        await db.write(lambda unit: unit.touch("clusters", "c"))
+        await db.write(lambda tx: tx.touch("clusters", "c"))
         change = await feed.get()
         assert (change.revision, dict(change.keys)) == (6, {"clusters": {"c"}})
-        rows = await db.read(lambda unit: changes.since(unit, 0, 100))
+        rows = await db.read(lambda tx: changes.since(tx, 0, 100))
         assert [row[0] for row in rows] == [1, 2, 3, 4, 5, 6]
 
 
@@ -150,19 +150,19 @@ async def test_a_follower_of_one_kind_is_not_woken_by_others(tmp_path):
     """Subscriptions may name kinds."""
     async with opened(tmp_path) as db:
         feed = db.subscribe("tokens")
-        await db.write(lambda unit: unit.touch("workloads", "w"))
+        await db.write(lambda tx: tx.touch("workloads", "w"))
         assert feed.take() is None
-        await db.write(lambda unit: unit.touch("tokens", "t"))
+        await db.write(lambda tx: tx.touch("tokens", "t"))
         assert (await feed.get()).keys == {"tokens": {"t"}}
 
 
 async def test_revisions_go_on_after_a_restart(tmp_path):
     """No revision is given twice."""
     async with opened(tmp_path) as db:
-        await db.write(lambda unit: unit.touch("workloads", "w"))
+        await db.write(lambda tx: tx.touch("workloads", "w"))
     async with opened(tmp_path) as db:
         assert db.revision == 1
-        await db.write(lambda unit: unit.touch("workloads", "w"))
+        await db.write(lambda tx: tx.touch("workloads", "w"))
         assert db.revision == 2
 
 
@@ -171,14 +171,12 @@ async def test_events_are_written_with_their_transaction(tmp_path):
     async with opened(tmp_path) as db:
         feed = db.subscribe()
 
-        def say(unit):
+        def say(tx):
             for i in range(3):
-                unit.event(
-                    uid="u", kind="Job", namespace="n", name="j", reason=f"R{i}", message=""
-                )
+                tx.event(uid="u", kind="Job", namespace="n", name="j", reason=f"R{i}", message="")
 
         await db.write(say)
-        rows = await db.read(lambda unit: events.list_events(unit, uid="u"))
+        rows = await db.read(lambda tx: events.list_events(tx, uid="u"))
         assert [row["reason"] for row in rows] == ["R0", "R1", "R2"]
         assert (await feed.get()).keys["events"] == {str(rows[-1]["id"])}
 
@@ -188,16 +186,16 @@ async def test_a_stale_term_commits_nothing(tmp_path):
     async with opened(tmp_path) as db:
         import datetime as dt
 
-        old = await db.write(lambda unit: seize(unit, "a", dt.timedelta(seconds=30)))
-        await db.write(lambda unit: seize(unit, "b", dt.timedelta(seconds=30)))
+        old = await db.write(lambda tx: seize(tx, "a", dt.timedelta(seconds=30)))
+        await db.write(lambda tx: seize(tx, "b", dt.timedelta(seconds=30)))
 
-        def late(unit):
-            settings.put(unit, "x", 1)
-            unit.require_term(old)
+        def late(tx):
+            settings.put(tx, "x", 1)
+            tx.require_term(old)
 
         with pytest.raises(StaleTerm):
             await db.write(late)
-        assert await db.read(lambda unit: settings.get(unit, "x")) is None
+        assert await db.read(lambda tx: settings.get(tx, "x")) is None
 
 
 async def test_after_the_end_nothing_is_taken(tmp_path):
@@ -205,9 +203,9 @@ async def test_after_the_end_nothing_is_taken(tmp_path):
     async with opened(tmp_path) as db:
         await db.close()
         with pytest.raises(StoreUnavailable):
-            await db.write(lambda unit: None)
+            await db.write(lambda tx: None)
         with pytest.raises(StoreUnavailable):
-            await db.read(lambda unit: None)
+            await db.read(lambda tx: None)
 
 
 _WRITER = textwrap.dedent(
@@ -256,14 +254,14 @@ def test_kill_9_loses_no_acknowledged_write(tmp_path):
 async def test_what_the_writer_remembers_is_never_stale(tmp_path):
     """Remembered until rows of that kind change, in the same commit too; a failure forgets all."""
 
-    def seen(unit):
-        return unit.remembered("settings", "a", lambda: settings.get(unit, "a"))
+    def seen(tx):
+        return tx.remembered("settings", "a", lambda: settings.get(tx, "a"))
 
     def put(value):
-        return lambda unit: (settings.put(unit, "a", value), seen(unit))[1]
+        return lambda tx: (settings.put(tx, "a", value), seen(tx))[1]
 
-    def fail(unit):
-        unit.remembered("shapes", "known", set).add("x")
+    def fail(tx):
+        tx.remembered("shapes", "known", set).add("x")
         raise LookupError
 
     async with opened(tmp_path) as db:
@@ -273,7 +271,7 @@ async def test_what_the_writer_remembers_is_never_stale(tmp_path):
             return_exceptions=True,
         )
         assert [a for a in answers if not isinstance(a, LookupError)] == [2, 2, 2, 3, 3]
-        assert await db.write(lambda unit: unit.remembered("shapes", "known", set)) == set()
+        assert await db.write(lambda tx: tx.remembered("shapes", "known", set)) == set()
 
 
 def test_a_failing_statement_does_not_say_its_values(tmp_path):

@@ -24,19 +24,19 @@ PLENTY = 1 << 30  # pages
 async def _limit(db, more_pages):
     """Let the file grow by so many pages at most."""
 
-    def set_limit(unit):
-        pages = unit.conn.exec_driver_sql("PRAGMA page_count").scalar()
-        unit.conn.exec_driver_sql(f"PRAGMA max_page_count={pages + more_pages}")
+    def set_limit(tx):
+        pages = tx.conn.exec_driver_sql("PRAGMA page_count").scalar()
+        tx.conn.exec_driver_sql(f"PRAGMA max_page_count={pages + more_pages}")
 
     await db.write(set_limit)
 
 
 def put(name, size=1):
-    return lambda unit: settings.put(unit, name, "x" * size)
+    return lambda tx: settings.put(tx, name, "x" * size)
 
 
 def kept(*names):
-    return lambda unit: [name for name in names if settings.get(unit, name) is not None]
+    return lambda tx: [name for name in names if settings.get(tx, name) is not None]
 
 
 async def test_what_does_not_fit_is_refused_and_nothing_of_it_is_kept(tmp_path):
@@ -128,9 +128,9 @@ async def test_a_lost_connection_is_replaced(tmp_path):
     async with opened(tmp_path) as db:
         await db.write(put("before"))
 
-        def lose(unit):
-            settings.put(unit, "lost", 1)
-            unit.conn.connection.dbapi_connection.close()
+        def lose(tx):
+            settings.put(tx, "lost", 1)
+            tx.conn.connection.dbapi_connection.close()
 
         answers = await asyncio.gather(db.write(lose), return_exceptions=True)
         assert isinstance(answers[0], Exception)

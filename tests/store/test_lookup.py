@@ -26,7 +26,7 @@ async def with_jobs(db, count):
         a_workload(f"u{i:05d}", labels={"a": "ü"}, started_at=START, set_aside=None)
         for i in range(count)
     ]
-    await db.write(lambda unit: workloads.add(unit, rows))
+    await db.write(lambda tx: workloads.add(tx, rows))
 
 
 async def test_values_are_those_of_the_query(tmp_path):
@@ -34,9 +34,9 @@ async def test_values_are_those_of_the_query(tmp_path):
     async with opened(tmp_path) as db:
         await with_jobs(db, 2)
         expected = await db.read(
-            lambda unit: [tuple(row) for row in unit.conn.execute(select(table)).all()]
+            lambda tx: [tuple(row) for row in tx.conn.execute(select(table)).all()]
         )
-        found = await db.read(lambda unit: WHOLE.rows(unit.conn, {"u00000", "u00001", "none"}))
+        found = await db.read(lambda tx: WHOLE.rows(tx.conn, {"u00000", "u00001", "none"}))
         assert sorted(found) == sorted(expected)
 
 
@@ -44,8 +44,8 @@ async def test_further_conditions_are_bound_by_name(tmp_path):
     """What is not a key is given when the lookup is run."""
     async with opened(tmp_path) as db:
         await with_jobs(db, 2)
-        ours = await db.read(lambda unit: IN_TEAM.rows(unit.conn, ["u00001"], team="team-a"))
-        theirs = await db.read(lambda unit: IN_TEAM.rows(unit.conn, ["u00001"], team="team-b"))
+        ours = await db.read(lambda tx: IN_TEAM.rows(tx.conn, ["u00001"], team="team-a"))
+        theirs = await db.read(lambda tx: IN_TEAM.rows(tx.conn, ["u00001"], team="team-b"))
         assert (ours, theirs) == ([("u00001",)], [])
 
 
@@ -55,7 +55,7 @@ async def test_any_number_of_keys_is_one_statement(tmp_path, count):
     async with opened(tmp_path) as db:
         await with_jobs(db, 2500)
         keys = [f"u{i:05d}" for i in range(count)]
-        found = await db.read(lambda unit: IN_TEAM.rows(unit.conn, keys, team="team-a"))
+        found = await db.read(lambda tx: IN_TEAM.rows(tx.conn, keys, team="team-a"))
         assert sorted(uid for (uid,) in found) == keys
 
 
@@ -67,7 +67,7 @@ async def test_keys_may_be_pairs(tmp_path):
             for team in ("a", "b")
             for name in ("x", "y", "odd'\"ü")
         ]
-        await db.write(lambda unit: workloads.add(unit, rows))
+        await db.write(lambda tx: workloads.add(tx, rows))
         pairs = [("a", "x"), ("b", "y"), ("b", "odd'\"ü"), ("c", "x")]
-        found = await db.read(lambda unit: BY_NAME.rows(unit.conn, pairs))
+        found = await db.read(lambda tx: BY_NAME.rows(tx.conn, pairs))
         assert sorted(uid for (uid,) in found) == ["a-x", "b-odd'\"ü", "b-y"]

@@ -77,13 +77,13 @@ async def test_an_old_database_becomes_like_a_new_one(tmp_path, dump):
     """Its tables are those of a new one, what it held is there, and it can be written."""
     restore(dump, tmp_path)
     async with opened(tmp_path) as db:
-        assert await db.read(lambda unit: form.differences(unit.conn)) == []
-        old = await db.read(lambda unit: workloads.live_by_name(unit, [("team-a", "old")], "Job"))
+        assert await db.read(lambda tx: form.differences(tx.conn)) == []
+        old = await db.read(lambda tx: workloads.live_by_name(tx, [("team-a", "old")], "Job"))
         assert [row["state"] for row in old.values()] == ["Pending"]
         assert [each["name"] for each in await db.read(clusters.list_all)] == ["north"]
-        await db.write(lambda unit: workloads.add(unit, [a_workload("new")]))
+        await db.write(lambda tx: workloads.add(tx, [a_workload("new")]))
         await db.write(
-            lambda unit: workloads.add(unit, [a_workload("w", name="new", kind="Workload")])
+            lambda tx: workloads.add(tx, [a_workload("w", name="new", kind="Workload")])
         )
 
 

@@ -35,25 +35,25 @@ steps = st.one_of(
 )
 
 
-def take(unit, step):
+def take(tx, step):
     verb, uid, *values = step
     if verb == "add":
-        present = unit.conn.execute(
+        present = tx.conn.execute(
             text("SELECT 1 FROM workloads WHERE uid = :uid"), {"uid": uid}
         ).scalar()
         if not present:
             queue, state = values
             row = a_workload(uid, name=f"{uid}", queue=queue, state=state, live=None)
-            workloads.add(unit, [row])
+            workloads.add(tx, [row])
     elif verb == "remove":
-        unit.conn.execute(text("DELETE FROM workloads WHERE uid = :uid"), {"uid": uid})
+        tx.conn.execute(text("DELETE FROM workloads WHERE uid = :uid"), {"uid": uid})
     else:
-        workloads.change(unit, [{"uid": uid, verb: values[0]}])
+        workloads.change(tx, [{"uid": uid, verb: values[0]}])
 
 
-def same(unit):
+def same(tx):
     kept, counted = (
-        sorted(tuple(row) for row in unit.conn.execute(text(query))) for query in (KEPT, COUNTED)
+        sorted(tuple(row) for row in tx.conn.execute(text(query))) for query in (KEPT, COUNTED)
     )
     return kept == counted
 
@@ -71,9 +71,9 @@ def test_the_numbers_are_those_of_the_rows(turns):
             async with opened(Path(folder)) as db:
                 for number, turn in enumerate(turns):
 
-                    def run(unit, turn=turn, fails=number % 3 == 2):
+                    def run(tx, turn=turn, fails=number % 3 == 2):
                         for step in turn:
-                            take(unit, step)
+                            take(tx, step)
                         if fails:
                             raise LookupError
 
@@ -89,7 +89,7 @@ def test_the_numbers_are_those_of_the_rows(turns):
 async def test_lost_triggers_are_made_anew_and_everything_is_counted(tmp_path):
     """A revision that makes the table anew drops them; the next start puts that right."""
     async with opened(tmp_path) as db:
-        await db.write(lambda unit: workloads.add(unit, [a_workload("a"), a_workload("b")]))
+        await db.write(lambda tx: workloads.add(tx, [a_workload("a"), a_workload("b")]))
     connection = sqlite3.connect(tmp_path / "hub.db")
     connection.execute("DROP TRIGGER tally_removed")
     connection.execute("DELETE FROM workloads WHERE uid = 'a'")
@@ -98,5 +98,5 @@ async def test_lost_triggers_are_made_anew_and_everything_is_counted(tmp_path):
     async with opened(tmp_path) as db:
         assert await db.read(same)
         assert await db.read(tallies.by_state) == {"Pending": 1}
-        waiting = await db.read(lambda unit: tallies.in_state(unit, State.PENDING))
+        waiting = await db.read(lambda tx: tallies.in_state(tx, State.PENDING))
         assert waiting == [("team-a", "default", 1)]

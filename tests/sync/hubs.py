@@ -17,17 +17,18 @@ from starlette.responses import Response
 from hub.api import agents
 from hub.api.errors import refused
 from hub.api.guard import Guard
-from hub.services import identity, timeline
-from hub.services.desired import digest_line
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.hub import Hub
-from hub.services.intake import submit_jobs
-from hub.services.limits import Intake, Limits
-from hub.services.sync import AgentSync
-from hub.services.tokens import issue_join
+from hub.domain.workloads.origin import Origin
+from hub.services.access.credentials import issue_join
+from hub.services.context import identity, timeline
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Intake, Settings
+from hub.services.jobs.accept import submit_jobs
+from hub.services.members.desired import digest_line
+from hub.services.members.sync import AgentSync
+from hub.services.reading.draft import draft
 from hub.store import audit, clusters, events, workloads, works
 from hub.store.engine import Database
-from hub.store.unit import Unit
+from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
@@ -105,13 +106,13 @@ class Running:
     async def place_many(self, cluster: str, count: int) -> list[str]:
         """Submit and place jobs in one transaction; their uids."""
 
-        def all_of_them(unit: Unit) -> list[str]:
+        def all_of_them(tx: Transaction) -> list[str]:
             uids = []
             for index in range(count):
                 manifest = copy.deepcopy(JOB)
                 manifest["metadata"]["name"] = f"job-{index}"
-                uids.append(_submit(unit, manifest))
-                _place(unit, uids[-1], cluster, {})
+                uids.append(_submit(tx, manifest))
+                _place(tx, uids[-1], cluster, {})
             return uids
 
         uids = await self.write(all_of_them)
@@ -240,7 +241,7 @@ def ran(uid: str, epoch: int = 1, **job: Any) -> Observed:
 
 @contextlib.asynccontextmanager
 async def running_hub(
-    directory: Path, clock: ManualClock | None = None, limits: Limits | None = None
+    directory: Path, clock: ManualClock | None = None, limits: Settings | None = None
 ) -> AsyncIterator[Running]:
     """A hub on a database file in `directory`; the same directory goes on where it stopped."""
     now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
@@ -275,9 +276,9 @@ async def _refusal(_request: Request, error: Exception) -> Response:
     return refused(error, "request-1")
 
 
-def _add_cluster(unit: Unit, name: str) -> str:
+def _add_cluster(tx: Transaction, name: str) -> str:
     clusters.add(
-        unit,
+        tx,
         {
             "name": name,
             "object": f"object-{name}",
@@ -286,33 +287,33 @@ def _add_cluster(unit: Unit, name: str) -> str:
             "taints": [],
             "cordoned": False,
             "session": "",
-            "created_at": unit.now,
+            "created_at": tx.now,
         },
     )
-    return issue_join(unit, name, dt.timedelta(minutes=15))[0]
+    return issue_join(tx, name, dt.timedelta(minutes=15))[0]
 
 
-def _submit(unit: Unit, manifest: dict[str, Any]) -> str:
-    given = draft(parse_job(manifest), unit.now, origin=ORIGIN_REST)
-    answer = submit_jobs(unit, [given], Intake(), strict=False)[0]
+def _submit(tx: Transaction, manifest: dict[str, Any]) -> str:
+    given = draft(parse_job(manifest), tx.now, origin=Origin.REST)
+    answer = submit_jobs(tx, [given], Intake(), strict=False)[0]
     assert not isinstance(answer, Exception), answer
     return str(answer["uid"])
 
 
 def _place(
-    unit: Unit,
+    tx: Transaction,
     uid: str,
     cluster: str,
     options: dict[str, Any],
     scores: dict[str, Any] | None = None,
 ) -> None:
-    row = workloads.get(unit, uid)
+    row = workloads.get(tx, uid)
     assert row is not None
     columns = {"uid": uid, "epoch": row["epoch"], "cluster": cluster, "cluster_queue": "default"}
     columns["scores"] = scores
-    assert workloads.transition(unit, "place", [columns]) == [uid]
+    assert workloads.transition(tx, "place", [columns]) == [uid]
     works.upsert(
-        unit,
+        tx,
         [
             {
                 "cluster": cluster,
@@ -338,18 +339,16 @@ async def noted(hub: Running) -> list[tuple[str, str]]:
 
 async def warnings_of(hub: Running, name: str) -> list[str]:
     """Reasons of the Warnings about a member."""
-    rows = await hub.hub.read(
-        lambda unit: events.list_events(unit, kind="MemberCluster", name=name)
-    )
+    rows = await hub.hub.read(lambda tx: events.list_events(tx, kind="MemberCluster", name=name))
     return [row["reason"] for row in rows if row["type"] == "Warning"]
 
 
 def away(table):
-    return lambda unit: unit.conn.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
+    return lambda tx: tx.conn.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
 
 
 def back(table):
-    return lambda unit: unit.conn.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
+    return lambda tx: tx.conn.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
 
 
 def a_stray(hub, uid: str, incarnation: str = "", **more):

@@ -5,16 +5,17 @@ from typing import Any
 
 import pytest
 
-from hub.controllers.heartbeats import Heartbeats
-from hub.services import clusters, leadership
+from hub.controllers.heartbeats import SilenceLoop
+from hub.services.context import leadership
+from hub.services.questions.clusters import get_cluster
 from tests.sync.hubs import Agent, Running, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
 
-async def watching(hub: Running) -> Heartbeats:
+async def watching(hub: Running) -> SilenceLoop:
     term = await hub.write(leadership.seize, "test")
-    return Heartbeats(hub.hub, hub.sync, lambda: term)
+    return SilenceLoop(hub.hub, hub.sync, lambda: term)
 
 
 def capacity(down_s: float | None = None) -> dict[str, Any]:
@@ -30,7 +31,7 @@ async def falls(agent: Agent, down_s: float = 5.0) -> None:
 
 
 async def state(hub: Running, name: str) -> dict[str, Any]:
-    return await hub.hub.read(clusters.get_cluster, name, hub.hub.limits)
+    return await hub.hub.read(get_cluster, name, hub.hub.settings)
 
 
 async def test_the_cluster_says_so(tmp_path: Path):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.cancel import cancel_job
-from hub.services.withdraw import withdraw_jobs
+from hub.services.jobs.cancel import cancel_job
+from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads
 from tests.sync.hubs import ran, running_hub, seen
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.cancel import cancel_job
-from hub.services.fence import fence_cluster
-from hub.services.withdraw import withdraw_jobs
+from hub.services.jobs.cancel import cancel_job
+from hub.services.objects.fence import fence_cluster
+from hub.services.works.withdraw import withdraw_jobs
 from shared.errors import Rejected
 from tests.sync.hubs import ran, running_hub, seen
 

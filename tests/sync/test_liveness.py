@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from hub.controllers.heartbeats import Heartbeats
-from hub.services import leadership
+from hub.controllers.heartbeats import SilenceLoop
+from hub.services.context import leadership
 from tests.sync.hubs import Running, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
 
-async def watching(hub: Running) -> Heartbeats:
+async def watching(hub: Running) -> SilenceLoop:
     term = await hub.write(leadership.seize, "test")
-    return Heartbeats(hub.hub, hub.sync, lambda: term)
+    return SilenceLoop(hub.hub, hub.sync, lambda: term)
 
 
 async def test_jobs_of_a_silent_cluster_are_unknown_and_come_back(tmp_path: Path):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.withdraw import withdraw_jobs
+from hub.services.works.withdraw import withdraw_jobs
 from tests.sync.hubs import ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio

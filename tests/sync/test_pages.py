@@ -3,15 +3,15 @@
 import orjson
 import pytest
 
-from hub.services import pages
-from hub.services.offers import Prepared
+from hub.services.works import reply_pages
+from hub.services.works.offer import PreparedOffer
 from hub.store.works import Composable, Desired
 from tests.sync.hubs import JOB
 
 pytestmark = pytest.mark.anyio
 
 
-def a_work(number: int, size: int = 0) -> Prepared:
+def a_work(number: int, size: int = 0) -> PreparedOffer:
     """A job to be applied; `size`: of a note in its manifest, in bytes."""
     metadata = {
         "name": f"job-{number}",
@@ -23,10 +23,10 @@ def a_work(number: int, size: int = 0) -> Prepared:
         {}, "", False, False, orjson.dumps({**JOB, "metadata": metadata}), "m", "q", "Placed", 1, None,
         None, None, {},
     )  # fmt: skip
-    return Prepared(row, {}, "h")
+    return PreparedOffer(row, {}, "h")
 
 
-async def composed(ready: list[Prepared]) -> tuple[int, dict[str, pages.Composed]]:
+async def composed(ready: list[PreparedOffer]) -> tuple[int, dict[str, reply_pages.Composed]]:
     """How often others had their turn, and what was composed."""
     turns = 0
 
@@ -34,13 +34,13 @@ async def composed(ready: list[Prepared]) -> tuple[int, dict[str, pages.Composed
         nonlocal turns
         turns += 1
 
-    found = await pages.compose(ready, "hub", "inc", "session", pause)
+    found = await reply_pages.compose(ready, "hub", "inc", "session", pause)
     return turns, found
 
 
 async def test_many_manifests_are_composed_in_parts() -> None:
     """Others have their turn after every quarter of a MiB that was composed."""
-    turns, found = await composed([a_work(n, pages.PART_BYTES // 8) for n in range(64)])
+    turns, found = await composed([a_work(n, reply_pages.PART_BYTES // 8) for n in range(64)])
     assert turns >= 7
     assert list(found) == [f"uid-{n}" for n in range(64)]
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 
 from hub.api.agents import MAX_ENTRIES
-from hub.services.clusters import get_cluster
-from hub.services.limits import Limits
-from hub.services.tokens import issue_join
+from hub.services.access.credentials import issue_join
+from hub.services.context.settings import Settings
+from hub.services.questions.clusters import get_cluster
 from shared.wire.agent_v1 import PROTO, SYNC_PATH
 from tests.sync.hubs import Agent, noted, ran, running_hub, warnings_of
 
@@ -169,7 +169,7 @@ async def test_row_99_a_cluster_that_became_another_gets_nothing_new(tmp_path: P
         for _ in range(5):
             hub.clock.advance(10)
             await refusal(agent, cluster_uid="uid-of-another")
-        seen_now = await hub.hub.read(lambda unit: get_cluster(unit, "north", Limits()))
+        seen_now = await hub.hub.read(lambda unit: get_cluster(unit, "north", Settings()))
         assert seen_now["state"] == "Suspect"
 
 
@@ -214,7 +214,7 @@ async def test_row_111_clocks_of_a_member(tmp_path: Path, year: int):
         await agent.sync(ran(uid, active=1, running_since=at, start_time=at))
         job = await hub.job(uid)
         assert (job["state"], job["started_at"]) == ("Running", hub.clock.now())
-        now = await hub.hub.read(lambda unit: get_cluster(unit, "north", Limits()))
+        now = await hub.hub.read(lambda unit: get_cluster(unit, "north", Settings()))
         assert now["state"] == "Ready"
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.clusters import get_cluster
-from hub.services.limits import Limits
-from hub.services.withdraw import withdraw_jobs
+from hub.services.context.settings import Settings
+from hub.services.questions.clusters import get_cluster
+from hub.services.works.withdraw import withdraw_jobs
 from tests.sync.hubs import Agent, Running, noted, ran, running_hub, seen, warnings_of
 
 pytestmark = pytest.mark.anyio
@@ -181,7 +181,7 @@ async def test_row_110_room_that_is_gone_or_doubled(tmp_path: Path):
 
 
 async def resources(hub: Running) -> dict[str, dict[str, str]]:
-    seen_now = await hub.hub.read(lambda unit: get_cluster(unit, "north", Limits()))
+    seen_now = await hub.hub.read(lambda unit: get_cluster(unit, "north", Settings()))
     return seen_now["resources"]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.sessions import ObservedDigest, Session
-from hub.store.unit import Unit
+from hub.services.members.sessions import ObservedDigest, Session
+from hub.store.transaction import Transaction
 from shared.session_ids import new_session
 from shared.wire.agent_v1 import Observed, ObservedSet, SetDigest, SyncRequest
 from tests import waiting
@@ -24,7 +24,7 @@ async def commits_wait(hub: Running) -> AsyncIterator[None]:
     """Nothing is committed meanwhile."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def hold(_unit: Unit) -> None:
+    def hold(_tx: Transaction) -> None:
         begun.set()
         go_on.wait()
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import leadership
-from hub.services.cancel import cancel_job
-from hub.services.explain import explain_job
-from hub.services.liveness import lose_jobs
+from hub.services.context import leadership
+from hub.services.explain.job import explain_job
+from hub.services.jobs.cancel import cancel_job
+from hub.services.members.liveness import lose_jobs
 from tests.sync.hubs import Running, ran, running_hub
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hub.services.apply import apply_documents
-from hub.services.drafts import ORIGIN_REST, draft
-from hub.services.limits import Intake
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
 from hub.store.errors import StoreUnavailable
 from shared.kinds import parse
 from tests import waiting
@@ -27,9 +28,9 @@ async def test_the_desired_sets_follow_again_once_the_store_answers(tmp_path: Pa
         await agent.sync()
         uid = await hub.submit()
 
-        def place(unit):
-            _place(unit, uid, "north", {})
-            away("works")(unit)
+        def place(tx):
+            _place(tx, uid, "north", {})
+            away("works")(tx)
 
         await hub.write(place)
         for _ in range(20):  # let the follower fail
@@ -50,11 +51,11 @@ async def test_placements_miss_nothing_that_could_not_be_read(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         fleet = await Fleet.start(hub, "north")
         await fleet.apply(things)
-        given = draft(parse(yaml.safe_load(placement)), hub.clock.now(), origin=ORIGIN_REST)
+        given = draft(parse(yaml.safe_load(placement)), hub.clock.now(), origin=Origin.REST)
 
-        def apply(unit):
-            apply_documents(unit, [given], Intake())
-            away("objects")(unit)
+        def apply(tx):
+            apply_documents(tx, [given], Intake())
+            away("objects")(tx)
 
         await hub.write(apply)
         with pytest.raises(StoreUnavailable):

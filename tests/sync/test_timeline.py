@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import clusters, timeline
-from hub.services.overview import overview, restored
+from hub.services.context import timeline
+from hub.services.questions.clusters import get_cluster, list_clusters
+from hub.services.questions.overview import overview, restored
+from hub.services.works.restored import accept
 from hub.store import events
 from shared.errors import Rejected
 from tests.sync.hubs import Agent, running_hub, seen
@@ -47,8 +49,8 @@ def test_of_runs_that_are_forgotten_only_later_marks_prove_anything(
     revision: int, went_back: bool
 ):
     """A run that is no longer listed had ended when the oldest that is began."""
-    forgotten = timeline.Timeline("inc", b"key", [("forgotten", 0)])
-    known = timeline.Timeline("inc", b"key", [("oldest", 10), ("now", 20)], truncated=True)
+    forgotten = timeline.StoreTimeline("inc", b"key", [("forgotten", 0)])
+    known = timeline.StoreTimeline("inc", b"key", [("oldest", 10), ("now", 20)], truncated=True)
     assert known.contradicts(forgotten.mark(revision), 30) is went_back
 
 
@@ -76,7 +78,7 @@ async def test_a_restored_backup_is_found_out_and_stops(tmp_path: Path):
         assert (refused.status_code, refused.json()["code"]) == (409, "HubRolledBack")
         await other.sync()
         assert other.works == {}
-        told = await hub.hub.read(overview, hub.hub.limits)
+        told = await hub.hub.read(overview, hub.hub.settings)
         assert [each["type"] for each in told["conditions"]] == ["HubRolledBack"]
 
 
@@ -143,7 +145,7 @@ async def test_an_administrator_accepts_and_it_goes_on_under_a_new_incarnation(t
         connected(agent, hub, marks)
         before = hub.sync.incarnation
         await agent.post(agent.request())
-        accepted = await hub.write(timeline.accept, "ada")
+        accepted = await hub.write(accept, "ada")
         await hub.submit("wakes-the-feed")
         while hub.sync.incarnation == before:
             await hub.settled()
@@ -158,7 +160,7 @@ async def accepted(hub, agent, marks) -> str:
     connected(agent, hub, marks)
     before = hub.sync.incarnation
     await agent.post(agent.request())
-    await hub.write(timeline.accept, "ada")
+    await hub.write(accept, "ada")
     await hub.submit("wakes-the-feed")
     while hub.sync.incarnation == before:
         await hub.settled()
@@ -183,7 +185,7 @@ async def test_what_was_done_since_the_backup_is_shown(tmp_path: Path):
                 (waiting, "Running", "team-a/waits-here", "Pending"),
             ]
         )
-        (condition,) = (await hub.hub.read(overview, hub.hub.limits))["conditions"]
+        (condition,) = (await hub.hub.read(overview, hub.hub.settings))["conditions"]
         assert condition["type"] == "ForgottenJobs"
         assert "north 2" in condition["message"]
         said = await hub.hub.read(lambda unit: events.list_events(unit, kind="MemberCluster"))
@@ -202,7 +204,7 @@ async def test_what_no_member_reports_any_more_is_shown_no_longer(tmp_path: Path
             assert len((await hub.hub.read(restored))["items"]) == 1
         hub.clock.advance(1000)
         assert (await hub.hub.read(restored))["items"] == []
-        assert (await hub.hub.read(overview, hub.hub.limits))["conditions"] == []
+        assert (await hub.hub.read(overview, hub.hub.settings))["conditions"] == []
 
 
 async def test_what_the_hub_gave_itself_is_not_forgotten(tmp_path: Path):
@@ -219,7 +221,7 @@ async def test_there_is_nothing_to_accept_while_all_is_well(tmp_path: Path):
     """NotRolledBack."""
     async with running_hub(tmp_path) as hub:
         with pytest.raises(Rejected, match="nothing to accept"):
-            await hub.write(timeline.accept, "ada")
+            await hub.write(accept, "ada")
 
 
 async def test_a_member_shows_what_it_holds_from_before(tmp_path: Path):
@@ -230,7 +232,7 @@ async def test_a_member_shows_what_it_holds_from_before(tmp_path: Path):
         await agent.sync(
             seen("r2", "Applied", object_uid="m-1", job={}, incarnation="inc-0", message=words)
         )
-        view = await hub.hub.read(clusters.get_cluster, "north", hub.hub.limits)
+        view = await hub.hub.read(get_cluster, "north", hub.hub.settings)
         assert [each["message"] for each in view["leftoverJobs"]] == [words]
-        listed = await hub.hub.read(clusters.list_clusters, hub.hub.limits)
+        listed = await hub.hub.read(list_clusters, hub.hub.settings)
         assert [each["leftovers"] for each in listed["items"]] == [1]

@@ -11,9 +11,9 @@ import httpx
 from sqlalchemy import text
 
 from hub.api.app import create_app
-from hub.services import tokens
-from hub.services.hub import Hub
-from hub.store.unit import Unit
+from hub.services.access import credentials
+from hub.services.context.hub import Hub
+from hub.store.transaction import Transaction
 from hub.web import pages
 from shared.clock import ManualClock
 from tests.api.serving import a_job, served
@@ -56,9 +56,9 @@ class ServedPage:
     async def alter(self, table: str, where: str, **columns: Any) -> None:
         """Write columns as they are, past every check of the hub."""
 
-        def run(unit: Unit) -> None:
+        def run(tx: Transaction) -> None:
             changes = ", ".join(f"{name} = :{name}" for name in columns)
-            unit.conn.execute(text(f"UPDATE {table} SET {changes} WHERE {where}"), columns)
+            tx.conn.execute(text(f"UPDATE {table} SET {changes} WHERE {where}"), columns)
 
         await self.hub.write(run)
 
@@ -74,7 +74,7 @@ async def served_page(folder: Path) -> AsyncIterator[ServedPage]:
     """A fresh hub with its page."""
     async with served(folder) as hub, contextlib.AsyncExitStack() as stack:
         given = {
-            role: await hub.hub.write(tokens.issue_bearer, role, f"a-{role}", cluster)
+            role: await hub.hub.write(credentials.issue_bearer, role, f"a-{role}", cluster)
             for role, cluster in (("administrator", ""), ("viewer", ""), ("agent", "c1"))
         }
         api = httpx.AsyncClient(

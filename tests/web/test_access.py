@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services import tokens
+from hub.services.access import credentials
 from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +56,7 @@ async def test_a_session_ends_by_itself(tmp_path):
     """After its time the page asks for the token again, whatever the browser keeps."""
     async with served_page(tmp_path) as hub, hub.signed_in() as http:
         value = held(http)
-        hub.clock.advance(hub.hub.limits.api.session_kept.total_seconds() - 60)
+        hub.clock.advance(hub.hub.settings.api.session_kept.total_seconds() - 60)
         assert "Sign out" in (await http.get("/", headers={"Cookie": f"roadstead={value}"})).text
         hub.clock.advance(61)
         reply = await http.get("/", headers={"Cookie": f"roadstead={value}"})
@@ -97,7 +97,7 @@ async def test_signing_out_forgets_the_cookie(tmp_path):
 async def test_a_token_that_ended_shows_nothing_more(tmp_path):
     """Revoked while somebody is signed in with it: the next look is refused."""
     async with served_page(tmp_path) as hub, hub.signed_in("viewer") as http:
-        await hub.hub.write(tokens.replace_bearer, "viewer", "a-viewer", "")
+        await hub.hub.write(credentials.replace_bearer, "viewer", "a-viewer", "")
         assert "Access token" in (await http.get("/")).text
         assert (await http.get("/live")).status_code == 401
 

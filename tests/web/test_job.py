@@ -2,8 +2,8 @@
 
 import pytest
 
-from hub.services import leadership
-from hub.services.scheduler import Scheduler
+from hub.services.context import leadership
+from hub.services.scheduling.turn import Scheduler
 from tests.web.pages import ServedPage, served_page
 
 pytestmark = pytest.mark.anyio
@@ -54,8 +54,8 @@ async def test_every_job_has_a_page_that_says_what_happened(tmp_path):
         assert "script" not in page.tags
 
 
-def _say(unit, uid):
-    unit.event(uid=uid, kind="Job", namespace="n", name="j", reason="Told", message=HOSTILE)
+def _say(tx, uid):
+    tx.event(uid=uid, kind="Job", namespace="n", name="j", reason="Told", message=HOSTILE)
 
 
 async def test_a_job_that_is_not_there_is_told_on_a_page(tmp_path):

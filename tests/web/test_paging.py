@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.services.front_page import JOBS_PER_PAGE
+from hub.services.questions.dashboard import JOBS_PER_PAGE
 from tests.api.serving import a_job
 from tests.web.pages import served_page
 

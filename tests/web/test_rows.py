@@ -4,7 +4,7 @@ import orjson
 import pytest
 from sqlalchemy import insert
 
-from hub.services import mirrored, timeline
+from hub.services.context import hub_cluster, timeline
 from hub.store import settings
 from hub.store.tables import events, works
 from shared.wire.agent_v1 import Mark
@@ -57,8 +57,8 @@ async def _fill(hub):
     return uid
 
 
-def _add_rows(unit):
-    unit.event(uid="u", kind="Job", namespace="team-a", name="good", reason="Told", message="all")
+def _add_rows(tx):
+    tx.event(uid="u", kind="Job", namespace="team-a", name="good", reason="Told", message="all")
     row = {
         column.name: {"String": "", "Text": "", "Boolean": False, "Json": {}}.get(
             type(column.type).__name__, 0
@@ -68,8 +68,8 @@ def _add_rows(unit):
     }
     drift = [{"path": "/data/a", "hub": "1", "member": "2", "first_seen": "2026-03-01T11:00:00Z"}]
     row |= {"cluster": "c1", "uid": "w1", "kind": "ConfigMap", "namespace": "team-a"}
-    row |= {"name": "settings", "drift": drift, "created_at": unit.now}
-    unit.conn.execute(insert(works).values(**row))
+    row |= {"name": "settings", "drift": drift, "created_at": tx.now}
+    tx.conn.execute(insert(works).values(**row))
 
 
 async def test_a_store_that_went_back_needs_attention(tmp_path):
@@ -88,7 +88,7 @@ async def test_a_bridge_that_stands_still_needs_attention(tmp_path):
     async with served_page(tmp_path) as hub:
         assert "bridge" not in (await hub.see()).words
         silent = {"status": "False", "reason": "HubClusterSilent", "message": "TimedOut: 3 s"}
-        await hub.hub.write(mirrored.tell_condition, silent)
+        await hub.hub.write(hub_cluster.tell_condition, silent)
         words = (await hub.see()).words
         assert "The bridge to the hub cluster stands still (HubClusterSilent): TimedOut" in words
 

@@ -15,6 +15,7 @@ from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.rounds import ADMITTED, PENDING, Attempt, Rounds, progressed
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.free_capacity import Room
+from hub.domain.instants import from_micros, to_micros
 from hub.domain.placement.cluster_search import NOWHERE, ClusterSearch
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queueing.lane_queue import LaneQueue
@@ -23,8 +24,6 @@ from hub.domain.quota.holders import PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.tree import QuotaTree
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND = dt.timedelta(microseconds=1)
 _PATIENCE = 3  # rounds in a row that change nothing, before the cycle ends
 _NO_POLICY = QueuePolicy()
 
@@ -77,7 +76,7 @@ class SharedRounds(Rounds):
             self.live_fleet,
         )  # fmt: skip
         self._plain = plain
-        self._instant = (now - _EPOCH) // _MICROSECOND
+        self._instant = to_micros(now)
         self._idle = 0
         self._placements = placements
         self.refusals: dict[str, Refusal] = {}
@@ -172,7 +171,7 @@ class SharedRounds(Rounds):
             h.started_at for h in self.quota_state.all_holders() if h.started_at is not None
         )
         coming = [at + least for at in started if at + least > self._instant]
-        return _EPOCH + min(coming) * _MICROSECOND if coming else None
+        return from_micros(min(coming)) if coming else None
 
     def _refusal(self, attempt: Attempt) -> Refusal:
         demand, search = attempt.who.demand, attempt.search

@@ -80,7 +80,7 @@ class ClusterQueue:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A namespace's door to a ClusterQueue."""
+    """A namespace's entrance to a ClusterQueue."""
 
     namespace: str
     name: str

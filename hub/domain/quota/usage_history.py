@@ -14,7 +14,7 @@ from hub.domain.quota.declared import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class UsageHistory:
     """How usage is remembered. Times in seconds; weights by resource, 1 where none is given."""
 
     half_life: float = 0.0
@@ -57,7 +57,7 @@ class Ranks:
 
     def __init__(
         self,
-        history: History,
+        history: UsageHistory,
         consumed: Mapping[str, Mapping[str, float]],
         weights: Mapping[str, float],
     ) -> None:

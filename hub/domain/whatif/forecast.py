@@ -17,6 +17,7 @@ from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import NodeAsk
+from hub.domain.instants import from_micros, to_micros
 from hub.domain.plan import Placement, Plan
 from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.quota.declared import ClusterQueue
@@ -26,8 +27,6 @@ from shared.resources import Resources
 
 STEPS: Final = 500  # instants looked at
 TOO_MUCH: Final = "too much goes before it to be played to its end"
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class _Play:
         self._ranks = None if snapshot.ranks is None else snapshot.ranks.copy()
         self._picture = replace(snapshot, ledger=snapshot.ledger.copy(), room=snapshot.room.copy())
         self._claims = {u: replace(n, leaving=()) for u, n in snapshot.nominations.items()}
-        present = _instant(now)
+        present = to_micros(now)
         self._ends = [(at, uid) for uid, at in runtimes.ends.items() if at > present]
         heapq.heapify(self._ends)
         self._queue_of = {uid: queue for queue, held in self._holders.items() for uid in held}
@@ -126,7 +125,7 @@ class _Play:
     def admit(self) -> set[str]:
         """One cycle at the present instant; who was admitted."""
         rules = self._profile.rules
-        limits = replace(rules.limits, now=_instant(self.now))
+        limits = replace(rules.limits, now=to_micros(self.now))
         profile = replace(self._profile, rules=replace(rules, limits=limits))
         queues = [
             (queue, [Lane(demand, entries) for demand, entries in lanes if entries])
@@ -160,7 +159,7 @@ class _Play:
             at, uid = heapq.heappop(self._ends)
             if uid not in self._queue_of:
                 continue
-            self.now = _EPOCH + at * _MICROSECOND
+            self.now = from_micros(at)
             ended = [uid]
             while self._ends and self._ends[0][0] == at:
                 _, other = heapq.heappop(self._ends)
@@ -186,7 +185,7 @@ class _Play:
         return set(placed)
 
     def _enter(self, placement: Placement, demand: Demand, entry: Entry) -> None:
-        assigned, room, at = placement.assignment, self._picture.room, _instant(self.now)
+        assigned, room, at = placement.assignment, self._picture.room, to_micros(self.now)
         parts = zip(demand.pod_sets, assigned.asks, assigned.pod_sets, strict=True)
         pods: Pods = tuple((p.requests, ask, given.count) for p, ask, given in parts)
         holder = AdmittedWorkload(
@@ -225,7 +224,3 @@ class _Play:
                     pods[where, requests, ask] += count
         for (where, requests, ask), count in pods.items():
             room.give_back(room.layout.need(requests, ask), count, where)
-
-
-def _instant(at: dt.datetime) -> int:
-    return (at - _EPOCH) // _MICROSECOND

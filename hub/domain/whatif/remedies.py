@@ -17,7 +17,7 @@ from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import NEVER
 from hub.domain.whatif import supply_remedies
 from hub.domain.whatif.remedy import Remedy, RemedyKind
-from hub.domain.whatif.trial import Change, Trial
+from hub.domain.whatif.trial import Trial, Variation
 
 CANDIDATES: Final = 400  # holders looked at for what their end would free
 
@@ -52,7 +52,7 @@ def by_flavor(trial: Trial) -> Iterator[tuple[str, Nominee]]:
                 return
             groups = list(trial.queue.groups)
             groups[number] = replace(group, flavors=(flavor,))
-            yield flavor, trial.ask(Change(queue=replace(trial.queue, groups=tuple(groups))))
+            yield flavor, trial.ask(Variation(queue=replace(trial.queue, groups=tuple(groups))))
 
 
 def _displacing(kind: RemedyKind, found: Nominee, **told: object) -> Remedy:
@@ -72,7 +72,7 @@ def _release(trial: Trial, found: Nominee, ends: Ends) -> Iterator[Remedy]:
     said: list[str] = []
 
     def will_do(gone: Sequence[AdmittedWorkload]) -> bool:
-        search = trial.ask(Change(gone=gone)).search
+        search = trial.ask(Variation(gone=gone)).search
         fleet_short = search.mode is Mode.NO_FIT and search.asks is not None
         if search.mode is not Mode.FIT and not (found.search.shortages and fleet_short):
             return False
@@ -176,10 +176,14 @@ def _priority(trial: Trial, found: Nominee) -> Iterator[Remedy]:
             if h.priority >= trial.who.priority and (h.uses(contested) or for_room)
         }
     )
-    size = trial.least(len(steps), lambda n: _gets(trial.ask(Change(priority=steps[n - 1] + 1))))
+    size = trial.least(
+        len(steps), lambda n: _gets(trial.ask(Variation(priority=steps[n - 1] + 1)))
+    )
     if size is not None:
         step = steps[size - 1]
-        yield _displacing(RemedyKind.PRIORITY, trial.ask(Change(priority=step + 1)), number=step)
+        yield _displacing(
+            RemedyKind.PRIORITY, trial.ask(Variation(priority=step + 1)), number=step
+        )
 
 
 def _policy(trial: Trial) -> Iterator[Remedy]:
@@ -200,7 +204,7 @@ def _policy(trial: Trial) -> Iterator[Remedy]:
             ((name, value),) = step.items()
             if not trial.may_ask or _allows(getattr(policy, name), value):
                 continue
-            found = trial.ask(Change(policy=replace(policy, **{name: value})))  # type: ignore[arg-type]  # texts
+            found = trial.ask(Variation(policy=replace(policy, **{name: value})))  # type: ignore[arg-type]  # texts
             if found.victims:
                 yield _displacing(RemedyKind.POLICY, found, setting=names[name], value=value)
                 break
@@ -218,16 +222,16 @@ def _limits(trial: Trial) -> Iterator[Remedy]:
     """What an administrator allows of preemption, one by one."""
     limits = trial.profile.rules.limits
     if limits.budget is not None and trial.may_ask:
-        found = trial.ask(Change(limits=replace(limits, budget=None)))
+        found = trial.ask(Variation(limits=replace(limits, budget=None)))
         if found.victims:
             yield _displacing(RemedyKind.BUDGET, found, number=len(found.victims))
     if limits.minimum_runtime and trial.may_ask:
-        found = trial.ask(Change(limits=replace(limits, minimum_runtime=0)))
+        found = trial.ask(Variation(limits=replace(limits, minimum_runtime=0)))
         if found.victims:
             at = max(v.holder.started_at or 0 for v in found.victims) + limits.minimum_runtime
             yield _displacing(RemedyKind.MINIMUM_RUNTIME, found, at=at)
     if limits.protected and trial.may_ask:
-        found = trial.ask(Change(limits=replace(limits, protected=frozenset())))
+        found = trial.ask(Variation(limits=replace(limits, protected=frozenset())))
         if found.victims:
             yield _displacing(
                 RemedyKind.PROTECTED, found, value=_first_protected(found.victims, trial)

@@ -15,7 +15,7 @@ from hub.domain.fleet.clusters import Cluster, Pool
 from hub.domain.fleet.node_layout import PODS, NodeAsk
 from hub.domain.quota.declared import FlavorResource, Quota
 from hub.domain.whatif.remedy import Remedy, RemedyKind
-from hub.domain.whatif.trial import Change, Trial
+from hub.domain.whatif.trial import Trial, Variation
 from hub.domain.workloads.demand import Constraints
 from shared.resources import PodSet
 
@@ -85,7 +85,7 @@ def _raise(
         if quotas == queue.quotas:
             return None
         queue = replace(queue, quotas=quotas)
-        search = trial.ask(Change(queue=queue)).search
+        search = trial.ask(Variation(queue=queue)).search
         if search.mode is Mode.FIT or (search.mode is Mode.NO_FIT and search.asks is not None):
             rest = "" if search.mode is Mode.FIT else search.message
             return Remedy(kind, tuple(sorted(added.items())), rest=rest)
@@ -108,7 +108,7 @@ def _cordons(trial: Trial) -> Iterator[Remedy]:
     cordoned = [c for _, c in sorted(trial.snapshot.clusters.items()) if c.cordoned]
     for cluster in cordoned[:_CORDONED]:
         if trial.may_ask and trial.fits(
-            Change(clusters={cluster.name: replace(cluster, cordoned=False)})
+            Variation(clusters={cluster.name: replace(cluster, cordoned=False)})
         ):
             yield Remedy(RemedyKind.UNCORDON, cluster=cluster.name)
 
@@ -123,7 +123,7 @@ def _unconstrained(trial: Trial) -> Iterator[Remedy]:
     if given.set_aside:
         others.append((RemedyKind.SET_ASIDE, replace(given, set_aside=())))
     for kind, constraints in others:
-        if trial.may_ask and trial.fits(Change(constraints=constraints)):
+        if trial.may_ask and trial.fits(Variation(constraints=constraints)):
             yield Remedy(
                 kind, cluster=given.set_aside[0][0] if kind is RemedyKind.SET_ASIDE else ""
             )
@@ -141,7 +141,7 @@ def _nodes(trial: Trial, asks: Sequence[NodeAsk]) -> Iterator[Remedy]:
     number = trial.least(
         pod_set.count,
         lambda n: trial.fits(
-            Change(clusters={cluster.name: _with_nodes(cluster, pod_set, labels, n)})
+            Variation(clusters={cluster.name: _with_nodes(cluster, pod_set, labels, n)})
         ),
     )
     if number is not None:
@@ -190,7 +190,7 @@ def fewer_pods(trial: Trial) -> Iterator[Remedy]:
         if not trial.may_ask:
             return None
         fewer = replace(whole, count=counts[0], min_count=None)
-        return counts[0] if trial.fits(Change(pod_sets=(fewer,))) else None
+        return counts[0] if trial.fits(Variation(pod_sets=(fewer,))) else None
 
     number = partial_admission.largest((replace(whole, min_count=1),), admissible)
     if number is not None and number < whole.count:

@@ -30,7 +30,7 @@ from shared.resources import PodSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class Variation:
     """What is different on a picture. Absent: as it is."""
 
     gone: Sequence[AdmittedWorkload] = ()
@@ -43,7 +43,7 @@ class Change:
     pod_sets: tuple[PodSet, ...] | None = None
 
 
-AS_IT_IS = Change()
+AS_IT_IS = Variation()
 CLUSTERS: Final = 50
 
 
@@ -93,7 +93,7 @@ class Trial:
     def policy(self) -> QueuePolicy:
         return self.quota_state.policies[self.who.queue]
 
-    def ask(self, change: Change = AS_IT_IS) -> Nominee:
+    def ask(self, change: Variation = AS_IT_IS) -> Nominee:
         """What the workload could get on a picture with this difference."""
         self.left -= 1
         who = self._changed(change)
@@ -110,7 +110,7 @@ class Trial:
             self.none = fleet.refusals.get(who.uid)
         return self._held_together(who, found, change)
 
-    def _held_together(self, who: PendingWorkload, found: Nominee, change: Change) -> Nominee:
+    def _held_together(self, who: PendingWorkload, found: Nominee, change: Variation) -> Nominee:
         """A search looks at each pod set alone; only placing shows that no cluster holds all of them."""
         assigned = found.search.assignment
         several = len(who.pod_sets) > 1 and not who.quota_only
@@ -153,7 +153,7 @@ class Trial:
                 break
         return sorted(stands, key=lambda stand: (stand.message != "", stand.cluster))
 
-    def fits(self, change: Change) -> bool:
+    def fits(self, change: Variation) -> bool:
         """Would it be admitted at once?"""
         return self.ask(change).search.mode is Mode.FIT
 
@@ -173,7 +173,7 @@ class Trial:
                 low = middle + 1
         return high
 
-    def _changed(self, change: Change) -> PendingWorkload:
+    def _changed(self, change: Variation) -> PendingWorkload:
         who, demand = self.who, self.who.demand
         assert demand is not None
         if change.priority is not None:
@@ -188,7 +188,7 @@ class Trial:
         )
 
     @contextmanager
-    def _other_rules(self, change: Change) -> Iterator[None]:
+    def _other_rules(self, change: Variation) -> Iterator[None]:
         quota_state = self.quota_state
         before = quota_state.tree, quota_state.queues, quota_state.policies
         if change.queue is not None:
@@ -207,7 +207,7 @@ class Trial:
         ledger.put(queue)
         return ledger.tree
 
-    def _fleet_with(self, change: Change) -> LiveFleet:
+    def _fleet_with(self, change: Variation) -> LiveFleet:
         """The fleet as it would be, with what is promised still promised."""
         snapshot = self.snapshot
         clusters, room = snapshot.clusters, snapshot.room

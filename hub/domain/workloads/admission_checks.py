@@ -7,6 +7,7 @@ selectors and tolerations to the pods; two that disagree fail. Pure: states are 
 podSetUpdates}}.
 """
 
+import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -206,3 +207,13 @@ def template_conflicts(
         for key, value in sorted(wanted.items())
         if own.get(key, value) != value
     ]
+
+
+def requeue_span(states: States) -> dt.timedelta | None:
+    """How long checks that say Retry want the workload out of line: the longest; None for at once."""
+    spans = [
+        int(each["requeueAfterSeconds"])
+        for each in states.values()
+        if each["state"] == Answer.RETRY and each.get("requeueAfterSeconds")
+    ]
+    return dt.timedelta(seconds=max(spans)) if spans else None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
 Admission = Mapping[str, Any]
 
@@ -20,12 +21,16 @@ def reclaimed(admission: Admission, counts: Mapping[str, int]) -> dict[str, Any]
     pod_sets = {p["name"]: p for p in admission["podSets"]}
     for name, count in counts.items():
         if name not in pod_sets:
-            raise Rejected("UnknownPodSet", f"there is no pod set {name[:64]}", "reclaimablePods")
+            raise Rejected(
+                RejectCode.UNKNOWN_POD_SET, f"there is no pod set {name[:64]}", "reclaimablePods"
+            )
         if count > pod_sets[name]["count"]:
-            raise Rejected("OutOfRange", f"{name} has fewer pods than {count}", "reclaimablePods")
+            raise Rejected(
+                RejectCode.OUT_OF_RANGE, f"{name} has fewer pods than {count}", "reclaimablePods"
+            )
         if count < pod_sets[name].get("reclaimed", 0):
             text = f"{name}: pods that were given back can not be taken back"
-            raise Rejected("Immutable", text, "reclaimablePods")
+            raise Rejected(RejectCode.IMMUTABLE, text, "reclaimablePods")
     left = [_less(p, counts.get(p["name"], p.get("reclaimed", 0))) for p in admission["podSets"]]
     return {**admission, "podSets": left}
 

@@ -5,6 +5,7 @@ report or a second verdict on a finished epoch can not move a job backwards (age
 """
 
 import datetime as dt
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -42,40 +43,77 @@ ON_CLUSTER = frozenset(
 CHARGED = ON_CLUSTER | {State.RESERVED}
 QUEUED = frozenset({State.PENDING, State.HELD})
 
-_S = State
-TRANSITIONS: dict[str, tuple[frozenset[State], State]] = {
+
+class Transition(StrEnum):
+    """What may happen to a workload; `TRANSITIONS` says from which states and to which."""
+
+    HOLD = "hold"
+    RELEASE = "release"
+    RESERVE = "reserve"
+    UNRESERVE = "unreserve"
+    PLACE = "place"
+    UNPLACE = "unplace"
+    OFFER = "offer"
+    APPLY = "apply"
+    START = "start"
+    LOSE = "lose"
+    WITHDRAW = "withdraw"
+    REQUEUE = "requeue"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    CONCLUDE = "conclude"
+    ABORT = "abort"
+    CANCEL = "cancel"
+    DEACTIVATE = "deactivate"
+
+
+class WithdrawTo(StrEnum):
+    """What a workload becomes once its member has confirmed that nothing of it is left."""
+
+    NOTHING = ""  # it is not being taken back
+    PENDING = "Pending"
+    HELD = "Held"
+    FAILED = "Failed"
+    DEACTIVATED = "Deactivated"
+    CANCELLED = "Cancelled"
+    DELETED = "Deleted"
+
+
+_S, _T = State, Transition
+TRANSITIONS: Final[Mapping[Transition, tuple[frozenset[State], State]]] = {
     # name: (states it may start from, state it ends in)
-    "hold": (frozenset({_S.PENDING, _S.RESERVED, _S.WITHDRAWING}), _S.HELD),
-    "release": (frozenset({_S.HELD, _S.DEACTIVATED}), _S.PENDING),
-    "reserve": (frozenset({_S.PENDING}), _S.RESERVED),
-    "unreserve": (frozenset({_S.RESERVED}), _S.PENDING),
-    "place": (frozenset({_S.PENDING, _S.RESERVED}), _S.PLACED),
-    "unplace": (frozenset({_S.PLACED}), _S.PENDING),  # never offered: safe at once (S1)
-    "offer": (frozenset({_S.PLACED}), _S.OFFERED),
-    "apply": (frozenset({_S.OFFERED, _S.UNKNOWN}), _S.APPLIED),
-    "start": (frozenset({_S.OFFERED, _S.APPLIED, _S.UNKNOWN}), _S.RUNNING),
-    "lose": (frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING}), _S.UNKNOWN),
-    "withdraw": (
+    _T.HOLD: (frozenset({_S.PENDING, _S.RESERVED, _S.WITHDRAWING}), _S.HELD),
+    _T.RELEASE: (frozenset({_S.HELD, _S.DEACTIVATED}), _S.PENDING),
+    _T.RESERVE: (frozenset({_S.PENDING}), _S.RESERVED),
+    _T.UNRESERVE: (frozenset({_S.RESERVED}), _S.PENDING),
+    _T.PLACE: (frozenset({_S.PENDING, _S.RESERVED}), _S.PLACED),
+    _T.UNPLACE: (frozenset({_S.PLACED}), _S.PENDING),  # never offered: safe at once (S1)
+    _T.OFFER: (frozenset({_S.PLACED}), _S.OFFERED),
+    _T.APPLY: (frozenset({_S.OFFERED, _S.UNKNOWN}), _S.APPLIED),
+    _T.START: (frozenset({_S.OFFERED, _S.APPLIED, _S.UNKNOWN}), _S.RUNNING),
+    _T.LOSE: (frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING}), _S.UNKNOWN),
+    _T.WITHDRAW: (
         frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING, _S.UNKNOWN}),
         _S.WITHDRAWING,
     ),
-    "requeue": (frozenset({_S.WITHDRAWING}), _S.PENDING),  # confirmed gone: a new epoch may follow
-    "succeed": (
+    # Confirmed gone: a new epoch may follow.
+    _T.REQUEUE: (frozenset({_S.WITHDRAWING}), _S.PENDING),
+    _T.SUCCEED: (
         frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING, _S.UNKNOWN, _S.WITHDRAWING}),
         _S.SUCCEEDED,
     ),
-    "fail": (
+    _T.FAIL: (
         frozenset({_S.PENDING, _S.OFFERED, _S.APPLIED, _S.RUNNING, _S.UNKNOWN, _S.WITHDRAWING}),
         _S.FAILED,
     ),
     # Bare Workloads: who runs them outside says that they are done, wherever the hub had them.
-    "conclude": (frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.PLACED}), _S.SUCCEEDED),
-    "abort": (frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.PLACED}), _S.FAILED),
-    "cancel": (
+    _T.CONCLUDE: (frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.PLACED}), _S.SUCCEEDED),
+    _T.ABORT: (frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.PLACED}), _S.FAILED),
+    _T.CANCEL: (
         frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.PLACED, _S.WITHDRAWING}),
         _S.CANCELLED,
     ),
-    "deactivate": (
+    _T.DEACTIVATE: (
         frozenset({_S.HELD, _S.PENDING, _S.RESERVED, _S.WITHDRAWING}),
         _S.DEACTIVATED,
     ),
@@ -102,16 +140,11 @@ def attempt(epoch: int) -> int:
     return epoch % _ATTEMPTS
 
 
-def may(transition: str, state: State) -> bool:
-    """Can `transition` start from `state`? Raises KeyError for a name the table does not hold."""
-    return state in TRANSITIONS[transition][0]
-
-
-def sources(transition: str) -> tuple[State, ...]:
+def sources(transition: Transition) -> tuple[State, ...]:
     """States `transition` may start from, in a stable order: the WHERE clause of its update."""
     return tuple(sorted(TRANSITIONS[transition][0]))
 
 
-def target(transition: str) -> State:
+def target(transition: Transition) -> State:
     """The state `transition` ends in."""
     return TRANSITIONS[transition][1]

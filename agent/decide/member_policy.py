@@ -1,0 +1,88 @@
+"""The member's own word on what a hub may have written here. Pure.
+
+The hub has judged before, by its rules; this agent judges again by its own, so that a hub that is
+mistaken or has been taken over gets no further than this cluster's administrator allows. Deletions of
+what is ours are always allowed.
+"""
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final, Literal
+
+from agent.decide.decision import Do, Trouble
+from agent.objects.facts import JOB, Object
+from shared import podsecurity
+from shared.errors import FieldError
+from shared.podsecurity import LEVELS, Rules, level_named, listed
+from shared.podsecurity.rules import ENFORCE
+from shared.reject_codes import RejectCode
+from shared.wire.agent_v1 import Work
+
+REFUSED: Final = "RefusedByMember"
+Profile = Literal["jobs", "objects"]
+PROFILES: Final[tuple[Profile, ...]] = ("jobs", "objects")
+_WRITES: Final = frozenset({"Create", "Apply"})  # a patch of a Job changes no pod
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What may be written. `kinds`: patterns by comma, of GROUP/KIND; the core group is `core`."""
+
+    rules: Rules = field(default_factory=Rules)
+    profile: Profile = "objects"
+    kinds: str = "*"
+
+    def refuse(self, work: Work, step: Do) -> Trouble | None:
+        """Why a step is not taken, naming the field and the rule; None: it may be."""
+        if step not in _WRITES or work.manifest is None:
+            return None
+        found = self._broken(work, work.manifest)
+        if not found:
+            return None
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        first = found[0]
+        text = f"{first.code}: {first.field}: {first.message}{more}"
+        return Trouble(REFUSED, text, final=True)
+
+    def _broken(self, work: Work, manifest: Object) -> list[FieldError]:
+        metadata = manifest.get("metadata") or {}
+        named = (
+            manifest.get("apiVersion"), manifest.get("kind"), metadata.get("namespace") or "",
+            metadata.get("name"),
+        )  # fmt: skip
+        if named != (work.api_version, work.kind, work.namespace, work.name):
+            text = "the manifest is not of the object that was announced"
+            return [FieldError("metadata", RejectCode.POLICY_VIOLATION, text)]
+        if not self._takes(work):
+            text = f"this member takes no {work.kind} (profile {self.profile})"
+            return [FieldError("kind", RejectCode.UNSUPPORTED_KIND, text)]
+        target = work.name if _is_namespace(work) else work.namespace
+        found = podsecurity.check_target(target, self.rules)
+        if found:
+            return found
+        if _is_namespace(work):
+            return self._weakened(work.name, metadata.get("labels") or {})
+        if (work.api_version, work.kind) == JOB:
+            found = podsecurity.check_job_fields(manifest.get("spec") or {}, from_client=True)
+        level = self.rules.level_of(work.namespace)
+        return found + podsecurity.check_pods(manifest, work.namespace, level, self.rules)
+
+    def _takes(self, work: Work) -> bool:
+        if (work.api_version, work.kind) == JOB:
+            return True
+        group = work.api_version.rpartition("/")[0] or "core"
+        return self.profile == "objects" and any(
+            fnmatchcase(f"{group}/{work.kind}", pattern) for pattern in listed(self.kinds)
+        )
+
+    def _weakened(self, name: str, labels: Object) -> list[FieldError]:
+        """A Namespace must not be told to take more than this member's own level for it."""
+        asked, own = labels.get(ENFORCE), self.rules.level_of(name)
+        if asked is None or LEVELS.index(level_named(asked)) >= LEVELS.index(own):
+            return []
+        text = f"namespace {name} is {own} in this member"
+        return [FieldError(f"metadata.labels[{ENFORCE}]", RejectCode.POLICY_VIOLATION, text)]
+
+
+def _is_namespace(work: Work) -> bool:
+    return (work.api_version, work.kind) == ("v1", "Namespace")

@@ -1,0 +1,343 @@
+"""The exchange with the hub: what is observed goes up, what is desired comes down, for ever.
+
+News starts a new request at once (at most five a second), whether or not an older one still hangs;
+without news a request hangs at the hub for 20 s. A reply counts only if it answers the newest
+request of this session. What was not acknowledged is sent again; doubts are settled by a full set.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import structlog
+
+from agent.hub.client import HubClient, HubError
+from agent.member.health import Health
+from agent.metrics import Meters
+from agent.reconcile.reconciler import Reconciler
+from agent.works.desired_set import DesiredSet
+from agent.works.lease import Lease
+from shared.clock import Clock
+from shared.failpoints import failpoint
+from shared.retry import backoff, jittered
+from shared.wire.agent_v1 import (
+    FULL_EVERY_S,
+    MAX_OBSERVED_PER_REQUEST,
+    Capacity,
+    Observed,
+    ObservedSet,
+    Pools,
+    SyncReply,
+    SyncRequest,
+)
+
+log = structlog.get_logger(__name__)
+
+# At most five syncs a second; under a steady stream of news fewer, each with more to say.
+_SHORTEST_GAP_S = 0.2
+_STEADY_GAP_S = 0.7
+_POLL_S = 20.0
+_CAPACITY_GAP_S = 1.0
+_RETRY_BASE_S = 0.2
+_RETRY_CAP_S = 10.0
+_REFUSED_RETRY_S = 30.0  # when only somebody's doing can help, such as an old version
+_SUPERSEDED = "SessionSuperseded"
+_NOT_LET_IN = 401  # the credential was taken back: the cluster has left, or has joined anew
+_SMALLEST_PAGE = 50
+
+
+class SupersededError(Exception):
+    """Another agent runs with this credential and has taken over."""
+
+
+class AcceptedError(Exception):
+    """The hub goes on from a store that went back: what this session was told may be of the lost time."""
+
+
+class RevokedError(Exception):
+    """The hub does not know this credential any more."""
+
+
+@dataclass(slots=True)
+class _Sent:
+    """One request under way, and what it will have told when it is answered."""
+
+    request: SyncRequest
+    at: float
+    entries: list[Observed]
+    capacity_mark: tuple[int, int, int] | None
+    task: asyncio.Task[SyncReply] = field(init=False)
+
+
+class Exchange:
+    """One session with the hub."""
+
+    def __init__(
+        self,
+        hub: HubClient,
+        secret: str,
+        session: str,
+        cluster_uid: str,
+        reconciler: Reconciler,
+        lease: Lease,
+        *,
+        lease_s: float,
+        clock: Clock,
+        meters: Meters,
+        health: Health,
+        incarnation: str = "",
+    ) -> None:
+        self._hub = hub
+        self._health = health
+        self._secret = secret
+        self._session = session
+        self._cluster_uid = cluster_uid
+        self._reconciler = reconciler
+        self._lease = lease
+        self._clock = clock
+        self._meters = meters
+        self._poll_s = min(_POLL_S, lease_s * 2 / 3)
+        self.desired = DesiredSet()
+        self.incarnation = incarnation  # of the hub, as last heard
+        self._answered = False
+        self._seq = 0
+        self._news = asyncio.Event()
+        self._pools = Pools(revision=0, keys=[])
+        self._full = True  # the next request carries the whole observed set
+        self._full_at = clock.monotonic()
+        self._more = False
+        self._page_size = MAX_OBSERVED_PER_REQUEST
+        self._capacity_sent: tuple[int, int, int] | None = None  # acknowledged
+        self._capacity_at = float("-inf")
+        self._started_at = float("-inf")
+        self._failures = 0
+        self._telling = self._steady = False  # the last request said something; the last two did
+        self._hanging: _Sent | None = None
+        self._kinds_sent: list[str] | None = None
+
+    def news(self) -> None:
+        """Something is to be told."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Exchange until cancelled. Raises `SupersededError`, `RevokedError`, `AcceptedError`."""
+        ticker = asyncio.create_task(self._watch_capacity())
+        try:
+            while True:
+                await self._gap()
+                sent = self._send()
+                if await self._interrupted(sent):
+                    continue
+                await self._finish(sent)
+        finally:
+            ticker.cancel()
+            if self._hanging is not None:
+                self._hanging.task.cancel()
+            await asyncio.gather(ticker, return_exceptions=True)
+
+    # --- one request -----------------------------------------------------------------------------
+
+    async def _gap(self) -> None:
+        gap = _STEADY_GAP_S if self._steady else _SHORTEST_GAP_S
+        left = self._started_at + gap - self._clock.monotonic()
+        if left > 0:
+            await self._clock.sleep(left)
+
+    def _send(self) -> _Sent:
+        """Compose and start a request. No awaits: all of it shows one state of the caches."""
+        self._news.clear()
+        now = self._started_at = self._clock.monotonic()
+        if now - self._full_at >= FULL_EVERY_S:
+            self._full = True
+            self.desired.distrust()
+        observed = self._reconciler.observed
+        if self._full:
+            observed.resend()
+        entries = observed.page(self._page_size)
+        capacity, mark = self._capacity(now, len(entries) < self._page_size)
+        quiet = not (entries or capacity or self._full or self._more)
+        said = bool(entries) and not self._more
+        self._steady, self._telling = self._telling and said, said
+        self._seq += 1
+        request = SyncRequest(
+            session=self._session,
+            seq=self._seq,
+            cluster_uid=self._cluster_uid,
+            incarnation_seen=self.incarnation,
+            marks=self._reconciler.marks.tell(everything=self._full),
+            wait_s=self._poll_s if quiet else 0,
+            desired=self.desired.base,
+            observed=ObservedSet.model_construct(
+                full=self._full,
+                digest=observed.digest,
+                entries=list(entries),
+                more=len(entries) < observed.unsent,
+            ),
+            capacity=capacity,
+        )
+        sent = _Sent(request, now, entries, mark)
+        sent.task = asyncio.create_task(self._hub.sync(self._secret, request))
+        return sent
+
+    async def _interrupted(self, sent: _Sent) -> bool:
+        """Wait for the answer; True if news came while the request hung, so that a newer one goes out.
+
+        The hub ends the older request when it gets the newer one; its answer then counts for nothing.
+        """
+        if not sent.request.wait_s:
+            return False
+        news = asyncio.create_task(self._news.wait())
+        try:
+            await asyncio.wait({sent.task, news}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            news.cancel()
+        if sent.task.done():
+            return False
+        self._drop_hanging()
+        self._hanging = sent
+        return True
+
+    def _drop_hanging(self) -> None:
+        hanging, self._hanging = self._hanging, None
+        if hanging is None:
+            return
+        hanging.task.add_done_callback(_ignore)
+        if not hanging.task.done():
+            hanging.task.cancel()
+
+    async def _finish(self, sent: _Sent) -> None:
+        try:
+            reply = await sent.task
+        except HubError as refusal:
+            await self._refused(refusal)
+            return
+        finally:
+            self._drop_hanging()
+        self._failures = 0
+        if (reply.session, reply.seq) != (self._session, self._seq):
+            self._meters.syncs.labels("stale").inc()
+            return
+        self._meters.syncs.labels("answered").inc()
+        took = self._clock.monotonic() - sent.at
+        if not sent.request.wait_s:
+            self._meters.sync_seconds.observe(took)
+        if sent.entries:
+            failpoint("A09")
+        self._take(sent, reply)
+        said = reply.desired.works or reply.desired.removed or self._more or self._full
+        if sent.request.wait_s and not said and took < 0.5:
+            await self._pause(min(1.0, reply.next_s))  # a hub that does not hold requests
+
+    async def _refused(self, refusal: HubError) -> None:
+        self._meters.syncs.labels(refusal.code or "failed").inc()
+        if refusal.status == 409 and refusal.code == _SUPERSEDED:
+            self._lease.revoked = True
+            raise SupersededError(refusal.detail)
+        if refusal.status == _NOT_LET_IN:
+            self._lease.revoked = True
+            raise RevokedError(f"{refusal.code}: {refusal.detail}")
+        if refusal.status == 413:
+            self._page_size = max(_SMALLEST_PAGE, self._page_size // 2)
+        self._failures += 1
+        if refusal.unreachable or refusal.status == 413:
+            wait = refusal.retry_after_s
+            if wait is None:
+                wait = backoff(self._failures, _RETRY_BASE_S, _RETRY_CAP_S)
+        else:
+            wait = jittered(_REFUSED_RETRY_S, 0.2)
+        log.warning("sync.failed", error=str(refusal), retry_s=round(wait, 1))
+        await self._clock.sleep(wait)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not past news."""
+        sleep = asyncio.ensure_future(self._clock.sleep(seconds))
+        news = asyncio.ensure_future(self._news.wait())
+        try:
+            await asyncio.wait({sleep, news}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleep.cancel()
+            news.cancel()
+
+    # --- one reply -------------------------------------------------------------------------------
+
+    def _take(self, sent: _Sent, reply: SyncReply) -> None:
+        """Take in a reply to the newest request of this session."""
+        failpoint("A01")
+        before, self.incarnation = self.incarnation, reply.incarnation
+        if self._answered and before != reply.incarnation:
+            self._lease.revoked = True
+            raise AcceptedError(reply.incarnation)
+        self._answered = True
+        self._lease.answered(sent.at, self._clock.monotonic())
+        if sent.request.observed.full:
+            self._full = False
+            self._full_at = sent.at
+        if sent.capacity_mark is not None:
+            self._capacity_sent = sent.capacity_mark
+            if sent.request.capacity is not None and sent.request.capacity.kinds is not None:
+                self._kinds_sent = sent.request.capacity.kinds
+        for refused in reply.refused:
+            log.warning("entry.refused", uid=refused.uid, code=refused.code, detail=refused.detail)
+        self._reconciler.marks.answered(reply.mark)
+        self._more = reply.desired.more
+        self._pools = reply.pool_keys
+        changed, removed = self.desired.take(reply.desired)
+        self._reconciler.acknowledged(sent.entries)
+        if changed or removed:
+            self._reconciler.desire(changed, removed)
+        self._reconciler.order(reply.orders)
+        if reply.need_full:
+            self._full = True
+            self._capacity_sent = None
+            self._kinds_sent = None
+            self._capacity_at = float("-inf")
+        self._reconciler.lease_renewed()
+        self._meters.works.set(len(self.desired.works))
+        self._meters.observed.set(len(self._reconciler.observed.entries))
+
+    # --- capacity --------------------------------------------------------------------------------
+
+    def _capacity_mark(self) -> tuple[int, int, int]:
+        observer = self._reconciler.observer
+        other = observer.revision + self._health.revision
+        return observer.ledger.revision, other, self._pools.revision
+
+    def _capacity(
+        self, now: float, complete: bool
+    ) -> tuple[Capacity | None, tuple[int, int, int] | None]:
+        """The capacity to send, if it changed and a second has passed, and what it is marked with.
+
+        It goes only with all entries of the same state: `complete`.
+        """
+        observer = self._reconciler.observer
+        if (
+            not complete
+            or not observer.capacity_known
+            or now - self._capacity_at < _CAPACITY_GAP_S
+        ):
+            return None, None
+        mark = self._capacity_mark()
+        if mark == self._capacity_sent:
+            return None, None
+        self._capacity_at = now
+        capacity = observer.ledger.snapshot(self._pools, self._reconciler.unfinished)
+        capacity.kubernetes_version = observer.kubernetes_version
+        capacity.queue_managers = observer.queue_managers()
+        capacity.api_server = self._health.told()
+        if observer.kinds and observer.kinds != self._kinds_sent:
+            capacity.kinds = observer.kinds
+        return capacity, mark
+
+    async def _watch_capacity(self) -> None:
+        """Make a change of capacity news once it may be sent."""
+        while True:
+            await self._clock.sleep(_SHORTEST_GAP_S)
+            if self._clock.monotonic() - self._capacity_at < _CAPACITY_GAP_S:
+                continue
+            known = self._reconciler.observer.capacity_known
+            if known and self._capacity_mark() != self._capacity_sent:
+                self._news.set()
+
+
+def _ignore(task: asyncio.Task[SyncReply]) -> None:
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,346 @@
+"""The agent's hands: carries one decided step out in the member and says how it ended.
+
+Every write names its precondition: a POST is refused where the name is taken, patches and deletions
+carry the uid they mean, deletions and releases the version too. From a write without an answer
+nothing is concluded: what there is, is read. What does not carry our labels is never touched.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+
+from agent.decide.decision import PODS_LEFT, Outcome, Trouble
+from agent.member.refusals import conflicting, missing_what, refused
+from agent.objects import drift
+from agent.objects.facts import Object, epoch_of, is_deleting, is_made_for, owner_of
+from agent.objects.manifests import stamped, unstarted
+from agent.objects.pods import is_of_copy, is_over, owner_name
+from shared import labels
+from shared.clock import Clock
+from shared.failpoints import failpoint
+from shared.kube import errors
+from shared.kube.client import KubeClient, Propagation
+from shared.wire.agent_v1 import Work
+
+log = structlog.get_logger(__name__)
+
+_WRITE_S = 15.0
+
+
+class Applier:
+    """Writes to one member cluster as field manager `roadstead`."""
+
+    def __init__(self, client: KubeClient, hub_id: str, clock: Clock) -> None:
+        self._client = client
+        self._hub_id = hub_id
+        self._clock = clock
+
+    # --- Jobs ------------------------------------------------------------------------------------
+
+    async def create(self, work: Work, *, make_namespace: bool, mark: str = "") -> Outcome:
+        """POST a Job that is not started, or adopt the one that an earlier POST made.
+
+        `make_namespace`: create a missing namespace first. `mark`: see `agent.works.marks`.
+        """
+        failpoint("A02")
+        try:
+            live = await self._client.create(
+                unstarted(work, self._hub_id, mark),
+                field_manager=labels.FIELD_MANAGER,
+                timeout_s=_WRITE_S,
+            )
+        except errors.AlreadyExists:
+            return await self._who_is_there(work)
+        except errors.NotFound as missing:
+            if missing.of_namespace and make_namespace:
+                trouble = await self._make_namespace(work.namespace)
+                if trouble is not None:
+                    return Outcome(trouble=trouble)
+                return await self.create(work, make_namespace=False, mark=mark)
+            return Outcome(trouble=missing_what(missing))
+        except errors.Unavailable as silent:
+            failpoint("A04")
+            return Outcome(trouble=Trouble("Unavailable", silent.message))
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal, hopeless=True))
+        failpoint("A03")
+        return Outcome(live=live)
+
+    async def start(self, work: Work, patch: Object, lease_left_s: float) -> Outcome:
+        """Start the one object that the patch names. The request does not outlive the lease."""
+        return await self.patch_job(work, patch, timeout_s=min(_WRITE_S, lease_left_s))
+
+    async def _who_is_there(self, work: Work) -> Outcome:
+        """The name is taken: by this very work (adopt it), by another of ours, or by a stranger."""
+        try:
+            live = await self._get(work)
+        except errors.NotFound:
+            return Outcome(trouble=Trouble("Retrying", "the name has just become free"))
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        return self._judge(work, live)
+
+    def _judge(self, work: Work, live: Object) -> Outcome:
+        owner = owner_of(live, self._hub_id)
+        if owner == work.uid:
+            return Outcome(live=live)
+        if owner is not None:
+            text = f"the name is held by {owner} until that is gone"
+            return Outcome(trouble=Trouble("NameTaken", text), taken_by=owner)
+        return Outcome(trouble=Trouble("NameConflict", _stranger(live)))
+
+    async def patch_job(self, work: Work, patch: Object, timeout_s: float = _WRITE_S) -> Outcome:
+        """Merge-patch a Job; `metadata.uid` (and resourceVersion) in it are the precondition."""
+        try:
+            live = await self._client.merge_patch(
+                work.api_version,
+                work.kind,
+                work.namespace,
+                work.name,
+                patch,
+                field_manager=labels.FIELD_MANAGER,
+                timeout_s=timeout_s,
+            )
+        except (errors.NotFound, errors.Conflict) as gone:
+            outcome = await self.read_back(work, patch["metadata"]["uid"])
+            if outcome.trouble is None and outcome.live is not None:
+                return replace(outcome, trouble=Trouble("Retrying", gone.message))
+            return outcome
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        return Outcome(live=live)
+
+    async def release(self, live: Object, patch: Object) -> Outcome:
+        """Take our finalizer off one version of an object."""
+        try:
+            after = await self._client.merge_patch(
+                *_address(live), patch, field_manager=labels.FIELD_MANAGER
+            )
+        except (errors.NotFound, errors.Conflict):
+            return await self._as_it_is(live)
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        return Outcome(live=after)
+
+    async def count_pods(self, namespace: str, job_uid: str, name: str = "") -> Outcome:
+        """Look for pods of a job past every cache; `podless_at` if there are none but copies'."""
+        began = self._clock.monotonic()
+        selector = f"{labels.JOB_UID}={job_uid}"
+        try:
+            listing = await self._client.list("v1", "Pod", namespace, selector)
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        mine = (p for p in listing.items if not is_of_copy(owner_name(p["metadata"]), name))
+        left = sum(not is_over(pod) for pod in mine)
+        if left:
+            return Outcome(trouble=Trouble(PODS_LEFT, f"{left} pods still exist"))
+        return Outcome(podless_at=began)
+
+    # --- both ------------------------------------------------------------------------------------
+
+    async def delete(self, live: Object, propagation: Propagation, *, strict: bool) -> Outcome:
+        """Delete exactly the object with this uid; `strict`: as it was seen, not a later version."""
+        metadata = live["metadata"]
+        try:
+            last = await self._client.delete(
+                *_address(live),
+                uid=metadata["uid"],
+                resource_version=metadata.get("resourceVersion") if strict else None,
+                propagation=propagation,
+            )
+        except (errors.NotFound, errors.Conflict):
+            return await self._as_it_is(live)
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        failpoint("A06")
+        return Outcome(live=last)
+
+    async def _as_it_is(self, live: Object) -> Outcome:
+        """The present version of an object, or that no object has its uid."""
+        began, metadata = self._clock.monotonic(), live["metadata"]
+        try:
+            now = await self._client.get(*_address(live))
+        except errors.NotFound:
+            return Outcome(absent_at=began)
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        if owner_of(now, self._hub_id) != owner_of(live, self._hub_id):
+            return Outcome(absent_at=began)
+        if now["metadata"].get("resourceVersion") != metadata.get("resourceVersion"):
+            return Outcome(live=now)
+        return Outcome(live=now, trouble=Trouble("Retrying", "refused, and yet it is as it was"))
+
+    async def read_back(self, work: Work, known_uid: str) -> Outcome:
+        """Look by name. An object of ours whose labels were taken off gets them back."""
+        began = self._clock.monotonic()
+        try:
+            live = await self._get(work)
+        except errors.NotFound:
+            return Outcome(absent_at=began)
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        if owner_of(live, self._hub_id) == work.uid:
+            return Outcome(live=live)
+        if (uid := live["metadata"].get("uid")) != known_uid and not is_made_for(live, work):
+            return Outcome(absent_at=began)
+        marks = {
+            labels.MANAGED_BY: self._hub_id,
+            labels.JOB_UID: work.uid,
+            labels.EPOCH: str(work.epoch),
+        }
+        log.warning("labels.restored", object=f"{work.namespace}/{work.name}", kind=work.kind)
+        return await self.patch_job(work, {"metadata": {"uid": uid, "labels": marks}})
+
+    # --- other objects ---------------------------------------------------------------------------
+
+    async def apply(
+        self,
+        work: Work,
+        live: Object | None,
+        known_uid: str,
+        leave: Sequence[drift.Path] = (),
+    ) -> Outcome:
+        """Server-side apply: over our own object forced and with its uid, else by the take-over rule.
+
+        `leave`: paths that the user told us to leave as they are. `known_uid`: of the object that
+        was ours last, should its labels have been taken off.
+        """
+        manifest = stamped(work, self._hub_id)
+        if leave:
+            manifest = drift.without(manifest, leave)
+        try:
+            if live is None:
+                outcome, force = await self._may_take(work, known_uid)
+                if outcome.trouble is not None:
+                    return outcome
+                live = outcome.live
+            else:
+                force = True
+            if live is not None:
+                uid = live["metadata"]["uid"]
+                manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
+            applied = await self._client.apply(
+                manifest, field_manager=labels.FIELD_MANAGER, force=force
+            )
+        except errors.Conflict as conflict:
+            return Outcome(trouble=conflicting(conflict))
+        except errors.NotFound as missing:
+            return Outcome(trouble=missing_what(missing))
+        except errors.Unavailable as silent:
+            return Outcome(trouble=Trouble("Unavailable", silent.message))
+        except errors.KubeError as refusal:
+            return Outcome(trouble=refused(refusal))
+        return Outcome(live=applied)
+
+    async def _may_take(self, work: Work, known_uid: str) -> tuple[Outcome, bool]:
+        """Whether a first apply is allowed, and whether it may force. The outcome has the live object."""
+        try:
+            live = await self._get(work)
+        except errors.KindNotServed:
+            raise
+        except errors.NotFound:
+            return Outcome(), False
+        owner = owner_of(live, self._hub_id)
+        if owner == work.uid or live["metadata"].get("uid") == known_uid:
+            return Outcome(live=live), True
+        if owner is not None:
+            text = f"the name is held by {owner} until that is gone"
+            return Outcome(trouble=Trouble("NameTaken", text), taken_by=owner), False
+        if _made_for_a_job(live, self._hub_id):
+            return Outcome(live=live), True  # whatever the rule for strangers says
+        if work.when_to_take_over == "Never":
+            return Outcome(trouble=Trouble("NameConflict", _stranger(live))), False
+        if work.when_to_take_over == "IfNoDiff":
+            assert work.manifest is not None
+            found = drift.compared(work.manifest, live)
+            if found:
+                paths = ", ".join(difference.pointer for difference in found[:3])
+                text = f"{_stranger(live)}; it differs in {len(found)} fields: {paths}"
+                return Outcome(trouble=Trouble("NameConflict", text)), False
+        return Outcome(live=live), work.when_to_take_over == "Always"
+
+    async def dry_run(self, work: Work, live: Object) -> Object | None:
+        """What a forced apply would make of the live object; None if the server does not say."""
+        manifest = stamped(work, self._hub_id)
+        manifest["metadata"]["uid"] = live["metadata"]["uid"]
+        try:
+            return await self._client.apply(
+                manifest, field_manager=labels.FIELD_MANAGER, force=True, dry_run=True
+            )
+        except errors.KubeError:
+            return None
+
+    async def explain(self, live: Object) -> tuple[str, str]:
+        """The newest Warning Event about an object: why its controller makes no pods of it."""
+        metadata = live["metadata"]
+        try:
+            listing = await self._client.list(
+                "v1",
+                "Event",
+                metadata.get("namespace") or "",
+                field_selector=f"involvedObject.uid={metadata['uid']},type=Warning",
+            )
+        except errors.KubeError:
+            return "", ""
+        if not listing.items:
+            return "", ""
+        newest = max(listing.items, key=_last_seen)
+        return str(newest.get("reason") or ""), str(newest.get("message") or "")
+
+    async def is_namespace_going(self, name: str) -> bool:
+        """Whether a namespace is being deleted; False where the API server does not say."""
+        try:
+            return is_deleting(await self._client.get("v1", "Namespace", "", name))
+        except errors.KubeError:
+            return False
+
+    async def _make_namespace(self, name: str) -> Trouble | None:
+        """Create the namespace a Job was submitted to, as users expect; None if it is there now."""
+        namespace = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": {labels.MANAGED_BY: self._hub_id}},
+        }
+        try:
+            await self._client.create(namespace, field_manager=labels.FIELD_MANAGER)
+        except errors.AlreadyExists:
+            return None
+        except errors.Unavailable as silent:
+            return Trouble("Unavailable", silent.message)
+        except errors.KubeError as refusal:
+            return Trouble("NamespaceMissing", refusal.message)
+        return None
+
+    async def _get(self, work: Work) -> Object:
+        return await self._client.get(work.api_version, work.kind, work.namespace, work.name)
+
+
+def _address(live: Object) -> tuple[str, str, str, str]:
+    """Where an object is: apiVersion, kind, namespace, name."""
+    metadata = live["metadata"]
+    return live["apiVersion"], live["kind"], metadata.get("namespace") or "", metadata["name"]
+
+
+def _last_seen(event: Object) -> str:
+    series = event.get("series") or {}
+    at = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
+    return str(at or "")
+
+
+def _made_for_a_job(live: Object, hub_id: str) -> bool:
+    """A namespace that we made ourselves because a Job came first: nobody's work, and ours to place."""
+    marks = live["metadata"].get("labels") or {}
+    mine = marks.get(labels.MANAGED_BY) == hub_id and not marks.get(labels.JOB_UID)
+    return mine and live["kind"] == "Namespace"
+
+
+def _stranger(live: Object) -> str:
+    """Who seems to own an object that is not ours."""
+    managed = live["metadata"].get("labels") or {}
+    other = managed.get(labels.MANAGED_BY)
+    if other:
+        return f"an object of this name belongs to another hub ({other}, epoch {epoch_of(live)})"
+    managers = [str(entry.get("manager")) for entry in live["metadata"].get("managedFields") or ()]
+    by = f", managed by {managers[0]}," if managers else ""
+    return f"an object of this name{by} is there that Roadstead did not make"

@@ -1,0 +1,223 @@
+"""What the cluster has and what is free, kept up to date pod by pod and node by node.
+
+No sums over all pods: an event costs what its pod requests. A snapshot groups the ready, schedulable
+nodes by the label keys that the hub asks for and by taints, and counts from the same state how many
+pods of each work are bound, so that the hub counts every promise exactly once (architecture, 7).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agent.objects.pods import PodView
+from shared import labels, quantity
+from shared.errors import Rejected
+from shared.wire.agent_v1 import Bound, Capacity, GrowingPool, NodeFree, Pool, Pools, Taint
+
+Object = dict[str, Any]
+WorkKey = tuple[str, int]  # job uid, epoch
+
+NODE_COUNT = "kubernetes-fleet.io/node-count"
+LIFECYCLE: Final = "node.kubernetes.io/"  # taints that come and go with a node's state
+TOTAL_PREFIX = "resources.kubernetes-fleet.io/total-"
+
+
+@dataclass(slots=True)
+class NodeView:
+    """One node. `usable`: ready and not cordoned."""
+
+    name: str
+    labels: dict[str, str]
+    taints: tuple[tuple[str, str, str], ...]
+    allocatable: dict[str, int]
+    capacity: dict[str, int]
+    usable: bool
+
+
+def node_view(node: Object, _previous: NodeView | None) -> NodeView:
+    """Slim a node. An amount that can not be read counts as nothing."""
+    metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
+    ready = any(
+        c.get("type") == "Ready" and c.get("status") == "True"
+        for c in status.get("conditions") or ()
+    )
+    return NodeView(
+        name=metadata["name"],
+        labels=metadata.get("labels") or {},
+        taints=tuple(
+            sorted(
+                (t.get("key") or "", t.get("value") or "", t.get("effect") or "")
+                for t in spec.get("taints") or ()
+            )
+        ),
+        allocatable=_amounts(status.get("allocatable") or status.get("capacity")),
+        capacity=_amounts(status.get("capacity")),
+        usable=ready and not spec.get("unschedulable") and not metadata.get("deletionTimestamp"),
+    )
+
+
+def _amounts(listed: Object | None) -> dict[str, int]:
+    amounts = {}
+    for name, text in (listed or {}).items():
+        try:
+            amounts[name] = quantity.parse(name, text)
+        except Rejected:
+            continue
+    return amounts
+
+
+@dataclass(slots=True)
+class _Count:
+    bound: int = 0
+    succeeded: int = 0
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The account: nodes, what pods use on each, and pods per work. `revision` grows with changes."""
+
+    nodes: dict[str, NodeView] = field(default_factory=dict)
+    used: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    works: dict[WorkKey, _Count] = field(default_factory=dict)
+    revision: int = 0
+
+    def node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
+        """Take in a node event; `new` None: the node is gone."""
+        if new is not None:
+            if old == new:
+                return
+            self.nodes[new.name] = new
+        elif old is not None:
+            self.nodes.pop(old.name, None)
+        self.revision += 1
+
+    def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        """Take in a pod event; `new` None: the pod is gone."""
+        before, after = _stand(old), _stand(new)
+        if before == after and (old is None or new is None or _same_account(old, new)):
+            return
+        if old is not None:
+            self._enter(old, before, -1)
+        if new is not None:
+            self._enter(new, after, 1)
+        self.revision += 1
+
+    def _enter(self, pod: PodView, stand: tuple[str, bool], sign: int) -> None:
+        node, succeeded = stand
+        if node:
+            self._charge(node, pod.requests, sign)
+        if pod.job_uid and (node or succeeded):
+            work = (pod.job_uid, pod.epoch)
+            count = self.works.setdefault(work, _Count())
+            count.bound += sign * bool(node)
+            count.succeeded += sign * succeeded
+            if not count.bound and not count.succeeded:
+                del self.works[work]
+
+    def _charge(self, node: str, requests: dict[str, int], sign: int) -> None:
+        used = self.used[node]
+        for name, amount in requests.items():
+            used[name] = used.get(name, 0) + sign * amount
+        if not used.get("pods"):
+            del self.used[node]  # the last one: drop zeros of resources long gone
+
+    def snapshot(self, pools: Pools, unfinished: Callable[[str], bool]) -> Capacity:
+        """The picture as it is now. Works whose job has ended are left out: they reserve nothing."""
+        groups: dict[tuple[Any, ...], list[NodeView]] = defaultdict(list)
+        for node in self.nodes.values():
+            wanted = tuple((k, node.labels[k]) for k in pools.keys if k in node.labels)
+            groups[(wanted, node.taints)].append(node)
+        bound = [
+            Bound.model_construct(uid=uid, epoch=epoch, bound=c.bound, succeeded=c.succeeded)
+            for (uid, epoch), c in self.works.items()
+            if c.bound or unfinished(uid)
+        ]
+        return Capacity.model_construct(
+            pools_revision=pools.revision,
+            pools=[
+                self._pool(wanted, taints, nodes) for (wanted, taints), nodes in groups.items()
+            ],
+            bound=bound,
+            node_count=len(self.nodes),
+            growing=self._growing(pools),
+            kubernetes_version="",
+            properties=self._properties(),
+            queue_managers=[],
+            kinds=None,
+            api_server=None,
+        )
+
+    def _pool(
+        self,
+        wanted: tuple[tuple[str, str], ...],
+        taints: tuple[tuple[str, str, str], ...],
+        nodes: list[NodeView],
+    ) -> Pool:
+        usable = [node for node in nodes if node.usable]
+        names = sorted({name for node in usable for name in node.allocatable})
+        members = []
+        for node in sorted(usable, key=lambda n: n.name):
+            used = self.used.get(node.name) or {}
+            have = [node.allocatable.get(name, 0) for name in names]
+            members.append(
+                NodeFree.model_construct(
+                    name=node.name,
+                    allocatable=have,
+                    free=[a - used.get(n, 0) for n, a in zip(names, have, strict=True)],
+                )
+            )
+        return Pool.model_construct(
+            labels=dict(wanted),
+            taints=[Taint(key=key, value=value, effect=effect) for key, value, effect in taints],
+            resources=names,
+            nodes=members,
+            unusable=len(nodes) - len(usable),
+        )
+
+    def _growing(self, pools: Pools) -> list[GrowingPool]:
+        """Pools that may add nodes, as labels on the nodes they have say; a new node is like the last."""
+        members: dict[str, list[NodeView]] = defaultdict(list)
+        for node in self.nodes.values():
+            if node.labels.get(labels.NODE_POOL_MAX, "").isdecimal():
+                members[node.labels.get(labels.NODE_POOL, "")].append(node)
+        found = []
+        for name, nodes in sorted(members.items()):
+            last = max(nodes, key=lambda n: (n.usable, n.name))
+            names = sorted(last.allocatable)
+            found.append(
+                GrowingPool.model_construct(
+                    name=name or "pool",
+                    max_nodes=int(last.labels[labels.NODE_POOL_MAX][:9]),
+                    nodes=len(nodes),
+                    labels={k: last.labels[k] for k in pools.keys if k in last.labels},
+                    taints=[
+                        Taint(key=key, value=value, effect=effect)
+                        for key, value, effect in last.taints
+                        if not key.startswith(LIFECYCLE)
+                    ],
+                    resources=names,
+                    shape=[last.allocatable[name] for name in names],
+                )
+            )
+        return found
+
+    def _properties(self) -> dict[str, str]:
+        totals: dict[str, int] = defaultdict(int)
+        for node in self.nodes.values():
+            for name, amount in node.capacity.items():
+                totals[name] += amount
+        found = {TOTAL_PREFIX + n: quantity.canonical(n, a) for n, a in sorted(totals.items())}
+        return found | {NODE_COUNT: str(len(self.nodes))}
+
+
+def _same_account(old: PodView, new: PodView) -> bool:
+    """Whether two states of a pod are charged alike: a resize or a late owner makes a difference."""
+    return (old.job_uid, old.epoch) == (new.job_uid, new.epoch) and old.requests == new.requests
+
+
+def _stand(pod: PodView | None) -> tuple[str, bool]:
+    """The node whose room a pod takes ("" for none), and whether it ended well."""
+    if pod is None:
+        return "", False
+    return (pod.node if pod.holds_node else ""), pod.phase == "Succeeded"

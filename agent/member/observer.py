@@ -1,0 +1,282 @@
+"""The agent's eyes: caches of the member's objects, pods, nodes and queues, by list and watch.
+
+Nothing is polled. Every callback costs the same however much the cluster holds; what it finds it
+tells a listener, and keeps in the indexes that decisions and capacity read.
+"""
+
+import asyncio
+from typing import Protocol
+
+import structlog
+
+from agent.member.capacity import Ledger, NodeView, node_view
+from agent.objects.facts import JOB, Object, epoch_of, fence_of, owner_of
+from agent.objects.pods import JobPods, PodView, view
+from shared import labels
+from shared.clock import Clock
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.kube.informer import EventType, Informer
+
+log = structlog.get_logger(__name__)
+
+_LOCAL_QUEUE = "LocalQueue"
+_KUEUE_VERSIONS = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
+_DISCOVERY_S = 30.0
+
+KindKey = tuple[str, str]
+
+
+class Listener(Protocol):
+    """Who is told what changed."""
+
+    def object_changed(self, uid: str, obj: Object) -> None:
+        """An object that carries our labels with this uid is there or changed."""
+        ...
+
+    def object_gone(self, uid: str, obj: Object) -> None:
+        """It is not there any more; `obj` is the last state known."""
+        ...
+
+    def pods_changed(self, uid: str) -> None:
+        """Something that is reported of this job's pods changed."""
+        ...
+
+    def kind_changed(self, key: KindKey) -> None:
+        """A kind's cache became complete, or the kind came or went."""
+        ...
+
+
+class Observer:
+    """All caches of one member cluster."""
+
+    def __init__(self, client: KubeClient, hub_id: str, listener: Listener, clock: Clock) -> None:
+        self._client = client
+        self._hub_id = hub_id
+        self._listener = listener
+        self._clock = clock
+        self._tasks: dict[KindKey, asyncio.Task[None]] = {}
+        self._informers: dict[KindKey, Informer[Object]] = {}
+        self._helpers: list[asyncio.Task[None]] = []
+        self._job_of_object: dict[str, tuple[str, int]] = {}  # member Job uid → job uid, epoch
+        self._queues: Informer[bool] | None = None
+        self._rediscover = asyncio.Event()
+        self.pods: dict[str, JobPods] = {}
+        self.ledger = Ledger()
+        self.kinds: list[str] = []
+        self.kubernetes_version = ""
+        self.revision = 0  # grows when queue managers, kinds or the version change
+
+    async def start(self) -> None:
+        """Open the caches that every agent needs. They fill in the background."""
+        self.want(*JOB)
+        self._nodes: Informer[NodeView] = Informer(
+            self._client, "v1", "Node", transform=node_view, on_event=self._node
+        )
+        self._all_pods: Informer[PodView] = Informer(
+            self._client, "v1", "Pod", transform=self._pod_view, on_event=self._pod
+        )
+        for run in (self._nodes.run(), self._all_pods.run(), self._discover()):
+            self._helpers.append(asyncio.create_task(run))
+
+    async def stop(self) -> None:
+        """Close all caches."""
+        tasks = [*self._tasks.values(), *self._helpers]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- what is asked of it ---------------------------------------------------------------------
+
+    def want(self, api_version: str, kind: str) -> None:
+        """Keep our objects of this kind in view from now on."""
+        key = (api_version, kind)
+        if key in self._informers:
+            return
+        informer: Informer[Object] = Informer(
+            self._client,
+            api_version,
+            kind,
+            transform=_slim_job if key == JOB else _whole,
+            on_event=self._object,
+            label_selector=f"{labels.MANAGED_BY}={self._hub_id}",
+            clock=self._clock,
+        )
+        self._informers[key] = informer
+        self._tasks[key] = asyncio.create_task(informer.run())
+        self._helpers.append(asyncio.create_task(self._announce(key, informer)))
+
+    def is_synced(self, api_version: str, kind: str) -> bool:
+        """Whether this kind's cache has been complete once (for Jobs: the pods' too)."""
+        informer = self._informers.get((api_version, kind))
+        if informer is None or not informer.synced.is_set():
+            return False
+        return (api_version, kind) != JOB or self._all_pods.synced.is_set()
+
+    def is_served(self, api_version: str, kind: str) -> bool:
+        """False only if the member is known not to serve the kind."""
+        informer = self._informers.get((api_version, kind))
+        return informer is None or informer.served is not False
+
+    @property
+    def capacity_known(self) -> bool:
+        """Whether nodes, pods and our Jobs have been read completely once."""
+        return self._nodes.synced.is_set() and self.is_synced(*JOB)
+
+    def live(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
+        """Our object of this address, as cached."""
+        informer = self._informers.get((api_version, kind))
+        return informer.cache.get((namespace, name)) if informer else None
+
+    def queue_managers(self) -> list[str]:
+        """`namespace/name` of the LocalQueues that a queue manager serves."""
+        cache = self._queues.cache if self._queues is not None else {}
+        return sorted(f"{ns}/{name}" for (ns, name), active in cache.items() if active)
+
+    def rediscover(self) -> None:
+        """Look soon what the member serves now: something that adds kinds was applied."""
+        self._rediscover.set()
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def _object(self, event: EventType, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        assert obj is not None
+        uid = owner_of(obj, self._hub_id) or (owner_of(old, self._hub_id) if old else None)
+        if (obj.get("apiVersion"), obj.get("kind")) == JOB:
+            self._index_job(event, obj, uid)
+        if uid is None:
+            return
+        if event == "DELETED":
+            self._listener.object_gone(uid, obj)
+        else:
+            self._listener.object_changed(uid, obj)
+
+    def _index_job(self, event: EventType, job: Object, uid: str | None) -> None:
+        member_uid = job["metadata"].get("uid") or ""
+        if event == "DELETED":
+            self._job_of_object.pop(member_uid, None)
+        elif uid is not None and member_uid not in self._job_of_object:
+            self._job_of_object[member_uid] = (uid, epoch_of(job))
+
+    def _pod_view(self, pod: Object, previous: PodView | None) -> PodView:
+        seen = view(pod, previous)
+        if not seen.job_uid and seen.owner:
+            # A template without our labels: its owner says whose it is.
+            known = self._job_of_object.get(seen.owner)
+            if known is not None:
+                seen.job_uid, seen.epoch = known
+        return seen
+
+    def _pod(self, event: EventType, old: PodView | None, new: PodView | None) -> None:
+        if event == "DELETED":
+            self.ledger.pod_changed(old, None)
+            if old is not None and old.job_uid:
+                self._forget_pod(old)
+            return
+        assert new is not None
+        self.ledger.pod_changed(old, new)
+        if not new.job_uid:
+            return
+        pods = self.pods.get(new.job_uid)
+        if pods is None:
+            pods = self.pods[new.job_uid] = JobPods()
+        if pods.put(new):
+            self._listener.pods_changed(new.job_uid)
+
+    def _forget_pod(self, pod: PodView) -> None:
+        pods = self.pods.get(pod.job_uid)
+        if pods is None:
+            return
+        pods.remove(pod)
+        if not pods:
+            del self.pods[pod.job_uid]
+        if not pods or pod.reason:
+            self._listener.pods_changed(pod.job_uid)
+
+    def _node(self, event: EventType, old: NodeView | None, new: NodeView | None) -> None:
+        self.ledger.node_changed(old, None if event == "DELETED" else new)
+
+    def _queue(self, event: EventType, old: bool | None, new: bool | None) -> None:
+        if event == "DELETED" or old is not new:
+            self.revision += 1
+
+    # --- discovery -------------------------------------------------------------------------------
+
+    async def _announce(self, key: KindKey, informer: Informer[Object]) -> None:
+        await informer.synced.wait()
+        if key == JOB:
+            await self._all_pods.synced.wait()
+        self._listener.kind_changed(key)
+
+    async def _discover(self) -> None:
+        """Keep the list of served kinds fresh, and watch LocalQueues once they are served."""
+        while True:
+            try:
+                await self._look()
+            except errors.KubeError as failure:
+                log.info("discovery.retry", reason=failure.reason, error=failure.message)
+            try:
+                await asyncio.wait_for(self._rediscover.wait(), _DISCOVERY_S)
+            except TimeoutError:
+                pass
+            else:
+                # The API server needs a moment to establish a new kind.
+                await self._clock.sleep(0.5)
+            self._rediscover.clear()
+
+    async def _look(self) -> None:
+        if not self.kubernetes_version:
+            self.kubernetes_version = (await self._client.version()).git_version
+            self.revision += 1
+        kinds = (await self._client.server_resources(refresh=True)).names()
+        if kinds == self.kinds:
+            return
+        self.kinds = kinds
+        self.revision += 1
+        served = set(kinds)
+        for key, informer in self._informers.items():
+            if informer.served is False and f"{key[0]}/{key[1]}" in served:
+                informer.wake()
+                self._helpers.append(asyncio.create_task(self._served_again(key, informer)))
+        for version in _KUEUE_VERSIONS:
+            if self._queues is None and f"{version}/{_LOCAL_QUEUE}" in served:
+                self._queues = Informer(
+                    self._client,
+                    version,
+                    _LOCAL_QUEUE,
+                    transform=_is_active,
+                    on_event=self._queue,
+                )
+                self._helpers.append(asyncio.create_task(self._queues.run()))
+
+    async def _served_again(self, key: KindKey, informer: Informer[Object]) -> None:
+        while informer.served is False:
+            await self._clock.sleep(0.2)
+        self._listener.kind_changed(key)
+
+
+def _whole(obj: Object, _previous: Object | None) -> Object:
+    return obj
+
+
+def _slim_job(job: Object, _previous: Object | None) -> Object:
+    """A Job without its pod template, and without managed fields unless they say who suspends it.
+
+    Of the template only stays what says whose Job it is.
+    """
+    spec = job.get("spec") or {}
+    fence = fence_of(job)
+    spec.pop("template", None)
+    if fence:
+        spec["template"] = {"spec": {"containers": [{"env": fence}]}}
+    if not spec.get("suspend"):
+        job["metadata"].pop("managedFields", None)
+    return job
+
+
+def _is_active(queue: Object, _previous: bool | None) -> bool:
+    return any(
+        condition.get("type") == "Active" and condition.get("status") == "True"
+        for condition in (queue.get("status") or {}).get("conditions") or ()
+    )

@@ -1,0 +1,51 @@
+"""What a member's refusal of a write means for the work: not now, not as it is, or never."""
+
+import re
+
+from agent.decide.decision import Trouble
+from shared.kube import errors
+
+# What an API server says of a body that it can not decode; a webhook's words begin otherwise.
+_UNDECODABLE = re.compile(r'\w+ in version "[^"]+" cannot be handled as a ')
+
+
+def refused(refusal: errors.KubeError, *, hopeless: bool = False) -> Trouble:
+    """What a refusal means: not now, or not as it is.
+
+    `hopeless`: of a POST, whose manifest never changes: one that can not be decoded (400) or fails
+    validation (422) is refused for good. An admission webhook's refusal (400, 403) may be another one
+    tomorrow.
+    """
+    if isinstance(refusal, errors.TooManyRequests):
+        return Trouble("Throttled", refusal.message)
+    if isinstance(refusal, errors.Unavailable | errors.Unauthorized):
+        return Trouble("Unavailable", refusal.message)
+    if isinstance(refusal, errors.Invalid) and hopeless and _is_for_good(refusal):
+        return Trouble("Invalid", refusal.message, final=True)
+    return Trouble("ApplyFailed", refusal.message)
+
+
+def _is_for_good(refusal: errors.Invalid) -> bool:
+    """Whether the manifest is wrong for any API server, as one that only lacks a field of it is not."""
+    text = refusal.message
+    undecodable = _UNDECODABLE.match(text) is not None and "strict decoding error" not in text
+    return refusal.status == 422 or undecodable
+
+
+def missing_what(missing: errors.NotFound) -> Trouble:
+    """Of a 404: whether the namespace, the kind or the object is not there."""
+    if missing.of_namespace:
+        return Trouble("NamespaceMissing", missing.message)
+    if isinstance(missing, errors.KindNotServed):
+        return Trouble("KindNotServed", missing.message)
+    return Trouble("Retrying", missing.message)
+
+
+def conflicting(conflict: errors.Conflict) -> Trouble:
+    """Of a 409 to an apply: who manages what it would change, if the server says."""
+    owned = conflict.owned
+    if not owned:
+        return Trouble("Retrying", conflict.message)
+    managers = ", ".join(sorted({field.manager for field in owned}))
+    paths = ", ".join(field.field for field in owned[:3])
+    return Trouble("NameConflict", f"{managers} manages {paths} of the object that is there")

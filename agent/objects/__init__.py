@@ -1,0 +1,1 @@
+"""One Kubernetes object: what can be read from it, and what is written for it."""

@@ -1,0 +1,117 @@
+"""What can be read from one object: whose it is, of which epoch, whether it was started or ended. Pure."""
+
+import datetime as dt
+from typing import Any
+
+from shared import labels
+from shared.wire.agent_v1 import Work
+
+Object = dict[str, Any]
+
+
+JOB = ("batch/v1", "Job")
+
+
+def owner_of(obj: Object, hub_id: str) -> str | None:
+    """The uid of the work that an object was made for; None: it does not carry our labels."""
+    marks = obj["metadata"].get("labels") or {}
+    if marks.get(labels.MANAGED_BY) != hub_id:
+        return None
+    return _fenced(obj, labels.JOB_UID_VARIABLE) or marks.get(labels.JOB_UID) or None
+
+
+def is_made_for(job: Object, work: Work) -> bool:
+    """Whether an agent made a Job for this work, whatever labels it has now: it is held by us."""
+    return is_held_by_us(job) and _fenced(job, labels.JOB_UID_VARIABLE) == work.uid
+
+
+def epoch_of(obj: Object) -> int:
+    """The epoch that an object was made for; 0 without one, as of objects that are no Jobs."""
+    marks = obj["metadata"].get("labels") or {}
+    return number(_fenced(obj, labels.EPOCH_VARIABLE) or marks.get(labels.EPOCH) or "") or 0
+
+
+_LONGEST = 19  # digits
+
+
+def number(text: str) -> int | None:
+    """A count that stands on an object, where anybody may have written something else."""
+    return int(text) if text.isdecimal() and len(text) < _LONGEST else None
+
+
+def fence_of(obj: Object) -> list[Object]:
+    """The environment variables that say which work and epoch a Job's pods are of; [] if none do.
+
+    Labels of a Job are anybody's to edit. Its containers' environment is not: no API server takes a
+    change of it, of a Job that is suspended neither.
+    """
+    if obj.get("kind") != "Job":
+        return []
+    template = (obj.get("spec") or {}).get("template") or {}
+    for container in (template.get("spec") or {}).get("containers") or ():
+        found = [one for one in container.get("env") or () if one.get("name") in labels.FENCE]
+        if found:
+            return found
+    return []
+
+
+def _fenced(obj: Object, variable: str) -> str:
+    return next((one.get("value") or "" for one in fence_of(obj) if one["name"] == variable), "")
+
+
+def generation_of(obj: Object, otherwise: int) -> int:
+    """The work generation that was applied last, from its annotation."""
+    told = number((obj["metadata"].get("annotations") or {}).get(labels.GENERATION) or "")
+    return otherwise if told is None else told
+
+
+def is_deleting(obj: Object) -> bool:
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def finalizers_of(obj: Object) -> list[str]:
+    return list(obj["metadata"].get("finalizers") or ())
+
+
+def is_held_by_us(obj: Object) -> bool:
+    """Whether our finalizer keeps the object."""
+    return labels.MEMBER_FINALIZER in finalizers_of(obj)
+
+
+def is_unstarted(job: Object) -> bool:
+    """Whether a Job was created and never started: it carries our mark and is suspended."""
+    marks = job["metadata"].get("annotations") or {}
+    return labels.NOT_STARTED in marks and bool((job.get("spec") or {}).get("suspend"))
+
+
+def finished(job: Object) -> dt.datetime | None:
+    """When a Job ended (its Complete or Failed condition turned True), or None."""
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        if condition.get("type") in {"Complete", "Failed"} and condition.get("status") == "True":
+            at = (job["status"].get("completionTime")) or condition.get("lastTransitionTime")
+            return parse_time(at) or dt.datetime.min.replace(tzinfo=dt.UTC)
+    return None
+
+
+def parse_time(text: str | None) -> dt.datetime | None:
+    """An RFC 3339 time as Kubernetes writes it, or None where there is none."""
+    if not text:
+        return None
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def outdated(work: Work, live: Object) -> bool:
+    """Whether the live object was applied from another manifest than the work's."""
+    if work.manifest is None:
+        return False
+    wanted = work.manifest["metadata"].get("annotations")
+    if not wanted:
+        return False
+    held = live["metadata"].get("annotations") or {}
+    return bool(
+        wanted.get(labels.SPEC_HASH) != held.get(labels.SPEC_HASH)
+        or wanted.get(labels.GENERATION) != held.get(labels.GENERATION)
+    )

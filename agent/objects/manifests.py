@@ -1,0 +1,98 @@
+"""What is written for one work: the manifest with our marks, and the patches of a Job. Pure."""
+
+from agent.objects.facts import Object, finalizers_of, outdated
+from shared import labels
+from shared.wire.agent_v1 import Work
+
+# Job fields that its API lets change after creation and that Roadstead keeps as declared. Never
+# `suspend` (it starts and stops the Job) and never `ttlSecondsAfterFinished` (withheld).
+MUTABLE_JOB_FIELDS = ("parallelism", "activeDeadlineSeconds", "backoffLimit")
+
+
+def stamped(work: Work, hub_id: str) -> Object:
+    """The manifest with the marks that say whose it is, where the hub left any out."""
+    assert work.manifest is not None
+    metadata = dict(work.manifest["metadata"])
+    metadata["labels"] = {
+        **(metadata.get("labels") or {}),
+        labels.MANAGED_BY: hub_id,
+        labels.JOB_UID: work.uid,
+        labels.EPOCH: str(work.epoch),
+    }
+    metadata["annotations"] = {
+        labels.GENERATION: str(work.generation),
+        labels.SPEC_HASH: work.hash,
+        **(metadata.get("annotations") or {}),
+    }
+    return {**work.manifest, "metadata": metadata}
+
+
+def unstarted(work: Work, hub_id: str, mark: str = "") -> Object:
+    """The Job as it is created: suspended, in a queue that does not exist, held by our finalizer.
+
+    Whenever a POST of it may land, however late, nothing starts of it.
+    """
+    job = stamped(work, hub_id)
+    metadata = job["metadata"]
+    metadata["labels"][labels.QUEUE_NAME] = labels.NO_QUEUE
+    metadata["annotations"][labels.NOT_STARTED] = "true"
+    if mark:
+        metadata["annotations"][labels.MARK] = mark
+    metadata["finalizers"] = [labels.MEMBER_FINALIZER]
+    return {**job, "spec": {**(job.get("spec") or {}), "suspend": True}}
+
+
+def start_patch(work: Work, live: Object) -> Object:
+    """The merge patch that starts exactly this object, in its newest size; it dies with the object."""
+    assert work.manifest is not None
+    wanted = work.manifest
+    patch = job_patch(work, live) if outdated(work, live) else {"metadata": {}}
+    metadata = patch["metadata"]
+    metadata["uid"] = live["metadata"]["uid"]
+    metadata["annotations"] = {**metadata.get("annotations", {}), labels.NOT_STARTED: None}
+    queue = (wanted["metadata"].get("labels") or {}).get(labels.QUEUE_NAME)
+    metadata["labels"] = {**metadata.get("labels", {}), labels.QUEUE_NAME: queue}
+    suspend = bool((wanted.get("spec") or {}).get("suspend"))
+    patch["spec"] = {**patch.get("spec", {}), "suspend": suspend}
+    return patch
+
+
+def release_patch(live: Object) -> Object:
+    """The merge patch that takes our finalizer off this very version of the object."""
+    metadata = live["metadata"]
+    left = [name for name in finalizers_of(live) if name != labels.MEMBER_FINALIZER]
+    mine = {"uid": metadata["uid"], "resourceVersion": metadata.get("resourceVersion")}
+    return {"metadata": {**mine, "finalizers": left}}
+
+
+def job_patch(work: Work, live: Object) -> Object:
+    """The merge patch that brings a live Job's changed mutable fields to the manifest's."""
+    assert work.manifest is not None
+    wanted, held = work.manifest, live
+    metadata: Object = {"uid": held["metadata"]["uid"]}
+    for part in ("labels", "annotations"):
+        have = held["metadata"].get(part) or {}
+        want = wanted["metadata"].get(part) or {}
+        changed = {key: value for key, value in want.items() if have.get(key) != value}
+        if changed:
+            metadata[part] = changed
+    patch: Object = {"metadata": metadata}
+    spec = {
+        name: (wanted.get("spec") or {})[name]
+        for name in mutable_fields(wanted)
+        if name in (wanted.get("spec") or {})
+        and (held.get("spec") or {}).get(name) != wanted["spec"][name]
+    }
+    if spec:
+        patch["spec"] = spec
+    return patch
+
+
+def mutable_fields(job: Object) -> tuple[str, ...]:
+    """The mutable fields of a Job's spec: `completions` too where Indexed and equal to parallelism."""
+    spec = job.get("spec") or {}
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get(
+        "parallelism"
+    ):
+        return (*MUTABLE_JOB_FIELDS, "completions")
+    return MUTABLE_JOB_FIELDS

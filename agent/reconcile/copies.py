@@ -1,0 +1,58 @@
+"""Copies that people make of a Job of ours: under another name, with all that says whose it is.
+
+They are nobody's: what becomes of them says nothing of the job. Our finalizer came with the copy, so it
+is taken off when somebody deletes it.
+"""
+
+import asyncio
+
+from agent.member.applier import Applier
+from agent.member.observer import Observer
+from agent.objects.facts import Object, is_deleting, is_held_by_us, owner_of
+from agent.objects.manifests import release_patch
+from agent.works.lease import Lease
+from agent.works.tracked import Holding
+from shared.clock import Clock
+from shared.wire.agent_v1 import Work
+
+_RETRY_S = 5.0
+
+
+class Copies:
+    """Tells them from the Job that a work means, and lets them go."""
+
+    def __init__(
+        self, hub_id: str, observer: Observer, applier: Applier, lease: Lease, clock: Clock
+    ) -> None:
+        self._hub_id, self._observer, self._applier = hub_id, observer, applier
+        self._lease, self._clock = lease, clock
+        self._deleted: asyncio.Queue[Object] = asyncio.Queue()
+
+    def put_aside(self, holding: Holding, work: Work) -> None:
+        """A work is new: what was seen of its uid before may have been a copy."""
+        live = holding.seen.live
+        if live is None or holding.means(live, work):
+            return
+        holding.seen.live = None
+        at = (work.api_version, work.kind, work.namespace, work.name)
+        meant = self._observer.live(*at)
+        if meant is not None and owner_of(meant, self._hub_id) == work.uid:
+            holding.is_here(meant, self._clock.monotonic())
+
+    def seen(self, copy: Object) -> None:
+        """A copy is there or changed."""
+        if is_deleting(copy) and is_held_by_us(copy):
+            self._deleted.put_nowait(copy)
+
+    async def run(self) -> None:
+        """Let go what people delete, until cancelled."""
+        while True:
+            copy = await self._deleted.get()
+            if self._lease.revoked:
+                continue
+            outcome = await self._applier.release(copy, release_patch(copy))
+            if outcome.trouble is not None:
+                await self._clock.sleep(_RETRY_S)
+                self._deleted.put_nowait(copy)
+            elif outcome.live is not None:
+                self.seen(outcome.live)

@@ -1,0 +1,89 @@
+"""Has one decided step carried out, if it still may be: the lease is looked at right before each start."""
+
+from agent.decide.decision import Decision, Outcome
+from agent.decide.member_policy import Gate
+from agent.member.applier import Applier
+from agent.metrics import Meters
+from agent.works.lease import Lease
+from agent.works.marks import Marks
+from agent.works.tracked import Holding
+from shared.clock import Clock
+from shared.failpoints import failpoint
+from shared.wire.agent_v1 import Work
+
+
+class Steps:
+    """From a decision to the request that it means. `namespaces`: names that are works themselves."""
+
+    def __init__(
+        self,
+        applier: Applier,
+        lease: Lease,
+        clock: Clock,
+        meters: Meters,
+        namespaces: set[str],
+        marks: Marks,
+        gate: Gate,
+    ) -> None:
+        self._applier = applier
+        self._lease = lease
+        self._clock = clock
+        self._meters = meters
+        self._namespaces = namespaces
+        self._marks = marks
+        self._gate = gate
+
+    async def carry_out(self, holding: Holding, decision: Decision) -> Outcome:
+        """Do what was decided; an empty outcome where that has lost its object or its right."""
+        if self._lease.revoked:
+            return Outcome()
+        failpoint("A05")
+        self._meters.steps.labels(decision.do).inc()
+        if decision.do in {"Delete", "Release"}:
+            return await self._let_go(holding, decision)
+        if decision.do == "CountPods":
+            return await self._count_pods(holding)
+        if holding.work is None:
+            return Outcome()
+        if decision.do == "ReadBack":
+            return await self._applier.read_back(holding.work, holding.known_uid)
+        refusal = self._gate.refuse(holding.work, decision.do)
+        if refusal is not None:
+            return Outcome(trouble=refusal)
+        return await self._write(holding, holding.work, decision)
+
+    async def _let_go(self, holding: Holding, decision: Decision) -> Outcome:
+        live = holding.seen.live
+        if live is None:
+            return Outcome()
+        if decision.do == "Release":
+            return await self._applier.release(live, decision.patch)
+        return await self._applier.delete(live, decision.propagation, strict=holding.is_job)
+
+    async def _count_pods(self, holding: Holding) -> Outcome:
+        live, work = holding.seen.live, holding.work
+        if work is not None:
+            return await self._applier.count_pods(work.namespace, work.uid, work.name)
+        if live is None:
+            return Outcome()
+        where = live["metadata"].get("namespace") or ""
+        return await self._applier.count_pods(where, holding.uid)
+
+    async def _write(self, holding: Holding, work: Work, decision: Decision) -> Outcome:
+        live = holding.seen.live
+        match decision.do:
+            case "Create":
+                make = work.namespace not in self._namespaces
+                return await self._applier.create(work, make_namespace=make, mark=self._marks.text)
+            case "Start":
+                left = self._lease.left(self._clock.monotonic())
+                if left <= 0:
+                    return Outcome()
+                return await self._applier.start(work, decision.patch, left)
+            case "PatchJob":
+                return await self._applier.patch_job(work, decision.patch)
+            case "Apply":
+                return await self._applier.apply(work, live, holding.known_uid, holding.leave)
+        if live is not None and holding.doubtful:
+            holding.settle_doubt(await self._applier.dry_run(work, live), self._clock.now())
+        return Outcome()

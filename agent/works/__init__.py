@@ -1,0 +1,1 @@
+"""What is remembered of each work: desired, seen in the member, to be reported, and who may start it."""

@@ -1,0 +1,81 @@
+"""What is observed in this cluster, and what of it the hub has not acknowledged yet. Pure.
+
+The set has a digest that changes with every entry, so that a lost or doubled message shows. Entries
+are sent until the hub has answered a request that carried them.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from shared.wire.agent_v1 import Observed, SetDigest
+
+
+class ObservedSet:
+    """What this agent sees, one entry per uid, and which entries the hub has not acknowledged."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Observed] = {}
+        self._seq = 0
+        self._digest = SetDigest()
+        self._unsent: dict[str, None] = {}  # in order of their change
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hex()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something is to be sent."""
+        return bool(self._unsent)
+
+    @property
+    def unsent(self) -> int:
+        """How many entries are to be sent."""
+        return len(self._unsent)
+
+    def put(self, entry: Observed) -> bool:
+        """Take in what is seen of one uid; `entry.seq` is set here. True if it is a change."""
+        old = self.entries.get(entry.uid)
+        if old is not None:
+            entry.seq = old.seq
+            if entry == old:
+                return False
+            self._digest.remove(old.digest_line())
+        self._seq += 1
+        entry.seq = self._seq
+        self._digest.add(entry.digest_line())
+        self.entries[entry.uid] = entry
+        self._unsent.pop(entry.uid, None)
+        self._unsent[entry.uid] = None
+        return True
+
+    def drop(self, uid: str) -> None:
+        """Forget a uid that is neither desired nor there."""
+        old = self.entries.pop(uid, None)
+        if old is not None:
+            self._digest.remove(old.digest_line())
+            self._unsent.pop(uid, None)
+
+    def resend(self) -> None:
+        """Send everything anew."""
+        self._unsent = dict.fromkeys(self.entries)
+
+    def page(self, size: int) -> list[Observed]:
+        """The entries to send next, the longest waiting first."""
+        return [self.entries[uid] for uid in _first(self._unsent, size)]
+
+    def acknowledge(self, sent: Iterable[tuple[str, int]]) -> list[str]:
+        """The hub has stored these (uid, seq); returns the uids that have not changed since."""
+        settled = []
+        for uid, seq in sent:
+            entry = self.entries.get(uid)
+            if entry is not None and entry.seq == seq:
+                self._unsent.pop(uid, None)
+                settled.append(uid)
+        return settled
+
+
+def _first(uids: Iterable[str], size: int) -> Iterator[str]:
+    for count, uid in enumerate(uids):
+        if count >= size:
+            return
+        yield uid

@@ -1,0 +1,384 @@
+"""Everything the agent remembers of one uid, and how that becomes the entry it reports. Pure.
+
+A holding joins the work (what is desired), what was seen in the member, the drift found so far and
+the outcome of the last step.
+"""
+
+import datetime as dt
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from agent.decide.decision import PODS_LEFT, Decision, Outcome, Seen, Trouble
+from agent.decide.jobs import FOREGROUND
+from agent.objects import drift, status
+from agent.objects.facts import (
+    JOB,
+    Object,
+    epoch_of,
+    finalizers_of,
+    generation_of,
+    is_deleting,
+    is_unstarted,
+    outdated,
+)
+from agent.objects.pods import JobPods
+from shared import labels
+from shared.conditions import rfc3339
+from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
+
+_FIRST_RETRY_S = 0.5
+_LONGEST_RETRY_S = 300.0
+_CALM_S = 120.0  # this long without drift ends a fight over a field
+_LONGEST_FIGHT_S = 60.0
+_QUICK = frozenset({"NameTaken", "Retrying", PODS_LEFT})
+_RECHECK_S = 10.0  # of a name that a stranger holds, a missing namespace
+_RECHECKED = frozenset({"NameConflict", "NamespaceMissing", "KindNotServed"})
+_LONGEST_UNAVAILABLE_S = 8.0
+
+
+@dataclass(slots=True)
+class Holding:
+    """One uid: a desired work, or an orphan that carries our labels (`work` None)."""
+
+    uid: str
+    work: Work | None = None
+    seen: Seen = field(default_factory=Seen)
+    busy: bool = False  # a step is under way
+    tries: int = 0  # refusals in a row
+    known_uid: str = ""  # of the object that was ours last
+    gone_uid: str = ""  # of the object that was last seen deleted for good
+    since: float = 0.0  # monotonic instant at which `live` was last confirmed
+    base: Object | None = None  # the manifest that the live object was applied from, if known
+    last_job: JobStatus | None = None  # a terminal status outlives the object until acknowledged
+    drifts: dict[str, Drift] = field(default_factory=dict)  # present now, by JSON pointer
+    overwritten: dict[str, Drift] = field(default_factory=dict)  # mended, not yet reported
+    leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
+    doubtful: bool = False  # our managed fields were wiped: a dry run must tell
+    failed: tuple[int, str, str] = (0, "", "")  # epoch, instant, how: outlasts the pods
+    hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
+    last_look: tuple[Any, ...] = ()
+    fights: int = 0
+    last_fight: float = 0.0
+
+    @property
+    def is_job(self) -> bool:
+        if self.work is not None:
+            return (self.work.api_version, self.work.kind) == JOB
+        live = self.seen.live
+        return live is not None and (live.get("apiVersion"), live.get("kind")) == JOB
+
+    def means(self, obj: Object, work: Work | None = None) -> bool:
+        """Whether the object is the one the work means: a copy of it under another name is not."""
+        work = work or self.work
+        if work is None:
+            return True
+        metadata = obj["metadata"]
+        return (work.api_version, work.kind, work.namespace, work.name) == (
+            obj.get("apiVersion"),
+            obj.get("kind"),
+            metadata.get("namespace") or "",
+            metadata["name"],
+        )
+
+    def look_at(self, pods: JobPods | None) -> None:
+        """Note how many pods of the job are left: of one of this name, copies have their own."""
+        of = self.work.name if self.work is not None else ""
+        self.seen.pods = pods.left(of) if pods is not None else 0
+
+    # --- changes ---------------------------------------------------------------------------------
+
+    def desire(self, work: Work) -> None:
+        """Take a new or changed work. A new epoch or manifest is tried anew."""
+        old = self.work
+        self.work = work
+        if old is None or old.epoch != work.epoch:
+            self.seen.new_epoch(work.epoch)
+            self.last_job = None
+        if old is None or (old.epoch, old.hash, old.action) != (
+            work.epoch,
+            work.hash,
+            work.action,
+        ):
+            self.forget_trouble()
+        if work.manifest is None and old is not None and old.epoch == work.epoch:
+            work.manifest = old.manifest  # Keep and Withdraw come without one
+
+    def in_the_way(self, outcome: Outcome) -> Outcome:
+        """A work that found its name taken by this one: where it stays, that is no passing trouble."""
+        live = self.seen.live or {"metadata": {}}
+        if self.work is not None or live["metadata"].get("uid") != self.seen.left:
+            return outcome
+        text = (
+            f"a Job of this name is left over from another incarnation of the hub ({self.uid}): it is "
+            "left alone until somebody deletes it there"
+        )
+        return replace(outcome, trouble=Trouble("NameConflict", text), taken_by="")
+
+    def forget_trouble(self) -> None:
+        self.seen.trouble = None
+        self.seen.not_before = 0.0
+        self.tries = 0
+
+    def is_here(self, live: Object, now: float) -> None:
+        """The object is there, as the cache or our own write shows it."""
+        held = self.seen.live
+        if live["metadata"].get("uid") == self.gone_uid:
+            return  # an answer that was overtaken by the event of its deletion
+        if held is not None and _newer(held, live):
+            return
+        self.seen.live = live
+        self.seen.vanished = False
+        self.seen.absent_at = self.seen.podless_at = None
+        self.since = now
+        self.known_uid = live["metadata"].get("uid") or ""
+        if is_deleting(live) and FOREGROUND in finalizers_of(live):
+            self.seen.foreground = self.known_uid
+        if self.work is not None and epoch_of(live) == self.work.epoch:
+            self.seen.ever = self.seen.ever or not is_unstarted(live)
+            if self.work.manifest is not None and not outdated(self.work, live):
+                self.base = self.work.manifest
+
+    def went(self) -> None:
+        """The object is not in the cache any more; who took it away is for `plan` to ask."""
+        last = self.seen.live
+        self.seen.live = None
+        if last is not None and is_deleting(last):
+            self.gone_uid = last["metadata"].get("uid") or ""
+        self.drifts.clear()
+        self.leave.clear()
+        if self.seen.trouble is not None:
+            self.forget_trouble()
+        self.seen.vanished = last is not None and not is_deleting(last) and self.is_job
+
+    def close(self, phase: Literal["Gone", "Missing"]) -> None:
+        """It was concluded that nothing of this epoch runs or can start: nothing of it is begun again."""
+        self.seen.closed = phase
+
+    # --- outcomes --------------------------------------------------------------------------------
+
+    def settle(self, decision: Decision, outcome: Outcome, now: float) -> None:
+        """Take in how a step ended."""
+        seen = self.seen
+        if outcome.live is not None:
+            self.is_here(outcome.live, now)
+        elif outcome.absent_at is not None:
+            seen.live = None
+            seen.vanished = False
+            seen.absent_at = outcome.absent_at
+        if outcome.podless_at is not None:
+            self._is_podless(outcome.podless_at)
+        if outcome.trouble is None:
+            seen.trouble = None
+            self.tries = 0
+            if decision.do not in {"Apply", "PatchJob"}:
+                seen.not_before = 0.0
+            return
+        self._refused(decision, outcome, now)
+
+    def _is_podless(self, at: float) -> None:
+        """A read that began at `at` found no pods: of a Job deleted before then, none will come."""
+        seen = self.seen
+        seen.podless_at = at
+        live = seen.live
+        if live is not None and is_deleting(live) and self.since <= at:
+            seen.podless = live["metadata"].get("uid") or ""
+
+    def _refused(self, decision: Decision, outcome: Outcome, now: float) -> None:
+        trouble = outcome.trouble
+        assert trouble is not None
+        self.tries += 1
+        if trouble.reason in _RECHECKED:
+            wait = _RECHECK_S
+        elif trouble.reason in _QUICK:
+            wait = min(2.0, _FIRST_RETRY_S * self.tries)
+        else:
+            unavailable = trouble.reason == "Unavailable"
+            cap = _LONGEST_UNAVAILABLE_S if unavailable else _LONGEST_RETRY_S
+            wait = min(cap, _FIRST_RETRY_S * 2.0 ** min(self.tries - 1, 12))
+        self.seen.trouble = trouble
+        self.seen.not_before = now + wait
+
+    # --- drift -----------------------------------------------------------------------------------
+
+    def compare(self, now: dt.datetime) -> None:
+        """Find what has drifted in the live object, and remember since when."""
+        work, live = self.work, self.seen.live
+        if work is None or work.manifest is None or live is None or is_deleting(live):
+            if self.drifts or self.leave:
+                self._found([], "")
+            return
+        if self.is_job and (is_unstarted(live) or not self._may_have_drifted(live)):
+            return
+        now_text = rfc3339(now)
+        self.doubtful = False
+        if outdated(work, live) and not self.is_job:
+            found = self._against_older(work.manifest, live)
+        else:
+            held = drift.differences(work.manifest, live, labels.FIELD_MANAGER)
+            if held is None:
+                held = drift.compared(work.manifest, live)
+                self.doubtful = bool(held)
+            found = held
+        if self.is_job and outdated(work, live):
+            found = []
+        self._found(found, now_text)
+
+    def _may_have_drifted(self, job: Object) -> bool:
+        """Whether anything that is compared in a Job has changed since the last look.
+
+        Most events of a Job are of its status; the API server counts changes of its spec.
+        """
+        metadata = job["metadata"]
+        look = (
+            id(self.work),
+            metadata.get("generation"),
+            metadata.get("labels"),
+            metadata.get("annotations"),
+        )
+        if look == self.last_look:
+            return False
+        self.last_look = look
+        return True
+
+    def _against_older(self, manifest: Object, live: Object) -> list[drift.Difference]:
+        """A newer manifest is on its way: drift is measured against the one applied, if known."""
+        if self.base is not None and self.base is not manifest:
+            held = drift.differences(self.base, live, labels.FIELD_MANAGER)
+            if held is not None:
+                return held
+        return drift.contested(manifest, live, labels.FIELD_MANAGER)
+
+    def settle_doubt(self, dry: Object | None, now: dt.datetime) -> None:
+        """Keep of the suspected paths those that a forced apply would change."""
+        self.doubtful = False
+        work, live = self.work, self.seen.live
+        if dry is None or work is None or work.manifest is None or live is None:
+            return
+        suspected = drift.compared(work.manifest, live)
+        real = [
+            difference
+            for difference in suspected
+            if not drift.same(drift.at(dry, difference.path), difference.member)
+        ]
+        self._found(real, rfc3339(now))
+
+    def _found(self, found: list[drift.Difference], now_text: str) -> None:
+        work = self.work
+        pointers = work.ignore_drift if work is not None else []
+        self.leave = [d.path for d in found if drift.ignored(d.path, pointers)]
+        present: dict[str, Drift] = {}
+        for difference in found:
+            if drift.ignored(difference.path, pointers):
+                continue
+            assert work is not None
+            assert work.manifest is not None
+            secret = drift.is_secret(work.manifest, difference.path)
+            known = self.drifts.get(difference.pointer)
+            present[difference.pointer] = Drift.model_construct(
+                path=difference.pointer,
+                hub=drift.shown(difference.hub, secret),
+                member=drift.shown(difference.member, secret),
+                first_seen=known.first_seen if known is not None else now_text,
+            )
+        self.drifts = present
+        self.seen.drifted = bool(present)
+
+    def fight_back(self, now: float) -> None:
+        """Before overwriting drift: wait ever longer where the same object drifts again and again."""
+        if now - self.last_fight > _CALM_S:
+            self.fights = 0
+        self.fights += 1
+        self.last_fight = now
+        if self.fights > 1:
+            wait = min(_LONGEST_FIGHT_S, 2.0 ** min(self.fights - 2, 6))
+            self.seen.not_before = now + wait
+
+    def mend(self) -> None:
+        """Drift is about to be overwritten: what was seen is still reported once."""
+        self.overwritten.update(self.drifts)
+
+    def reported(self, entry: Observed) -> bool:
+        """The hub has stored this entry; True if something may now be done or left out.
+
+        That is: mended drift left out of the next entry, an ended object let go.
+        """
+        ended = entry.phase in {"Gone", "Missing"} and bool(entry.object_uid)
+        if ended:
+            self.seen.acknowledged = entry.object_uid
+        if entry.job is not None and entry.job.result is not None and entry.object_uid:
+            ended = ended or self.seen.told != entry.object_uid
+            self.seen.told = entry.object_uid
+        if not self.overwritten:
+            return ended
+        for item in entry.drift:
+            self.overwritten.pop(item.path, None)
+        return True
+
+    # --- the entry -------------------------------------------------------------------------------
+
+    def observed(self, decision: Decision, pods: JobPods | None) -> Observed:
+        """What to report of this uid now."""
+        live, work = self.seen.live, self.work
+        job = None
+        if self.is_job:
+            job = self._job_status(live, pods, over=decision.phase in {"Gone", "Missing"})
+        drifts = {**self.overwritten, **self.drifts}
+        return Observed(
+            uid=self.uid,
+            epoch=work.epoch if work is not None else epoch_of(live or {"metadata": {}}),
+            generation=self._generation(decision),
+            seq=0,
+            phase=decision.phase,
+            object_uid=(live["metadata"].get("uid") or "") if live is not None else "",
+            reason=decision.reason,
+            message=decision.message[: status.LONGEST_MESSAGE],
+            job=job,
+            available=status.available(live) if live is not None else None,
+            member_generation=(live["metadata"].get("generation") or 0) if live else 0,
+            drift=[drifts[path] for path in sorted(drifts)][:100],
+            incarnation=_incarnation(live) if work is None else "",
+        )
+
+    def _job_status(
+        self, live: Object | None, pods: JobPods | None, *, over: bool
+    ) -> JobStatus | None:
+        """What the Job says of itself. `over`: no pod of it is left, so its counts are the last ones."""
+        if live is None or (self.work is not None and epoch_of(live) < self.work.epoch):
+            return self.last_job
+        manifest = self.work.manifest if self.work is not None else None
+        wanted = manifest is not None and not (manifest.get("spec") or {}).get("suspend")
+        wanted = wanted and not is_unstarted(live)
+        if pods is not None:
+            self.failed = max(self.failed, pods.failed)
+        epoch, _, failure = self.failed
+        failure = failure if epoch == epoch_of(live) else ""
+        told = status.job_status(live, pods, should_run=wanted, over=over, failure=failure)
+        if told.result is None and not told.reason and not told.active:
+            told.reason, told.message = self.hint
+        if told.result is not None and (self.work is None or epoch_of(live) == self.work.epoch):
+            self.last_job = told
+        return told
+
+    def _generation(self, decision: Decision) -> int:
+        wanted = self.work.generation if self.work is not None else 0
+        if self.seen.live is None:
+            return wanted
+        if decision.phase in {"Failed", "Waiting"} and not self.is_job:
+            return wanted
+        return generation_of(self.seen.live, wanted)
+
+
+def _incarnation(live: Object | None) -> str:
+    marks = (live["metadata"].get("annotations") or {}) if live is not None else {}
+    return str(marks.get(labels.INCARNATION) or "")
+
+
+def _newer(held: Object, other: Object) -> bool:
+    """Whether `held` is a later state of the same object (resource versions are counters)."""
+    a, b = held["metadata"], other["metadata"]
+    if a.get("uid") != b.get("uid"):
+        return False
+    mine, theirs = str(a.get("resourceVersion") or ""), str(b.get("resourceVersion") or "")
+    if not (mine.isdecimal() and theirs.isdecimal()):
+        return False
+    return int(mine) > int(theirs)

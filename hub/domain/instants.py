@@ -1,0 +1,24 @@
+"""Instants as the engine counts them: whole microseconds since 1970, so that order and spans are exact."""
+
+import datetime as dt
+from typing import Final
+
+EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+
+
+def to_micros(at: dt.datetime) -> int:
+    """Microseconds since 1970; `at` carries its zone."""
+    return (at - EPOCH) // _MICROSECOND
+
+
+def from_micros(microseconds: int) -> dt.datetime:
+    """The instant, in UTC."""
+    return EPOCH + microseconds * _MICROSECOND
+
+
+def stamp(instant: dt.datetime | None) -> str | None:
+    """RFC 3339 in UTC with microseconds and Z, or None."""
+    if instant is None:
+        return None
+    return instant.isoformat().replace("+00:00", "Z")

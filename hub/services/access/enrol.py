@@ -1,0 +1,57 @@
+"""Joining: a one-time join token becomes the credential of the one agent of one cluster.
+
+The token is bound to the cluster's name; the first registration binds the name to the identity of
+the Kubernetes cluster (uid of namespace kube-system). Agents reference, 5.2.
+"""
+
+from dataclasses import dataclass
+
+from hub.services.access.credentials import AGENT, redeem_join, replace_bearer
+from hub.store import clusters
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """What the agent is told, once."""
+
+    cluster: str
+    credential: str
+
+
+def enrol(tx: Transaction, token: str, cluster_uid: str) -> Enrolled:
+    """Redeem a join token for the cluster it was made for; earlier credentials of it end.
+
+    Raises Rejected: Unauthenticated, TokenUsed, TokenExpired, NotFound, ClusterIdentityChanged (the
+    name belongs to another cluster), ClusterAlreadyJoined (the cluster has another name).
+    """
+    principal = redeem_join(tx, token)
+    row = clusters.get(tx, principal.cluster)
+    if row is None:
+        raise Rejected(RejectCode.NOT_FOUND, f"cluster {principal.cluster} does not exist")
+    if row["cluster_uid"] and row["cluster_uid"] != cluster_uid:
+        text = f"{principal.cluster} is the name of another cluster (kube-system uid differs)"
+        raise Rejected(RejectCode.CLUSTER_IDENTITY_CHANGED, text, "cluster_uid")
+    for other in clusters.list_all(tx):
+        if other["cluster_uid"] == cluster_uid and other["name"] != principal.cluster:
+            text = f"this cluster has joined as {other['name']}"
+            raise Rejected(RejectCode.CLUSTER_ALREADY_JOINED, text, "cluster_uid")
+    clusters.change(
+        tx,
+        principal.cluster,
+        cluster_uid=cluster_uid,
+        joined_at=row["joined_at"] or tx.now,
+        heartbeat_at=tx.now,
+    )
+    tx.event(
+        uid=row["object"],
+        kind="MemberCluster",
+        namespace="",
+        name=principal.cluster,
+        reason="MemberClusterJoined",
+        message="the agent has registered",
+    )
+    credential = replace_bearer(tx, AGENT, principal.cluster, principal.cluster)
+    return Enrolled(principal.cluster, credential)

@@ -1,0 +1,95 @@
+"""How decisions look: clusters that were scored, those that did not compete, and why a class waits. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hub.domain.placement import because
+from hub.domain.plan import (
+    Refusal,
+    Score,
+    Verdict,
+)
+from shared import quantity
+
+Row = dict[str, Any]
+
+
+def score_view(score: Score, best: Score) -> Row:
+    """One cluster of a decision in favour of `best`, as `workloads.scores` keeps it."""
+    selected = score is best
+    growth = f"; needs {told_growth(score.new_nodes)}" if score.new_nodes else ""
+    message = because.chosen(score) + growth if selected else because.not_chosen(score, best)
+    view: Row = {
+        "cluster": score.cluster,
+        "selected": selected,
+        "score": score.score,
+        "topologyScore": score.topology,
+        "reason": "Scheduled" if selected else "ScoreNotHighEnough",
+        "message": message,
+        "terms": [
+            {"name": t.name, "weight": t.weight, "score": t.score, "value": t.value}
+            for t in score.terms
+        ],
+    }
+    return view if score.running is None else view | {"running": score.running}
+
+
+def told_growth(new_nodes: Sequence[tuple[str, int]]) -> str:
+    """What pools must add first, in words: `2 new nodes of pool x`."""
+    return " and ".join(
+        f"{count} new node{'s' if count > 1 else ''} of pool {pool}" for pool, count in new_nodes
+    )
+
+
+def verdict_view(verdict: Verdict) -> Row:
+    """A cluster that did not compete, in the same shape."""
+    rule, reason, message = verdict.rejection
+    return {
+        "cluster": verdict.cluster,
+        "selected": False,
+        "score": 0,
+        "topologyScore": 0,
+        "rule": rule,
+        "reason": reason,
+        "message": message,
+        "terms": [],
+    }
+
+
+def refusal_view(refusal: Refusal) -> Row:
+    """Why a class waits, as `explanations` keeps it; quantities as canonical texts."""
+    nearest = refusal.nearest
+    return {
+        "queue": refusal.queue,
+        "reason": str(refusal.reason),
+        "message": refusal.message,
+        "head": refusal.head,
+        "quota": [
+            {
+                "flavor": s.of.flavor,
+                "resource": s.of.resource,
+                "asked": quantity.canonical(s.of.resource, s.asked),
+                "used": quantity.canonical(s.of.resource, s.used),
+                "limit": quantity.canonical(s.of.resource, s.limit),
+                "missing": quantity.canonical(s.of.resource, s.missing),
+                "cohort": s.cohort,
+            }
+            for s in refusal.shortages
+        ],
+        "clusters": [verdict_view(v) for v in refusal.clusters],
+        "nearest": None
+        if nearest is None
+        else {
+            "cluster": nearest.cluster,
+            "podSet": nearest.pod_set,
+            "missing": _texts(nearest.missing),
+            "pods": nearest.pods,
+            "count": nearest.count,
+            "message": str(nearest),
+        },
+        "retryAt": None if refusal.retry_at is None else refusal.retry_at.isoformat(),
+    }
+
+
+def _texts(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {name: quantity.canonical(name, amount) for name, amount in sorted(amounts.items())}

@@ -1,0 +1,100 @@
+"""What the edge holds of the hub: transactions, the feed, the settings, and who is calling.
+
+Routers and loops call service functions through it, and so never see SQL.
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Concatenate, ParamSpec, TypeVar
+
+from hub.services.access.credentials import Authenticator
+from hub.services.context.settings import Settings
+from hub.services.context.timeline import StoreTimeline
+from hub.store.engine import Database
+from hub.store.feed import Subscription
+from hub.store.transaction import Transaction
+from shared.clock import Clock
+
+READERS = 2  # threads that read bodies
+BULK = 4  # requests of many documents that are worked on at once
+P = ParamSpec("P")
+T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741 - an item
+
+
+class Hub:
+    """One hub process. Made within the event loop that serves it."""
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        settings: Settings | None = None,
+        *,
+        page_key: bytes = b"",
+    ) -> None:
+        self.db = db
+        self.clock = clock
+        self.settings = settings or Settings()
+        self.page_key = page_key  # signs continue tokens
+        self.timeline: StoreTimeline | None = (
+            None  # None: nobody asked whether the store went back
+        )
+        self.studying = asyncio.Semaphore(1)  # what-ifs cost CPU: one job at a time
+        self.bulk = asyncio.Semaphore(BULK)  # their documents are in memory all at once
+        self.waiting_writes = 0  # handed to the store and not committed yet
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="body-reader")
+        self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
+        self.authenticator = Authenticator(db, clock, self.settings.api.token_cache_s)
+
+    @property
+    def stopped(self) -> str:
+        """Why nothing is dispatched (the store went back to an older copy); "" while all is well."""
+        return self.timeline.stopped if self.timeline is not None else ""
+
+    async def write(
+        self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a use case in a transaction of its own; returns when it is durable."""
+        self.waiting_writes += 1
+        try:
+            return await self.db.write(lambda tx: fn(tx, *args, **kwargs))
+        finally:
+            self.waiting_writes -= 1
+
+    async def write_shared(
+        self, fn: Callable[[Transaction, Sequence[I]], Sequence[T | Exception]], item: I
+    ) -> T:
+        """Run a use case for one item, together with those of other callers."""
+        self.waiting_writes += 1
+        try:
+            return await self.db.write_shared(fn, item)
+        finally:
+            self.waiting_writes -= 1
+
+    async def read(
+        self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a question over one snapshot."""
+        return await self.db.read(functools.partial(_asked, fn, args, kwargs))
+
+    async def beside(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run what costs only CPU beside the event loop.
+
+        Few threads do that, however many callers there are: each of them would take the interpreter
+        from the loop in turn.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, functools.partial(fn, *args, **kwargs))
+
+    def subscribe(self, *kinds: str) -> Subscription:
+        """Follow what commits touch."""
+        return self.db.subscribe(*kinds)
+
+
+def _asked(
+    fn: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object], tx: Transaction
+) -> T:
+    return fn(tx, *args, **kwargs)

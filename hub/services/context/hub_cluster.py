@@ -1,0 +1,107 @@
+"""The hub cluster as people see it: whether the bridge to it runs, and the word that lifts a stop.
+
+The bridge stops where acting could destroy something (`hub.bridge.standing`). What it then does with
+what it found is an administrator's to decide, by naming the reason; the bridge carries the word out.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hub.store import audit, settings
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+LIFT: Final = "bridge_lift"
+SILENT: Final = "HubClusterSilent"  # it does not answer: the bridge goes on when it does
+# What resuming means, by the reason of the stop; a reason that is not here ends by itself.
+MEANING: Final = {
+    "AbsentWithoutDeletion": "what is absent on the hub cluster counts as deleted",
+    "TooManyDeletions": "what is absent on the hub cluster counts as deleted",
+    "HubClusterChanged": "the hub belongs to the cluster behind the kubeconfig from now on",
+    "ResourceVersionWentBack": "what the hub cluster shows now is taken as it is",
+}
+Row = dict[str, Any]
+
+
+def show(tx: Transaction) -> Row:
+    """{"connected", "uid", "running", "reason", "message", "resuming"}; without a hub cluster all empty.
+
+    `connected`: it answers, as far as is known. `resuming` says what lifting the present stop would
+    mean, "" where there is nothing to lift.
+    """
+    told = bridge_condition(tx)
+    reason = told.get("reason", "")
+    running = told.get("status") == "True"
+    return {
+        "connected": bool(told) and reason != SILENT,
+        "uid": hub_cluster_uid(tx),
+        "running": running,
+        "reason": reason,
+        "message": told.get("message", ""),
+        "resuming": "" if running else MEANING.get(reason, ""),
+    }
+
+
+def resume(tx: Transaction, reason: str, principal: str) -> Row:
+    """Lift the bridge's stop for `reason`; it obeys within seconds.
+
+    The reason is named so that nobody lifts another stop than the one that was read. Raises Rejected:
+    BridgeNotStopped (it runs, or is stopped for another reason), BridgeWaits (it goes on by itself).
+    """
+    told = show(tx)
+    if not told["reason"] or told["running"] or told["reason"] != reason:
+        stands = f"it is stopped for {told['reason']}" if told["reason"] else "there is none"
+        if told["running"]:
+            stands = "it is running"
+        text = f"the bridge is not stopped for {reason[:64] or 'no reason'}: {stands}"
+        raise Rejected(RejectCode.BRIDGE_NOT_STOPPED, text, "reason")
+    if reason not in MEANING:
+        text = f"{reason} ends by itself when what it names is gone: {told['message']}"
+        raise Rejected(RejectCode.BRIDGE_WAITS, text, "reason")
+    settings.put(tx, LIFT, reason)
+    audit.add(
+        tx, principal=principal, verb="resume", object="HubCluster", outcome=f"lifts {reason}"
+    )
+    return told
+
+
+def is_lifted(tx: Transaction) -> bool:
+    """Has an administrator said a word that the bridge has not heard yet?"""
+    return settings.get(tx, LIFT) is not None
+
+
+def take_lift(tx: Transaction, term: int, reason: str) -> bool:
+    """The bridge asks: has this stop been lifted? The word is used up. Raises StaleTerm."""
+    tx.require_term(term)
+    word = settings.get(tx, LIFT)
+    if word is not None:
+        settings.remove(tx, LIFT)
+    return bool(word == reason)
+
+
+HUB_CLUSTER_UID: Final = "hub_cluster_uid"
+
+
+BRIDGE: Final = "bridge"
+
+
+def hub_cluster_uid(tx: Transaction) -> str:
+    """The identity of the hub cluster this hub belongs to; "" before the first."""
+    return str(settings.get(tx, HUB_CLUSTER_UID) or "")
+
+
+def adopt_hub_cluster(tx: Transaction, uid: str) -> None:
+    """Belong to the hub cluster of that identity from now on (an administrator's word)."""
+    settings.put(tx, HUB_CLUSTER_UID, uid)
+
+
+def tell_condition(tx: Transaction, condition: Mapping[str, str]) -> None:
+    """Keep what the bridge says of itself: {"status", "reason", "message"}."""
+    if settings.get(tx, BRIDGE) != dict(condition):
+        settings.put(tx, BRIDGE, dict(condition))
+
+
+def bridge_condition(tx: Transaction) -> dict[str, str]:
+    """What the bridge last said of itself; {} without a hub cluster."""
+    return dict(settings.get(tx, BRIDGE) or {})

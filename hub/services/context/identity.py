@@ -1,0 +1,50 @@
+"""Who this hub is: made at first start and kept in the store, so that restarts are the same hub."""
+
+import base64
+import hashlib
+import secrets
+import uuid
+from dataclasses import dataclass
+
+from hub.services.access.credentials import ADMINISTRATOR, replace_bearer
+from hub.services.context.incarnations import new_incarnation
+from hub.store import settings
+from hub.store.transaction import Transaction
+
+_ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """`incarnation` changes only when a store is restored from a backup; `page_key` signs pages."""
+
+    hub_id: str
+    incarnation: str
+    page_key: bytes
+
+
+def load(tx: Transaction) -> Identity:
+    """The identity in the store, made where there is none."""
+    hub_id = settings.get(tx, "hub_id")
+    if hub_id is None:
+        hub_id = uuid.uuid4().hex[:16]
+        settings.put(tx, "hub_id", hub_id)
+        settings.put(tx, "incarnation", new_incarnation(tx.now))
+        key = base64.b64encode(secrets.token_bytes(32)).decode()
+        settings.put(tx, "page_key", key)
+    return Identity(
+        str(hub_id),
+        str(settings.get(tx, "incarnation")),
+        base64.b64decode(str(settings.get(tx, "page_key"))),
+    )
+
+
+def mark_key(tx: Transaction) -> bytes:
+    """What marks of hidden values are keyed with; made from the key that signs pages."""
+    key = base64.b64decode(str(settings.get(tx, "page_key") or ""))
+    return hashlib.blake2b(b"marks of hidden values", key=key, digest_size=32).digest()
+
+
+def issue_admin_token(tx: Transaction) -> str:
+    """A new administrator's token; the one before it ends."""
+    return replace_bearer(tx, ADMINISTRATOR, _ADMIN)

@@ -1,0 +1,75 @@
+"""Continue tokens: where a list goes on. Signed, bound to the caller and the question, short-lived."""
+
+import base64
+import binascii
+import datetime as dt
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+_TAG_BYTES = 16
+_LONGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Pager:
+    """Makes and reads the tokens of one caller's list request."""
+
+    key: bytes
+    principal: str
+    question: Mapping[str, Any]  # path and filters: a token goes on with the same question only
+    now: dt.datetime
+    kept: dt.timedelta
+
+    def token(self, position: list[Any]) -> str:
+        """The token that goes on after `position`."""
+        expires = int((self.now + self.kept).timestamp())
+        body = orjson.dumps([position, expires, self.principal, self._question()])
+        return base64.urlsafe_b64encode(self._tag(body) + body).decode().rstrip("=")
+
+    def position(self, token: str | None) -> list[Any] | None:
+        """Where to go on; None at the start. Raises Rejected: BadContinue (400), Expired (410)."""
+        if not token:
+            return None
+        body = self._verified(token)
+        position, expires, principal, question = orjson.loads(body)
+        if principal != self.principal or question != self._question():
+            raise _bad("it belongs to another list")
+        if expires < self.now.timestamp():
+            raise Rejected(
+                RejectCode.EXPIRED, "the list is no longer kept; start it again", "continue"
+            )
+        assert isinstance(position, list)
+        return position
+
+    def _verified(self, token: str) -> bytes:
+        if len(token) > _LONGEST:
+            raise _bad("it is too long")
+        try:
+            whole = base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
+        except (binascii.Error, ValueError):
+            raise _bad("it was not given by this hub") from None
+        tag, body = whole[:_TAG_BYTES], whole[_TAG_BYTES:]
+        if not hmac.compare_digest(tag, self._tag(body)):
+            raise _bad("it was not given by this hub")
+        return body
+
+    def _tag(self, body: bytes) -> bytes:
+        return hmac.new(self.key, body, hashlib.sha256).digest()[:_TAG_BYTES]
+
+    def _question(self) -> str:
+        asked = orjson.dumps(self.question, option=orjson.OPT_SORT_KEYS)
+        return hashlib.blake2b(asked, digest_size=8).hexdigest()
+
+
+def _bad(why: str) -> Rejected:
+    return Rejected(
+        RejectCode.BAD_CONTINUE, f"the continue token can not be used: {why}", "continue"
+    )

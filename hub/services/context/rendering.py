@@ -1,0 +1,125 @@
+"""How rows look to people and scripts: plain JSON, one function per noun. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.domain.instants import stamp
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+
+Row = Mapping[str, Any]
+
+
+def job(row: Row) -> dict[str, Any]:
+    """A job as lists show it: the fields that scripts rely on."""
+    return {
+        "uid": row["uid"],
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "queue": row["queue"],
+        "state": row["state"],
+        "reason": row["reason"],
+        "cluster": row["cluster"],
+        "epoch": row["epoch"],
+        "createdAt": stamp(row["created_at"]),
+        "startedAt": stamp(row["started_at"]),
+        "finishedAt": stamp(row["finished_at"]),
+    }
+
+
+def state(row: Row) -> dict[str, Any]:
+    """How a workload stands, as executors and watchers are told."""
+    return {
+        "uid": row["uid"],
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "queue": row["queue"],
+        "clusterQueue": row["cluster_queue"],
+        "state": row["state"],
+        "reason": row["reason"],
+        "cluster": row["cluster"],
+        "epoch": row["epoch"],
+    }
+
+
+def whole_job(row: Row, manifest: Any, pod_sets: Any) -> dict[str, Any]:
+    """Everything about one job."""
+    return {
+        **job(row),
+        "message": row["message"],
+        "origin": row["origin"],
+        "generation": row["generation"],
+        "clusterQueue": row["cluster_queue"],
+        "priority": row["priority"],
+        "priorityClass": row["priority_class"],
+        "placement": row["placement"],
+        "counts": {name: row[name] for name in ("active", "ready", "succeeded", "failed")},
+        "parallelism": row["parallelism"],
+        "completions": row["completions"],
+        "podSets": pod_sets,
+        "admission": row["admission"],
+        "decision": row["scores"],
+        "labels": row["labels"],
+        "annotations": row["annotations"],
+        "withdrawTo": row["withdraw_to"],
+        "queuedAt": stamp(row["queued_at"]),
+        "requeueAt": stamp(row["requeue_at"]),
+        "requeues": row["requeues"],
+        "evicted": row["evicted"],
+        "evictions": row["evictions"] or {},
+        "maxRuntimeSeconds": row["max_runtime_s"],
+        "ranSeconds": row["ran_s"],
+        "placedAt": stamp(row["placed_at"]),
+        "appliedAt": stamp(row["applied_at"]),
+        "podsReadyAt": stamp(row["pods_ready_at"]),
+        "deletedAt": stamp(row["deleted_at"]),
+        "manifest": manifest,
+    }
+
+
+def event(row: Row) -> dict[str, Any]:
+    """One event."""
+    return {
+        "id": row["id"],
+        "at": stamp(row["at"]),
+        "uid": row["uid"],
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "type": row["type"],
+        "reason": row["reason"],
+        "message": row["message"],
+    }
+
+
+def whole_object(row: Row) -> dict[str, Any]:
+    """An object as Kubernetes would show it: its manifest with what the hub knows in metadata."""
+    manifest = dict(row["manifest"])
+    metadata = {
+        **manifest.get("metadata", {}),
+        "uid": row["uid"],
+        "generation": row["generation"],
+        "creationTimestamp": stamp(row["created_at"]),
+    }
+    if row["deleted_at"] is not None:
+        metadata["deletionTimestamp"] = stamp(row["deleted_at"])
+    manifest["metadata"] = metadata
+    if row["api_version"] == f"{KUEUE}/v1beta1" and "spec" in manifest and row["spec"] is not None:
+        manifest |= {"apiVersion": f"{KUEUE}/v1beta2", "spec": row["spec"]}  # as it is read here
+    if row["status"] is not None:
+        manifest["status"] = row["status"]
+    return {**manifest, "origin": row["origin"]}
+
+
+def refusal(error: Rejected) -> dict[str, Any]:
+    """Why one entry of several was refused."""
+    return {
+        "code": error.code,
+        "detail": error.detail,
+        "errors": [
+            {"field": each.field, "code": each.code, "message": each.message}
+            for each in error.errors
+        ],
+    }

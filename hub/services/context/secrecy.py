@@ -1,0 +1,49 @@
+"""Who sees what of manifests: Secrets are readable by nobody, environment variables not by viewers."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec
+
+from hub.services.access.credentials import ADMINISTRATOR
+from hub.services.context import identity
+from hub.store.transaction import Transaction
+from shared import secrecy
+
+P = ParamSpec("P")
+_MARK_BYTES = 8
+
+
+def seen_by(
+    tx: Transaction,
+    role: str,
+    fn: Callable[Concatenate[Transaction, P], Any],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> Any:
+    """What `fn` answers, as somebody of `role` may see it."""
+    answer = fn(tx, *args, **kwargs)
+    return answer if role == ADMINISTRATOR else secrecy.without_env(answer)
+
+
+def redacted(tx: Transaction, manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest as anybody may see it: of a Secret's values only marks, equal for equal values.
+
+    Marks are keyed by this hub, so that nobody can try values out against them elsewhere.
+    """
+    found = secrecy.without_secrets(manifest, _Marker(tx))
+    assert isinstance(found, dict)
+    return found
+
+
+class _Marker:
+    """Makes marks; the key is looked up when the first is wanted."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._key: bytes | None = None
+
+    def __call__(self, content: bytes) -> str:
+        if self._key is None:
+            self._key = identity.mark_key(self._tx)
+        mark = hashlib.blake2b(content, key=self._key, digest_size=_MARK_BYTES).hexdigest()
+        return f"hidden:{mark}"

@@ -1,0 +1,162 @@
+"""Whether this store has gone back to an older copy of itself, and what then must not happen.
+
+Every start of the hub is a run, written down with the revision it began at. Each reply to an agent
+carries a mark: the incarnation and the run, the revision that the store had come to, and a proof that
+this hub made it. Agents give their marks back, from memory and from the Jobs they made. A mark that this
+store does not hold was given out by a later state than it has: jobs were placed that it knows nothing of.
+Then nothing is dispatched until an administrator says how to go on (agents reference, 5.7 and R-15).
+Marks of an earlier incarnation are of time that was accepted as lost; those of a later one say that the
+store is from before it was accepted.
+"""
+
+import hashlib
+import hmac
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from hub.services.context.incarnations import began_ms, new_incarnation
+from hub.store import changes, settings
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+from shared.wire.agent_v1 import Mark
+
+CODE: Final = RejectCode.HUB_ROLLED_BACK
+# What a person is told who asks for something else; `roadstead restored` has the whole of it.
+BRIEFLY: Final = (
+    "nothing is dispatched: this hub's store went back to an older copy "
+    "(roadstead restored tells what to do)"
+)
+MAX_RUNS: Final = 4096
+_RUNS: Final = "runs"
+_STOPPED: Final = "rolled_back"
+
+
+@dataclass(slots=True)
+class StoreTimeline:
+    """The runs of this store, the present one last, and whether dispatch is stopped."""
+
+    incarnation: str
+    key: bytes
+    runs: list[tuple[str, int]]  # name, and the revision at which it began
+    truncated: bool = False  # earlier runs are no longer known
+    stopped: str = ""  # why nothing is dispatched; "" while all is well
+    _began: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._began = {name: index for index, (name, _) in enumerate(self.runs)}
+
+    def mark(self, revision: int) -> Mark:
+        """The mark of a reply that follows from what is committed up to `revision`."""
+        run = self.runs[-1][0]
+        proof = self._proof(self.incarnation, run, revision)
+        return Mark(run=f"{self.incarnation}.{run}", revision=revision, proof=proof)
+
+    def contradicts(self, mark: Mark, revision: int) -> bool:
+        """Whether this store, now at `revision`, can not have given out this mark.
+
+        A mark without a valid proof says nothing: nobody but this hub can stop it.
+        """
+        incarnation, run = _names(mark, self.incarnation)
+        proof = self._proof(incarnation, run, mark.revision)
+        if not hmac.compare_digest(mark.proof.encode(), proof.encode()):
+            return False
+        if incarnation != self.incarnation:
+            return began_ms(incarnation) > began_ms(self.incarnation)
+        index = self._began.get(run)
+        if index is None:
+            return not self.truncated or mark.revision > self.runs[0][1]
+        ended = self.runs[index + 1][1] if index + 1 < len(self.runs) else revision
+        return mark.revision > ended
+
+    def first_contradiction(self, marks: Sequence[Mark], revision: int) -> Mark | None:
+        """The first of the marks that this store can not have given out."""
+        return next((mark for mark in marks if self.contradicts(mark, revision)), None)
+
+    def _proof(self, incarnation: str, run: str, revision: int) -> str:
+        told = f"{incarnation}:{run}:{revision}".encode()
+        return hmac.new(self.key, told, hashlib.sha256).hexdigest()[:32]
+
+
+def _names(mark: Mark, present: str) -> tuple[str, str]:
+    """Incarnation and run of a mark; those of older hubs are of the present incarnation, or of none."""
+    incarnation, _, run = mark.run.rpartition(".")
+    return incarnation or present, run
+
+
+def begin(tx: Transaction, incarnation: str, key: bytes) -> StoreTimeline:
+    """Begin a run: at every start of a hub, before it answers anybody."""
+    runs = [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
+    runs.append((uuid.uuid4().hex[:12], changes.last_revision(tx)))
+    truncated = len(runs) > MAX_RUNS or bool(settings.get(tx, "runs_truncated"))
+    if len(runs) > MAX_RUNS:
+        settings.put(tx, "runs_truncated", True)
+    settings.put(tx, _RUNS, runs[-MAX_RUNS:])
+    return StoreTimeline(incarnation, key, runs[-MAX_RUNS:], truncated, stopped=stopped(tx))
+
+
+def standing(tx: Transaction) -> tuple[str, str]:
+    """What the store says now: its incarnation, and why it is stopped."""
+    return str(settings.get(tx, "incarnation")), stopped(tx)
+
+
+def stopped(tx: Transaction) -> str:
+    """Why nothing is dispatched; "" while all is well."""
+    return str((settings.get(tx, _STOPPED) or {}).get("message", ""))
+
+
+def is_about(keys: frozenset[str]) -> bool:
+    """Whether a change of these settings may have stopped or resumed dispatch."""
+    return _STOPPED in keys
+
+
+def stop(tx: Transaction, cluster: str, mark: Mark, incarnation: str) -> str:
+    """Stop dispatch because of a mark that an agent holds; why, in words.
+
+    `incarnation`: in which the mark contradicts; "" if that has been accepted meanwhile.
+    """
+    known = stopped(tx)
+    if known or settings.get(tx, "incarnation") != incarnation:
+        return known
+    text = (
+        f"this hub's store is older than what it once told {cluster} (run {mark.run}, revision "
+        f"{mark.revision}): it was restored from a backup, or lost what it had committed. Jobs may "
+        "run that it does not know. Nothing is dispatched until an administrator accepts the "
+        "restored state (roadstead restored --accept)"
+    )
+    told = {"at": tx.now.isoformat(), "cluster": cluster, "message": text}
+    settings.put(tx, _STOPPED, told | {"incarnation": _names(mark, incarnation)[0]})
+    say(tx, CODE, text)
+    return text
+
+
+def say(tx: Transaction, reason: str, message: str) -> None:
+    """Warn of the hub itself."""
+    tx.event(
+        uid="hub",
+        kind="Hub",
+        namespace="",
+        name="hub",
+        type="Warning",
+        reason=reason,
+        message=message,
+    )
+
+
+def begin_anew(tx: Transaction) -> str:
+    """Resume dispatch under a new incarnation, later than all that are known; the incarnation.
+
+    Raises Rejected: NotRolledBack.
+    """
+    if not stopped(tx):
+        raise Rejected(
+            RejectCode.NOT_ROLLED_BACK, "the hub is not stopped: there is nothing to accept"
+        )
+    shown = str((settings.get(tx, _STOPPED) or {}).get("incarnation", ""))
+    earlier = str(settings.get(tx, "incarnation")), shown
+    incarnation = new_incarnation(tx.now, earlier)
+    settings.put(tx, "incarnation", incarnation)
+    settings.remove(tx, _STOPPED)
+    return incarnation

@@ -1,0 +1,68 @@
+"""Members that are avoided for one job: until when, and on whose words.
+
+What equal jobs wait for is explained once for all of them; why one of them avoids a member is its own
+history, so it is read from its events, which carry the member's words.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hub.domain.instants import stamp
+from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
+
+Row = dict[str, Any]
+
+
+def until(row: Row) -> dict[str, str | None]:
+    """Member → until when; None: until a person releases the job."""
+    found: dict[str, str | None] = {}
+    for cluster, text in (row["set_aside"] or {}).items():
+        at = dt.datetime.fromisoformat(text)
+        found[cluster] = None if at == FOR_GOOD else stamp(at.replace(microsecond=0))
+    return found
+
+
+def because(row: Row, newest_first: Sequence[Row]) -> dict[str, Row]:
+    """Member → {"reason", "message"} of the job's newest event in which it is told why."""
+    found: dict[str, Row] = {}
+    for cluster in row["set_aside"] or ():
+        signs = (f"{cluster}: ", f" in {cluster} (")
+        for event in newest_first:
+            if any(sign in event["message"] for sign in signs):
+                found[cluster] = {"reason": event["reason"], "message": event["message"]}
+                break
+    return found
+
+
+def with_causes(waiting: Row, causes: Mapping[str, Row]) -> Row:
+    """The verdicts of a class, as they are for one of its jobs: why each member is set aside."""
+    verdicts = []
+    for verdict in waiting.get("clusters") or ():
+        cause = causes.get(verdict["cluster"])
+        if cause is not None and verdict.get("reason") == "ClusterSetAside":
+            said = cause["message"].removeprefix(f"{verdict['cluster']}: ")
+            verdicts.append(verdict | {"message": f"{said} ({verdict['message']})"})
+        else:
+            verdicts.append(verdict)
+    return waiting | {"clusters": verdicts}
+
+
+def remedies(told: Row, found: Sequence[Row]) -> list[Row]:
+    """What would change it, where names are taken: time does not, though an avoidance ends by itself."""
+    taken = {
+        cluster: told["setAside"][cluster]
+        for cluster, cause in told["setAsideBecause"].items()
+        if cause["reason"] == NAME_CONFLICT
+    }
+    left = [r for r in found if not (r["kind"] == "SetAside" and r.get("cluster") in taken)]
+    if not taken:
+        return left
+    name = f"{told['namespace']}/{told['name']}"
+    where = ", ".join(sorted(taken))
+    text = (
+        f"its name is taken in {where}: delete the Job {name} there, or submit this one under another "
+        f"name. Then roadstead jobs hold {name} and roadstead jobs release {name} try at once; "
+        "until then it is tried again, and refused again, every few minutes"
+    )
+    return [{"kind": "Rule", "message": text}, *left]

@@ -1,0 +1,108 @@
+"""What preemption could do for a waiting workload: who might go for it, and why others may not."""
+
+from typing import Any, Final
+
+from hub.domain.preemption.search import Contest
+from hub.domain.queueing.pending import WaitingLane
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
+from hub.domain.quota.queue_policy import NEVER
+from hub.services.index.index import ScheduleIndex
+from hub.services.queues import quota_tree
+from hub.store import workloads
+from hub.store.transaction import Transaction
+
+MOST: Final = 10  # candidates named
+EXAMPLES: Final = 3  # named of those that one rule spares
+Row = dict[str, Any]
+
+
+def quota_of(index: ScheduleIndex, lane: WaitingLane) -> list[Row]:
+    """What the queue of a lane has of all that it may use: nominal, used, borrowed, available."""
+    tree = index.ledger.tree
+    node = tree.queues.get(lane.demand.queue)
+    return [] if node is None else [quota_tree.quota_view(tree, node, of) for of in node.quotas]
+
+
+def outlook(tx: Transaction, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
+    """Candidates for the head of a lane that lacks quota, and how many others are spared by which rule.
+
+    None where quota is not what it lacks.
+    """
+    refusal = lane.refusal
+    queue = lane.demand.queue
+    if refusal is None or not refusal.shortages or queue not in index.ledger.tree.queues:
+        return None
+    ranks = index.consumption.ranks()
+    quota_state = QuotaState(
+        index.ledger.tree, index.routes.queues, index.routes.queue_policies,
+        ranks=ranks.values if ranks else None, held=index.holders,
+        inactive=index.routes.idle_queues(),
+    )  # fmt: skip
+    entry = lane.first(1)[0]
+    who = PendingWorkload(
+        entry.uid, entry.namespace, "", queue, lane.demand.pod_sets,
+        lane.demand.priority, entry.queued_at,
+    )  # fmt: skip
+    contested = frozenset(s.of for s in refusal.shortages)
+    contest = Contest(quota_state, who, {}, contested, index.limits)
+    root = contest.node.root()
+    spared: dict[str, list[AdmittedWorkload]] = {}
+    candidates: list[AdmittedWorkload] = []
+    for node in [root] if root.is_queue else list(root.queues()):
+        for holder in quota_state.holders(node.name):
+            if not holder.uses(contested):
+                continue
+            why = _spared(contest, holder)
+            if why:
+                spared.setdefault(why, []).append(holder)
+            else:
+                candidates.append(holder)
+    named = contest.sorted(candidates)[:MOST]
+    examples = {why: those[:EXAMPLES] for why, those in sorted(spared.items())}
+    shown = [h.uid for h in (*named, *(h for those in examples.values() for h in those))]
+    names = {uid: row["name"] for uid, row in workloads.get_many(tx, shown).items()}
+    return {
+        "candidates": [_view(holder, names) for holder in named],
+        "candidatesTotal": len(candidates),
+        "spared": [
+            {
+                "reason": why,
+                "count": len(spared[why]),
+                "examples": [_view(holder, names) for holder in those],
+            }
+            for why, those in examples.items()
+        ],
+    }
+
+
+def _view(holder: AdmittedWorkload, names: dict[str, str]) -> Row:
+    return {
+        "namespace": holder.namespace,
+        "name": names.get(holder.uid, holder.uid),
+        "clusterQueue": holder.queue,
+        "priority": holder.priority,
+        "cluster": holder.cluster,
+    }
+
+
+def _spared(contest: Contest, holder: AdmittedWorkload) -> str:
+    """The rule by which a holder is no candidate; "" where it is one."""
+    own = holder.queue == contest.who.queue
+    field = "withinClusterQueue" if own else "reclaimWithinCohort"
+    policy = contest.policy.within if own else contest.policy.reclaim
+    if policy == NEVER:
+        return f"{field} of {contest.who.queue} is Never"
+    if holder.queue in contest.quota_state.inactive:
+        return f"ClusterQueue {holder.queue} is not active"
+    if not own and contest.quota_state.tree.within(
+        contest.quota_state.node(holder.queue), contest.contested
+    ):
+        return f"ClusterQueue {holder.queue} uses no more than its own quota"
+    if contest.may_take(holder, policy):
+        return ""
+    if contest.may_take(holder, "Any"):
+        return f"{field} is {policy}: its priority is not below {contest.who.priority}"
+    if holder.queue in contest.limits.protected:
+        return f"ClusterQueue {holder.queue} is never preempted"
+    least = contest.limits.minimum_runtime / 1e6
+    return f"it has not run for the minimum time of {least:g} s"

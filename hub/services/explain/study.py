@@ -1,0 +1,177 @@
+"""What would change a waiting job's lot, and when it is expected to start: the engine's own answers.
+
+The case is taken from the index in the event loop, runtimes are read, the engine is asked in a thread;
+then what it found is told with the names of the jobs concerned. One study at a time.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from hub.domain.admission.flavor_assigner import Mode
+from hub.domain.admission.nomination import Nominee
+from hub.domain.instants import stamp, to_micros
+from hub.domain.whatif.forecast import Forecast, Runtimes
+from hub.domain.workloads.states import State
+from hub.services.context import timeline
+from hub.services.context.hub import Hub
+from hub.services.explain import avoided, case as cases
+from hub.services.explain.case import Case, Findings
+from hub.services.explain.job import explain_job
+from hub.services.explain.wording import LISTED, Names, Wording
+from hub.services.index.index import ScheduleIndex
+from hub.store import runtimes as stored, workloads
+from hub.store.transaction import Transaction
+from shared.kinds.user_annotations import seconds_of
+
+Row = dict[str, Any]
+FindIndex = Callable[[], ScheduleIndex | None]
+_LOOKS: Final = 5
+_SECOND: Final = 1_000_000  # microseconds
+
+_WAYS: Final = {
+    timeline.CODE: "see what the members still run, then: roadstead restored --accept",
+    "QueueNotFound": "create the LocalQueue that it names, or its ClusterQueue",
+    "QueueStopped": "set stopPolicy to None",
+    "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
+    "AwaitingPlacement": "let a placement select the Job",
+    "NoMatchingFlavor": "give its ClusterQueue a flavor that covers all it asks for and has the node labels "
+    "and tolerations that its pods need, or ask for less: the message says what none has",
+    "Misconfigured": "mend its ClusterQueue: the message says what is wrong",
+}
+
+
+async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
+    """The whole story of one job, with what would change it. Raises Rejected(NotFound)."""
+    told = await _explained(hub, uid, find_index)
+    index = find_index()
+    told |= {"remedies": [], "flavors": [], "fleet": [], "forecast": None, "complete": True}
+    if told["reason"] == timeline.CODE:
+        return told | {"remedies": _by_rule(timeline.CODE)}
+    if index is None or told["state"] != State.PENDING or told["nomination"]:
+        return told
+    case = cases.case_of(index, uid, hub.settings, hub.clock.now())
+    if case is None:
+        return told | {"remedies": avoided.remedies(told, _by_rule(told["reason"]))}
+    known = await hub.read(runtimes_of, case)
+    async with hub.studying:
+        found = await asyncio.to_thread(cases.study, case, known, hub.clock.monotonic)
+    names = await hub.read(_names, _mentioned(found))
+    told |= _told(case, found, known, names)
+    told["remedies"] = avoided.remedies(told, told["remedies"])
+    return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"])}
+
+
+def _by_rule(reason: str) -> list[Row]:
+    """What to do about a reason that no other picture of queues and fleet would change."""
+    way = _WAYS.get(reason)
+    return [{"kind": "Rule", "message": way}] if way else []
+
+
+async def _explained(hub: Hub, uid: str, find_index: FindIndex) -> Row:
+    suspect_after_s = hub.settings.scheduling.suspect_after_s
+    for _ in range(_LOOKS):
+        # The index moves on in the loop while a reader's thread looks at it: if the line changed
+        # under its eyes, it looks again.
+        with contextlib.suppress(RuntimeError, IndexError):
+            return await hub.read(explain_job, uid, find_index(), suspect_after_s)
+    return await hub.read(explain_job, uid, None, suspect_after_s)
+
+
+def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
+    """When holders end and how long others will run, as they say or as they are limited to.
+
+    One that has run for longer than it said ends when its limit ends it, if it has one.
+    """
+    ends: dict[str, int] = {}
+    lasting: dict[str, int] = {}
+    now = to_micros(case.now)
+    for each in stored.timed(tx, case.concerned()):
+        said = seconds_of(each.expected) if each.expected else None
+        limit = None if each.max_runtime_s is None else max(0, each.max_runtime_s - each.ran_s)
+        if each.placed_at is None:
+            least = min((s for s in (said, limit) if s is not None), default=None)
+            if least is not None:
+                lasting[each.uid] = least * _SECOND
+            continue
+        placed, started = to_micros(each.placed_at), to_micros(each.started_at or each.placed_at)
+        possible = [] if said is None else [started + said * _SECOND]
+        possible += [] if limit is None else [placed + limit * _SECOND]
+        coming = [at for at in possible if at > now]
+        if coming:
+            ends[each.uid] = min(coming)
+    return Runtimes(ends, lasting)
+
+
+def _names(tx: Transaction, uids: Iterable[str]) -> Names:
+    rows = workloads.get_many(tx, uids)
+    return {uid: (row["namespace"], row["name"]) for uid, row in rows.items()}
+
+
+def _mentioned(found: Findings) -> set[str]:
+    uids = {h.uid for remedy in found.remedies for h in remedy.holders[:LISTED]}
+    return uids | set(found.forecast.ends[-LISTED:])
+
+
+def _told(case: Case, found: Findings, known: Runtimes, names: Names) -> Row:
+    teller = Wording(case.who.queue, names, known.ends, case.now)
+    return {
+        "remedies": [teller.remedy(remedy) for remedy in found.remedies],
+        "flavors": [_flavor(flavor, nominee) for flavor, nominee in found.flavors],
+        "fleet": [
+            {"cluster": v.cluster, "fits": v.message == "", "message": v.message}
+            for v in found.fleet
+        ],
+        "forecast": _forecast(found.forecast, teller, case, known),
+        "complete": found.complete,
+    }
+
+
+def _flavor(flavor: str, nominee: Nominee) -> Row:
+    search = nominee.search
+    if search.mode is Mode.FIT:
+        outcome, message = "Fits", "borrowing" if search.borrowing else ""
+    elif nominee.victims:
+        outcome, message = "Preempts", search.message
+    else:
+        outcome, message = str(search.reason), search.message
+    return {
+        "flavor": flavor,
+        "outcome": outcome,
+        "message": message,
+        "preempts": len(nominee.victims),
+    }
+
+
+def _forecast(foreseen: Forecast, teller: Wording, case: Case, known: Runtimes) -> Row:
+    """When it starts and what that rests on; without an instant, why there is none."""
+    held = [uid for held in case.snapshot.holders.values() for uid in held]
+    rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:]]
+    if foreseen.at is None and not held:
+        message = "no forecast: nothing runs whose end would let it in"
+    elif foreseen.at is None:
+        sure = sum(1 for uid in held if uid in known.ends)
+        message = (
+            f"no forecast: {foreseen.why} (of {len(held)} admitted the end of {sure} is known)"
+        )
+    else:
+        parts = [_count(len(foreseen.ends), "known end") if foreseen.ends else "what is free now"]
+        if foreseen.admitted:
+            parts.append(f"{_count(foreseen.admitted, 'other')} admitted before it")
+        if foreseen.preempted:
+            parts.append(f"{len(foreseen.preempted)} preempted")
+        message = f"rests on {', '.join(parts)}"
+    return {
+        "at": stamp(foreseen.at),
+        "notBefore": stamp(foreseen.not_before),
+        "message": message,
+        "restsOn": rests_on,
+        "restsOnTotal": len(foreseen.ends),
+        "admittedBefore": foreseen.admitted,
+        "preempted": len(foreseen.preempted),
+    }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

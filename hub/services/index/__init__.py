@@ -1,0 +1,1 @@
+"""The leader's copy of committed rows in memory."""

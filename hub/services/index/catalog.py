@@ -1,0 +1,286 @@
+"""The rules that objects set: queues, flavors, namespaces, placements; and where a Job's queue leads.
+
+In memory, fed with rows of `objects`; what can not be read of one object is noted and stops no other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hub.domain import selectors
+from hub.domain.plan import Reason
+from hub.domain.queueing import eligibility
+from hub.domain.quota import declared
+from hub.domain.quota.declared import EVERYTHING, ClusterQueue, Flavor, LocalQueue
+from hub.domain.quota.holders import AdmittedWorkload
+from hub.domain.quota.queue_policy import QueuePolicy, read_policy
+from hub.domain.quota.tree import Cohort, read_cohort
+from hub.domain.selectors import LabelSelector
+from hub.domain.workloads import placement_policy
+from hub.domain.workloads.placement_policy import Policy
+from hub.services.index import check_catalog
+from hub.services.index.check_catalog import CheckRules, Gate
+
+KUEUE: Final = "kueue.x-k8s.io"
+FLEET: Final = "placement.kubernetes-fleet.io"
+DEFAULT_QUEUE: Final = "default"
+DRAIN: Final = "HoldAndDrain"
+KINDS: Final = (
+    (KUEUE, "ResourceFlavor"),
+    (KUEUE, "ClusterQueue"),
+    (KUEUE, "Cohort"),
+    (KUEUE, "LocalQueue"),
+    ("", "Namespace"),
+    (FLEET, "ClusterResourcePlacement"),
+    (FLEET, "ResourcePlacement"),
+    *check_catalog.KINDS,
+)
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a workload of one LocalQueue waits; with a reason where it can not be considered now."""
+
+    cluster_queue: str = ""
+    local_queue: str = ""
+    reason: str = ""
+    message: str = ""
+    members: tuple[str, ...] | None = None  # its queue's MultiKueue check restricts it to these
+    by_usage: bool = False  # its ClusterQueue orders LocalQueues by usage
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """What a placement means to scheduling: its policy, and the ClusterQueues that it selects."""
+
+    name: str
+    policy: Policy
+    queue_names: frozenset[str]
+    queue_selectors: tuple[LabelSelector, ...]
+
+    def selects(self, queue: ClusterQueue) -> bool:
+        return queue.name in self.queue_names or any(
+            s.matches(queue.labels) for s in self.queue_selectors
+        )
+
+
+class Routes:
+    """Flavors, queues, namespaces and placements as last read."""
+
+    def __init__(self, missing_selector: LabelSelector | None = EVERYTHING) -> None:
+        self._missing_selector = missing_selector
+        self.flavors: dict[str, Flavor] = {}
+        self.queues: dict[str, ClusterQueue] = {}
+        self.queue_policies: dict[str, QueuePolicy] = {}
+        self.cohorts: dict[str, Cohort] = {}
+        self._cycles: Mapping[str, tuple[str, ...]] = {}
+        self._idle: frozenset[str] | None = None  # None: rules have changed since it was asked for
+        self.local: dict[tuple[str, str], LocalQueue] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}  # their labels
+        self.checks = CheckRules()
+        self._placements: dict[str, _Placement] = {}  # by uid
+        self._known: dict[str, tuple[str, str, str]] = {}  # uid → kind, namespace, name
+        self._content: dict[str, tuple[Any, ...]] = {}  # uid → labels, spec … as last read
+        self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
+        self.unreadable: dict[str, str] = {}  # uid → fault
+
+    @property
+    def cycles(self) -> Mapping[str, tuple[str, ...]]:
+        """ClusterQueue → the cycle of cohorts above it."""
+        return self._cycles
+
+    @cycles.setter
+    def cycles(self, found: Mapping[str, tuple[str, ...]]) -> None:
+        self._cycles, self._idle = found, None
+
+    def put(self, row: Row) -> bool:
+        """An object was added or changed; False if nothing that scheduling reads did.
+
+        One that is being deleted counts as gone.
+        """
+        uid, kind = row["uid"], row["kind"]
+        if row["deleted_at"] is not None:
+            return self.drop(uid)
+        active = kind == check_catalog.CHECK and check_catalog.is_active(row["status"])
+        content = (row["labels"], row["spec"], active)
+        if self._content.get(uid) == content:
+            return False
+        self.drop(uid)
+        self._idle = None
+        self._content[uid] = content
+        try:
+            self._read(kind, row)
+        except Exception as fault:  # noqa: BLE001 - one unusable object must not stop the others
+            self.unreadable[uid] = f"{type(fault).__name__}: {fault}"[:500]
+            return True
+        self._known[uid] = (kind, row["namespace"], row["name"])
+        self._select()
+        return True
+
+    def drop(self, uid: str) -> bool:
+        """An object is gone; False if it was not known."""
+        if self._content.pop(uid, None) is None:
+            return False
+        self._idle = None
+        self.unreadable.pop(uid, None)
+        kind, namespace, name = self._known.pop(uid, ("", "", ""))
+        match kind:
+            case "ResourceFlavor":
+                self.flavors.pop(name, None)
+            case "ClusterQueue":
+                self.queues.pop(name, None)
+                self.queue_policies.pop(name, None)
+            case "Cohort":
+                self.cohorts.pop(name, None)
+            case "LocalQueue":
+                self.local.pop((namespace, name), None)
+            case "Namespace":
+                self.namespaces.pop(name, None)
+            case "ClusterResourcePlacement" | "ResourcePlacement":
+                self._placements.pop(uid, None)
+                self._select()
+            case _:
+                self.checks.drop(kind, name)
+        return True
+
+    def _read(self, kind: str, row: Row) -> None:
+        name, spec, labels = row["name"], row["spec"] or {}, row["labels"] or {}
+        match kind:
+            case "ResourceFlavor":
+                self.flavors[name] = declared.read_flavor(name, spec)
+            case "ClusterQueue":
+                self.queues[name] = declared.read_cluster_queue(
+                    name, labels, spec, self._missing_selector
+                )
+                self.queue_policies[name] = read_policy(spec)
+            case "Cohort":
+                self.cohorts[name] = read_cohort(name, spec)
+            case "LocalQueue":
+                queue = declared.read_local_queue(row["namespace"], name, spec)
+                self.local[(row["namespace"], name)] = queue
+            case "Namespace":
+                self.namespaces[name] = {"kubernetes.io/metadata.name": name, **labels}
+            case "ClusterResourcePlacement" | "ResourcePlacement":
+                self._placements[row["uid"]] = _placement(kind, name, spec)
+            case _:
+                self.checks.read(row)
+
+    def _select(self) -> None:
+        """Which ClusterQueues some placement selects."""
+        choosing = [p for p in self._placements.values() if p.queue_names or p.queue_selectors]
+        self._selected = {
+            q.name: p.name for q in self.queues.values() for p in choosing if p.selects(q)
+        }
+
+    def policy(self, placement: str) -> Policy | None:
+        """The policy of a placement by uid; None if it is gone or can not be read."""
+        found = self._placements.get(placement)
+        return found.policy if found else None
+
+    def targets(self) -> dict[tuple[str, str], Route]:
+        """Where each LocalQueue leads for a Job without placement: compare to see what changed."""
+        return {key: self.route(*key, placed=False) for key in self.local}
+
+    def route(self, namespace: str, queue: str, *, placed: bool) -> Route:
+        """Where a Job of LocalQueue `queue` waits; `placed`: a placement has selected it."""
+        local = self.local.get((namespace, queue or DEFAULT_QUEUE))
+        if local is None:
+            message = f"LocalQueue {namespace}/{queue} does not exist"
+            if not queue:
+                message = (
+                    f"the Job names no queue and namespace {namespace} has no LocalQueue "
+                    f"{DEFAULT_QUEUE}"
+                )
+            return Route(reason=Reason.QUEUE_NOT_FOUND, message=message)
+        target = self.queues.get(local.cluster_queue)
+        if target is None:
+            return Route(
+                reason=Reason.QUEUE_NOT_FOUND,
+                message=f"ClusterQueue {local.cluster_queue} of LocalQueue {namespace}/{local.name} "
+                "does not exist",
+            )
+        reason, message = self._held(namespace, local, target, placed=placed)
+        policy = self.queue_policies[target.name]
+        members = self.checks.members(policy)
+        return Route(target.name, local.name, reason, message, members, policy.by_usage)
+
+    def gate(self) -> Gate:
+        """The checks that admissions must pass now."""
+        return self.checks.gate(self.queue_policies)
+
+    def idle_queues(self) -> frozenset[str]:
+        """ClusterQueues that admit nothing: stopped, or misconfigured."""
+        if self._idle is None:
+            found = (q.name for q in self.queues.values() if q.stopped or self._fault(q))
+            self._idle = frozenset(found)
+        return self._idle
+
+    def _fault(self, queue: ClusterQueue) -> str:
+        """Why a ClusterQueue can admit nothing though it is not stopped; "" where it can."""
+        return eligibility.inactive_reason(
+            queue,
+            self.flavors,
+            self.checks.fault(self.queue_policies.get(queue.name)),
+            self.cycles.get(queue.name, ()),
+        )
+
+    def _held(
+        self, namespace: str, local: LocalQueue, target: ClusterQueue, *, placed: bool
+    ) -> tuple[str, str]:
+        if target.stopped:
+            return Reason.QUEUE_STOPPED, f"ClusterQueue {target.name} is stopped"
+        if local.stopped:
+            return Reason.QUEUE_STOPPED, f"LocalQueue {namespace}/{local.name} is stopped"
+        if fault := self._fault(target):
+            return Reason.MISCONFIGURED, f"ClusterQueue {target.name}: {fault}"
+        labels = self.namespaces.get(namespace, {"kubernetes.io/metadata.name": namespace})
+        if target.selector is None or not target.selector.matches(labels):
+            return (
+                Reason.NAMESPACE_MISMATCH,
+                f"ClusterQueue {target.name} does not admit namespace {namespace}",
+            )
+        by = self._selected.get(target.name)
+        if by is not None and not placed:
+            what = f"ClusterQueue {target.name} is placed by {by}"
+            return Reason.AWAITING_PLACEMENT, f"{what}: waits until a placement selects the Job"
+        return "", ""
+
+
+def _placement(kind: str, name: str, spec: Mapping[str, Any]) -> _Placement:
+    names, chosen = set(), []
+    if kind == "ClusterResourcePlacement":
+        for selector in spec.get("resourceSelectors") or ():
+            if (selector.get("group"), selector.get("kind")) != (KUEUE, "ClusterQueue"):
+                continue
+            if selector.get("name"):
+                names.add(selector["name"])
+            else:
+                by = selectors.read_selector(selector.get("labelSelector"))
+                chosen.append(by or EVERYTHING)
+    return _Placement(
+        name, placement_policy.read_policy(spec.get("policy")), frozenset(names), tuple(chosen)
+    )
+
+
+def drained(
+    routes: Routes, holders: Mapping[str, Mapping[str, AdmittedWorkload]]
+) -> dict[tuple[str, str], list[str]]:
+    """Workloads admitted through queues that are held and drained, by (reason, message)."""
+    queues = {q.name for q in routes.queues.values() if q.stop_policy == DRAIN}
+    local_queues = {key for key, q in routes.local.items() if q.stop_policy == DRAIN}
+    found: dict[tuple[str, str], list[str]] = {}
+    if not queues and not local_queues:
+        return found
+    for name, held in holders.items():
+        for holder in held.values():
+            local_queue = (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
+            if holder.evicted or not (name in queues or local_queue in local_queues):
+                continue
+            kind, said = (
+                ("ClusterQueue", name) if name in queues else ("LocalQueue", local_queue[1])
+            )
+            why = f"{kind}Stopped", f"{kind} {said} is stopped: its workloads are drained"
+            found.setdefault(why, []).append(holder.uid)
+    return found

@@ -1,0 +1,74 @@
+"""Which class of equals a waiting workload belongs to: one `Demand` per distinct row, made once."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from hub.domain.workloads import demand as demands
+from hub.domain.workloads.demand import Demand
+from hub.services.index.catalog import Route, Routes
+from hub.store.schedule import SchedulingRow
+from shared.resources import PodSet
+
+MOST: Final = 50_000  # classes remembered
+
+
+class Demands:
+    """Demands by what makes them. `keys` collects the node label keys that they look at."""
+
+    def __init__(self, routes: Routes, keys: set[str], *, balanced: bool = True) -> None:
+        """`balanced`: where no placement's sorters decide; else KubeFleet's arithmetic."""
+        self._balanced = balanced
+        self._routes = routes
+        self._keys = keys
+        self._known: dict[tuple[Any, ...], Demand] = {}
+
+    def of(self, row: SchedulingRow, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
+        """The demand of a row; raises `Rejected` for a selector that can not be read."""
+        self._keys |= demands.selected_keys(pod_sets)
+        # Where LocalQueues take turns by what they used, their workloads are no equals.
+        local_queue = (f"{row.namespace}/{route.local_queue}",) if route.by_usage else ()
+        key = (
+            route.cluster_queue,
+            row.kind,
+            row.priority,
+            row.shape,
+            row.placement,
+            row.annotations,
+            row.set_aside,
+            local_queue,
+            route.members,
+        )
+        found = self._known.get(key)
+        policy = self._routes.policy(row.placement) if row.placement else None
+        if found is not None and found.constraints.policy is policy:
+            return found
+        constraints = demands.QUOTA_ONLY
+        if row.kind == "Job":
+            constraints = demands.read_constraints(
+                orjson.loads(row.annotations or b"{}") or {},
+                orjson.loads(row.set_aside or b"null"),
+                policy,
+                pod_sets,
+            )
+            if route.members is not None:
+                constraints = replace(constraints, members=route.members)
+        demand = Demand(
+            key=demands.explanation_key(
+                route.cluster_queue,
+                row.shape,
+                (row.priority, row.placement, constraints, *local_queue),
+            ),
+            queue=route.cluster_queue,
+            priority=row.priority,
+            shape=row.shape,
+            pod_sets=pod_sets,
+            constraints=constraints,
+            placement=row.placement,
+            profile=() if self._balanced else demands.queue_profile(pod_sets),
+        )
+        if len(self._known) > MOST:
+            self._known.clear()
+        self._known[key] = demand
+        return demand

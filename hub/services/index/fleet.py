@@ -1,0 +1,126 @@
+"""The fleet as members report it: reports are read, rows follow, whoever may find room now is woken."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from hub.domain.fleet.clusters import Cluster, cluster_from_rows
+from hub.domain.fleet.promises import Members
+from hub.domain.queueing.pending import Waiting
+from hub.services.index.reader import News
+
+
+class FleetNews:
+    """Follows rows of `clusters` and `capacities` into `members`."""
+
+    def __init__(
+        self, members: Members, waiting: Waiting, suspect_after_s: float, keys: set[str]
+    ) -> None:
+        """`keys` collects the node label keys of pools that were declared."""
+        self._keys = keys
+        self._declared: dict[str, frozenset[str]] = {}  # the same by member
+        self._members = members
+        self._waiting = waiting
+        self._suspect_after_s = suspect_after_s
+
+    def follow(self, news: News, key_revisions: Mapping[str, int]) -> None:
+        """Take in what was declared, reported and heard.
+
+        `key_revisions`: since which revision reports group nodes by each label key.
+        """
+        for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
+            self._members.drop(name)
+            self._declared.pop(name, None)
+        for row, capacity in news.clusters:
+            self._put(row, capacity, news, key_revisions)
+        for name, at in news.heartbeats.items():
+            cluster = self._members.clusters.get(name)
+            if cluster is not None and cluster.heartbeat_at != at:
+                self._members.declare(replace(cluster, heartbeat_at=at))
+                if self._was_silent(cluster, news):
+                    self._waiting.wake_all_for_room()
+
+    def declared_keys(self) -> set[str]:
+        """Node label keys of the pools that are declared now."""
+        return set().union(*self._declared.values())
+
+    def _put(
+        self,
+        row: Mapping[str, Any],
+        capacity: bytes | None,
+        news: News,
+        key_revisions: Mapping[str, int],
+    ) -> None:
+        present = self._members.clusters.get(row["name"])
+        labels = (pool.get("labels") or () for pool in row.get("pools") or ())
+        self._declared[row["name"]] = frozenset(key for each in labels for key in each)
+        self._keys |= self._declared[row["name"]]
+        _, cluster = read_member(row, capacity, key_revisions)
+        changed = present is None or _declared(present) != _declared(cluster)
+        if changed or self._was_silent(present, news):
+            self._waiting.wake_all_for_room()
+        self._members.put(cluster)
+
+    def _was_silent(self, cluster: Cluster | None, news: News) -> bool:
+        """May workloads have been refused because of the silence that is over now?"""
+        if cluster is None or news.read_at is None:
+            return False
+        at = cluster.heartbeat_at
+        return at is None or (news.read_at - at).total_seconds() > self._suspect_after_s
+
+
+def _declared(cluster: Cluster) -> dict[str, Any]:
+    """What decides who may go there, apart from the heartbeat and the room."""
+    return {
+        "down": bool(cluster.down),
+        "labels": cluster.labels,
+        "taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in cluster.taints],
+        "cordoned": cluster.cordoned,
+        "leaving": cluster.leaving,
+        "joined_at": cluster.joined or None,
+    }
+
+
+Row = dict[str, Any]
+
+
+def is_fenced(row: Mapping[str, Any]) -> bool:
+    """Was the member written off? An agent of its had a session, and no agent is joined any more."""
+    return row["joined_at"] is None and row["session_at"] is not None
+
+
+def read_member(
+    row: Mapping[str, Any],
+    capacity: bytes | None,
+    key_revisions: Mapping[str, int] | None = None,
+) -> tuple[Row | None, Cluster]:
+    """What the agent reported, and the cluster as it follows.
+
+    A report that can not be read counts as none: it must not hide other members, and the next one
+    replaces it. `key_revisions`: since which revision nodes are grouped by each label key.
+    """
+    try:
+        told = None if capacity is None else orjson.loads(capacity)
+        return told, cluster_from_rows(row, told, None, key_revisions)
+    except Exception:  # noqa: BLE001 - one unreadable report must not stop the others
+        return None, cluster_from_rows(row, None)
+
+
+def state_of(
+    row: Mapping[str, Any], now: dt.datetime, suspect_after_s: float, down: str = ""
+) -> str:
+    """Declared, Ready, Cordoned, Suspect (silent for too long), Unhealthy (its API server is `down`), or
+    Fenced (written off, until another agent joins).
+    """
+    if is_fenced(row):
+        return "Fenced"
+    if row["joined_at"] is None or row["heartbeat_at"] is None:
+        return "Declared"
+    if (now - row["heartbeat_at"]).total_seconds() > suspect_after_s:
+        return "Suspect"
+    if down:
+        return "Unhealthy"
+    return "Cordoned" if row["cordoned"] else "Ready"

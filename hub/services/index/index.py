@@ -1,0 +1,396 @@
+"""The leader's index of what scheduling needs, in memory: rebuilt at start, then following the feed.
+
+It holds nothing that is not committed: losing it loses nothing. Rows are read in a store thread
+(`hub.services.index.reader`) and applied in the event loop; a cycle works on a snapshot of it.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.cycle.snapshot import Nomination, Snapshot
+from hub.domain.instants import to_micros
+from hub.domain.placement.scoring.pace import Starts
+from hub.domain.plan import CYCLES, Plan, Reason, Refusal
+from hub.domain.preemption.search import PreemptionLimits
+from hub.domain.queueing.lanes import Entry, Lane
+from hub.domain.queueing.pending import Waiting, WaitingLane
+from hub.domain.quota.declared import ClusterQueue, Flavor
+from hub.domain.quota.holders import AdmittedWorkload
+from hub.domain.quota.usage_history import UsageHistory
+from hub.domain.selectors import LabelSelector
+from hub.domain.workloads import shape
+from hub.domain.workloads.demand import SAID_BY_MEMBER, selected_keys
+from hub.domain.workloads.states import CHARGED, State
+from hub.services.index.catalog import Routes
+from hub.services.index.charged import Charges
+from hub.services.index.demand_cache import Demands
+from hub.services.index.fair_usage import Consumption
+from hub.services.index.fleet import FleetNews
+from hub.services.index.held_back import Aside, BackingOff, HeldBack
+from hub.services.index.nominations import Claims
+from hub.services.index.pending_growth import Wish, Wishes, contested
+from hub.services.index.pending_reasons import PendingReasons
+from hub.services.index.pending_router import PendingRouter
+from hub.services.index.pool_keys import PoolKeys
+from hub.services.index.reader import Affected, Known, News
+from hub.services.index.reservations import Reservations
+from hub.store.schedule import SchedulingRow
+from shared.resources import PodSet
+
+_CHARGED: Final = frozenset(str(s) for s in CHARGED)
+
+
+class ScheduleIndex:
+    """Queues with who waits in them, quota with what is charged, the fleet with what is promised."""
+
+    def __init__(
+        self,
+        missing_selector: LabelSelector | None,
+        suspect_after_s: float,
+        history: UsageHistory | None = None,
+        *,
+        balanced: bool = True,
+    ) -> None:
+        """`balanced`: jobs that no placement's sorters place are balanced; else KubeFleet's arithmetic."""
+        self.routes = Routes(missing_selector)
+        self.waiting = Waiting()
+        self.consumption = Consumption(history, self.routes)
+        if history is not None:
+            self.waiting.rank_of = self.consumption.rank_of
+        self.keys = PoolKeys()
+        self.held_back = Aside()
+        self.tellings = PendingReasons()
+        self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
+        self.seen_keys: set[str] = set()  # node label keys looked at lately, by whomever
+        self._backing_off = BackingOff()
+        demands = Demands(self.routes, self.seen_keys, balanced=balanced)
+        self._line = PendingRouter(self.routes, self._shapes, demands, self._backing_off)
+        self._freed: set[str] = set()  # queues whose quota was released since the last cycle
+        self._charges = Charges(self.routes, self._shapes, self._freed.add)
+        self.ledger = self._charges.ledger
+        self.members = self._charges.members
+        self.claims = Claims(self._charges)
+        self.reservations = Reservations(
+            self.routes, self.members, self._line.place, self.seen_keys
+        )
+        self.wishes = Wishes(self.routes, self._charges)
+        self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
+        self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.seen_keys)
+        self.limits = PreemptionLimits()  # of preemption, as the administrator set them
+
+    @property
+    def holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
+        """Who holds quota, by queue and uid."""
+        return self._charges.holders
+
+    def known(self) -> Known:
+        """What need not be read again."""
+        return Known(self._shapes.keys(), self._charges.epochs)
+
+    def needed_keys(self) -> frozenset[str]:
+        """Node label keys that flavors, declared pools and those who wait look at now.
+
+        Looks at every class that waits; what only others looked at is forgotten.
+        """
+        pod_sets = [lane.demand.pod_sets for lane in self.waiting.every_lane()]
+        for digest in self.reservations.shapes():
+            stored = self._shapes.get(digest)
+            pod_sets += [stored] if isinstance(stored, tuple) else []
+        needed = self._fleet.declared_keys() | _keys_of(self.routes.flavors.values())
+        needed.update(self.reservations.added_keys(), *map(selected_keys, pod_sets))
+        self.seen_keys &= needed
+        return frozenset(needed)
+
+    def _wake_for_quota(self) -> None:
+        """Quota was released: it may serve every queue of the same tree."""
+        tree = self.ledger.tree
+        names: set[str] = set()
+        for name in self._freed & tree.queues.keys():
+            if name not in names:
+                node = tree.queues[name]
+                names |= {name} if node.parent is None else {n.name for n in node.root().queues()}
+        self._freed.clear()
+        for name in names:
+            preempts = self.routes.queue_policies[name].preempts
+            self.waiting.wake_for_quota(name, self.ledger, any_shortage=preempts)
+
+    # --- applying ----------------------------------------------------------------------------
+
+    def apply(self, news: News) -> Affected:
+        """Take rows in; what else must be read because rules changed."""
+        if news.keys is not None and news.keys != self.keys:
+            self.keys = news.keys
+        self._backing_off.now = self._charges.paces.now = news.read_at or self._backing_off.now
+        affected = self._apply_rules(news)
+        if news.consumed is not None:
+            self.consumption.read(news.consumed)
+        self._fleet.follow(news, self.keys.since)
+        for digest, stored in news.shapes.items():
+            self._shapes[digest] = _decoded(stored)
+        for pulse in news.pulses:
+            self.reservations.forget(pulse.uid)
+            self._charges.follow(pulse)
+            self.consumption.finish(pulse.uid, pulse.state)
+        for uid in news.gone:
+            self._forget(uid)
+        for row in news.workloads:
+            self._apply_workload(row)
+        return affected
+
+    def trim(self) -> None:
+        """Forget shapes that are many: they are read again as they are met. Not between parts of news."""
+        if len(self._shapes) > _MOST_DEMANDS:
+            self._shapes.clear()
+
+    def _apply_rules(self, news: News) -> Affected:
+        if not news.rules and not news.rules_gone:
+            return Affected()
+        routes = self.routes
+        looked_at = news.rules_gone | {row["uid"] for row in news.rules}
+        before = {} if news.whole else routes.targets()
+        policies = {uid: routes.policy(uid) for uid in looked_at}
+        flavors, queues = dict(routes.flavors), dict(routes.queues)
+        cohorts = dict(routes.cohorts)
+        gone = news.rules_gone - {row["uid"] for row in news.rules}
+        changed = [routes.drop(uid) for uid in gone] + [routes.put(row) for row in news.rules]
+        if not any(changed):
+            return Affected()
+        self._follow_queues(queues)
+        self.reservations.look_again()
+        self.consumption.follow_rules()
+        if cohorts != routes.cohorts:
+            self.ledger.put_cohorts(routes.cohorts.values())
+            self.waiting.wake()
+        routes.cycles = self.ledger.tree.inactive
+        if flavors != routes.flavors:
+            self.waiting.wake()
+            self.seen_keys |= _keys_of(routes.flavors.values())
+        if news.whole:
+            return Affected()
+        after = routes.targets()
+        return Affected(
+            queues=frozenset(
+                key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
+            ),
+            placements=frozenset(
+                uid for uid, was in policies.items() if was != routes.policy(uid)
+            ),
+        )
+
+    def _follow_queues(self, before: Mapping[str, ClusterQueue]) -> None:
+        """Bring limits up to date, and look again at who waits in queues that changed."""
+        for name in before.keys() - self.routes.queues.keys():
+            self.ledger.drop(name)
+        for name, queue in self.routes.queues.items():
+            if before.get(name) is not queue:
+                self.ledger.put(queue)
+                self.waiting.wake_queue(name)
+                if queue.cohort:
+                    self._freed.add(name)
+
+    def _apply_workload(self, row: SchedulingRow) -> None:
+        self.reservations.follow(row)
+        self.wishes.follow(row)
+        if row.state == State.PENDING:
+            self._charges.discharge(row.uid)
+            self.consumption.end(row.uid)
+            self._wait(row)
+            return
+        self._stop_waiting(row.uid)
+        if row.state in _CHARGED:
+            self._charges.charge(row)
+            self.consumption.reserve(
+                self._charges.holder(row.uid), row.reserved_at or row.placed_at
+            )
+        else:
+            self._charges.discharge(row.uid)
+            self.consumption.finish(row.uid, row.state)
+
+    def _forget(self, uid: str) -> None:
+        self.reservations.forget(uid)
+        self.wishes.shrinking.discard(uid)
+        self._stop_waiting(uid)
+        self.consumption.forgive(uid)
+        self._charges.discharge(uid)
+
+    def _stop_waiting(self, uid: str) -> None:
+        self.waiting.remove(uid)
+        self.held_back.drop(uid)
+        self._backing_off.forget(uid)
+        self.tellings.forget(uid)
+        self.tellings.note(uid, "")
+        if self.claims.drop(uid):
+            self.waiting.wake_all_for_room()
+
+    def _wait(self, row: SchedulingRow) -> None:
+        route, demand = self._line.place(row)
+        if demand is None:
+            self.waiting.remove(row.uid)
+            held = HeldBack(row.namespace, row.queue, route.reason, route.message)
+            self.held_back.put(row.uid, held)
+            self._tell(row, route.reason, route.message)
+            return
+        self.held_back.drop(row.uid)
+        entry = Entry(
+            to_micros(row.queued_at),
+            row.uid,
+            row.epoch,
+            row.parallelism,
+            row.completions,
+            row.namespace,
+            route.local_queue,
+            row.generation,
+        )
+        self.waiting.add(demand, entry)
+        self.tellings.note(row.uid, row.reason)
+        self.claims.read(row)
+        self._tell_as_class(row, self.waiting.lane(demand))
+
+    def _tell_as_class(self, row: SchedulingRow, lane: WaitingLane) -> None:
+        """See that a row says what its class was told last, whichever way it came to stand in it."""
+        refusal = lane.parked
+        if refusal is None and row.uid in self.claims:
+            return  # it says for whom it waits
+        if refusal is None and (queue := self.routes.queues.get(lane.demand.queue)) is not None:
+            lane.refusal = refusal = self.waiting.behind_head(queue, lane) or lane.refusal
+        if refusal is None and row.reason in CYCLES:
+            return  # a cycle said so before this hub led: the next one says what is so now
+        if refusal is None or refusal.head == row.uid:
+            if row.reason:
+                self._tell(row, "", "")  # what held it back no longer does
+        elif row.reason != refusal.reason:
+            self._tell(row, refusal.reason, refusal.message)
+
+    def _tell(self, row: SchedulingRow, reason: str, message: str) -> None:
+        if row.reason == _LEFT_OUT and reason == Reason.AWAITING_PLACEMENT:
+            return  # the placement that left it out has said more
+        if row.reason in SAID_BY_MEMBER and reason in ("", Reason.NO_CLUSTER_MATCHES):
+            return  # the member that refused it has said more
+        if (row.reason, row.message) == (reason, message):
+            self.tellings.forget(row.uid)
+        else:
+            self.tellings.one(row.uid, reason, message)
+
+    # --- answering ----------------------------------------------------------------------------
+
+    def refresh_room(self) -> None:
+        """Bring the room up to date with reports and promises, and wake those it may serve."""
+        if self.members.refresh(self.waiting.wake_for_room):
+            self.waiting.wake_all_for_room()
+
+    def snapshot(self, now: dt.datetime, limit: int) -> Snapshot | None:
+        """What a cycle should decide on, `limit` workloads of each demand; None if nobody may move."""
+        self.refresh_room()
+        self.waiting.wake_due(now)
+        for row in self._backing_off.due(now):
+            self._wait(row)
+        if self._pods_awaited and not self._charges.unready:
+            self.waiting.wake(lambda _, parked: parked.reason is Reason.WAITING_FOR_PODS_READY)
+            self._pods_awaited = False
+        self._wake_for_quota()
+        kept = len(self.claims)
+        nominations = self.claims.standing(now)
+        if len(nominations) < kept:
+            self.waiting.wake_all_for_room()
+        queues = self._movable(limit, nominations)
+        if not queues:
+            return None
+        routes = self.routes
+        return Snapshot(
+            queues,
+            self.ledger.copy(),
+            FlavorCatalog(dict(routes.flavors), self.keys.since),
+            dict(self.members.clusters),
+            self.members.room,
+            dict(routes.queue_policies),
+            self._charges.holders,
+            nominations,
+            dict(routes.namespaces),
+            self.consumption.ranks(),
+            routes.idle_queues(),
+            self.starts(now),
+        )
+
+    def starts(self, now: dt.datetime) -> dict[str, Starts]:
+        """What each member owes and runs, and how fast it starts what it is given."""
+        return self._charges.paces.starts(now)
+
+    def _movable(
+        self, limit: int, nominations: Mapping[str, Nomination]
+    ) -> list[tuple[ClusterQueue, list[Lane]]]:
+        """Lanes worth a look. If there are any, those that only keep their place take part too:
+        nominees, and heads of StrictFIFO queues in cohorts.
+        """
+        queues = {}
+        for name in sorted(self.waiting.queues()):
+            queue = self.routes.queues.get(name)
+            lanes = self.waiting.movable(queue, limit) if queue else []
+            if queue is not None and lanes:
+                queues[name] = (queue, lanes)
+        if not queues:
+            return []
+        for uid in nominations:
+            lane = self.waiting.find(uid)
+            queue = self.routes.queues.get(lane.demand.queue) if lane else None
+            if queue is not None and queue.name not in queues:
+                queues[queue.name] = (queue, self.waiting.movable(queue, limit, parked=True))
+        for name in self.waiting.queues() - queues.keys():
+            queue = self.routes.queues.get(name)
+            if queue is not None and queue.strict and queue.cohort:
+                queues[name] = (queue, self.waiting.movable(queue, limit, parked=True))
+        return [queues[name] for name in sorted(queues)]
+
+    def placed(self, plan: Plan, uids: Collection[str], now: dt.datetime) -> None:
+        """A plan was committed for these workloads: they wait no longer and are charged."""
+        for placement in plan.placements:
+            uid = placement.uid
+            lane, entry = self.waiting.find(uid), self.waiting.entry(uid)
+            if uid in uids and lane is not None and entry is not None:
+                self._stop_waiting(uid)
+                self._charges.place(placement, lane.demand, entry, now)
+                self.consumption.reserve(self._charges.holder(uid), now)
+        self._charges.forget_plan()
+
+    def grow(self) -> list[Wish]:
+        """Jobs that run smaller than wanted and may grow from what the last cycle left over."""
+        if not self.wishes:
+            return []
+        self.refresh_room()
+        kept = contested(self.routes, self.waiting, self.claims, self.ledger)
+        return self.wishes.served(kept, self.ledger, self.members.room)
+
+    def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
+        """Park what a plan refused, and queue what rows should say; refusals to be stored anew, by key."""
+        stored = {}
+        for lane in self.waiting.park(plan.refusals):
+            self._pods_awaited |= lane.parked is not None and (
+                lane.parked.reason is Reason.WAITING_FOR_PODS_READY
+            )
+            if lane.refusal is not None and self.tellings.lane(lane, lane.refusal, now):
+                stored[lane.demand.key] = lane.refusal
+        return stored
+
+    def tell(self, limit: int) -> list[dict[str, str]]:
+        """Rows of waiting workloads to set reason and message of, at most `limit`."""
+        return self.tellings.take(limit, lambda uid: uid in self.waiting or uid in self.held_back)
+
+    def position(self, uid: str) -> tuple[int, int] | None:
+        """Place in its ClusterQueue and overall, from 1; None if it is not in line."""
+        return self.waiting.position(uid)
+
+
+_LEFT_OUT: Final = "JobNeedsOneCluster"
+_MOST_DEMANDS: Final = 50_000
+
+
+def _keys_of(flavors: Iterable[Flavor]) -> set[str]:
+    return {key for flavor in flavors for key, _ in flavor.labels}
+
+
+def _decoded(stored: Any) -> tuple[PodSet, ...] | Exception:
+    try:
+        return shape.decode(stored)
+    except Exception as fault:  # noqa: BLE001 - one unusable shape must not stop the others
+        return fault

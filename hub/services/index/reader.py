@@ -1,0 +1,157 @@
+"""What the scheduler's index reads from the store: everything at start, then what a change touched.
+
+Run in a store thread; the rows are applied by `hub.services.index.index`, many of them in parts.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from hub.domain.workloads.states import State
+from hub.services.index import pool_keys
+from hub.services.index.catalog import DEFAULT_QUEUE, KINDS
+from hub.services.index.pool_keys import PoolKeys
+from hub.store import clusters, schedule, usage
+from hub.store.schedule import ProgressRow, SchedulingRow
+from hub.store.transaction import Transaction
+from hub.store.workloads import TERMS
+
+PART: Final = 500  # workloads applied in one go: some ten milliseconds of the event loop
+FOLLOWED: Final = ("workloads", "objects", "clusters", "settings", usage.CHANGED, TERMS)
+
+
+@dataclass(slots=True)
+class News:
+    """Rows read again after a change. `whole`: everything there is, at start."""
+
+    whole: bool = False
+    workloads: list[SchedulingRow] = field(default_factory=list)
+    pulses: list[ProgressRow] = field(default_factory=list)  # of workloads known to be charged
+    gone: frozenset[str] = frozenset()  # uids of workloads looked for that are not there
+    shapes: dict[str, Any] = field(default_factory=dict)
+    rules: list[dict[str, Any]] = field(default_factory=list)
+    rules_gone: frozenset[str] = frozenset()  # uids of objects looked for
+    clusters: list[tuple[dict[str, Any], bytes | None]] = field(default_factory=list)
+    clusters_gone: frozenset[str] = frozenset()
+    heartbeats: dict[str, dt.datetime | None] = field(default_factory=dict)
+    keys: PoolKeys | None = None
+    consumed: list[usage.Consumed] | None = None  # of all LocalQueues, where a sample was taken
+    read_at: dt.datetime | None = None
+
+    def parts(self) -> "Iterator[News]":
+        """The same in parts of `PART` workloads, to be applied in this order with others in between.
+
+        Rules, members and the like come first, whole. What was given is let go of part by part:
+        nobody else runs while a million rows are freed at once.
+        """
+        if len(self.workloads) + len(self.gone) <= PART:
+            yield self
+            return
+        rows, gone, shapes = self.workloads, list(self.gone), dict(self.shapes)
+        self.workloads, self.gone, self.shapes = [], frozenset(), {}
+        yield self
+        rows.reverse()
+        while rows:
+            some = rows[: -PART - 1 : -1]
+            del rows[-PART:]
+            met = {row.shape for row in some} & shapes.keys()
+            new = {digest: shapes.pop(digest) for digest in met}
+            yield News(workloads=some, shapes=new, read_at=self.read_at)
+        for start in range(0, len(gone), PART):
+            yield News(gone=frozenset(gone[start : start + PART]), read_at=self.read_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """Whose way into a queue changed: of LocalQueues (namespace, name), of placements by uid."""
+
+    queues: frozenset[tuple[str, str]] = frozenset()
+    placements: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.queues or self.placements)
+
+
+class Known(NamedTuple):
+    """What the index has already: shapes, and the epochs of charged workloads by uid."""
+
+    shapes: Collection[str]
+    charged: Mapping[str, int]
+
+
+def read_all(tx: Transaction) -> News:
+    """Everything there is."""
+    news = News(whole=True, keys=pool_keys.load(tx), read_at=tx.now)
+    news.rules = schedule.rules(tx, KINDS)
+    news.clusters = _clusters(tx, None)
+    news.consumed = usage.every(tx)
+    news.workloads = list(schedule.considered(tx))
+    news.shapes = schedule.pod_sets(tx, {w.shape for w in news.workloads})
+    return news
+
+
+def read_news(
+    tx: Transaction,
+    keys: Mapping[str, Collection[str]],
+    known: Known,
+    *,
+    heartbeats: bool = True,
+) -> News:
+    """What a change touched, and when each agent was last heard (which enters no feed)."""
+    heard = schedule.heartbeats(tx) if heartbeats else {}
+    news = News(heartbeats=heard, read_at=tx.now)
+    if pool_keys.SETTING in keys.get("settings", ()):
+        news.keys = pool_keys.load(tx)
+    if keys.get(usage.CHANGED):
+        news.consumed = usage.every(tx)
+    if uids := keys.get("objects"):
+        news.rules_gone = frozenset(uids)
+        news.rules = schedule.rules(tx, KINDS, uids)
+    if names := keys.get("clusters"):
+        news.clusters_gone = frozenset(names)
+        news.clusters = _clusters(tx, names)
+    if uids := keys.get("workloads"):
+        anew = keys.get(TERMS, ())
+        on_clusters = [uid for uid in uids if uid in known.charged and uid not in anew]
+        news.pulses = schedule.pulses(tx, on_clusters)
+        same = {p.uid for p in news.pulses if _goes_on(p, known)}
+        news.pulses = [p for p in news.pulses if p.uid in same]
+        _read_workloads(tx, news, set(uids) - same, known)
+    return news
+
+
+def _goes_on(pulse: ProgressRow, known: Known) -> bool:
+    """Is it still the same placement, or has it ended? Anything else is read whole."""
+    if pulse.state in (State.PENDING, State.RESERVED):
+        return False
+    return pulse.epoch == known.charged[pulse.uid]
+
+
+def read_affected(tx: Transaction, affected: Affected, known: Known) -> News:
+    """The workloads whose way into a queue a rule has changed."""
+    uids: set[str] = set(schedule.pending_of_placements(tx, affected.placements))
+    for namespace, queue in affected.queues:
+        uids.update(schedule.pending_uids(tx, namespace, queue))
+        if queue == DEFAULT_QUEUE:
+            uids.update(schedule.pending_uids(tx, namespace, ""))
+    news = News()
+    _read_workloads(tx, news, uids, known)
+    return news
+
+
+def _read_workloads(tx: Transaction, news: News, uids: Collection[str], known: Known) -> None:
+    news.workloads = schedule.standing(tx, uids)
+    news.gone = frozenset(uids).difference(row.uid for row in news.workloads)
+    news.shapes = schedule.pod_sets(tx, {w.shape for w in news.workloads}.difference(known.shapes))
+
+
+def _clusters(
+    tx: Transaction, names: Collection[str] | None
+) -> list[tuple[dict[str, Any], bytes | None]]:
+    capacities = clusters.get_capacities(tx, names)
+    return [
+        (row, capacities.get(row["name"], (None, None))[0])
+        for row in clusters.list_all(tx)
+        if names is None or row["name"] in names
+    ]

@@ -1,0 +1,1 @@
+"""Accepting, changing and stopping workloads."""

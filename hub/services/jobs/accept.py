@@ -1,0 +1,342 @@
+"""Submitting Jobs: one transaction takes any number of them, from any number of callers.
+
+The one way in for Jobs: REST, batches, `apply` and the bridge all end in `submit_jobs`.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.domain.workloads.states import WithdrawTo
+from hub.services.context.settings import Intake
+from hub.services.jobs import bare
+from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
+from hub.services.queues.defaults import (
+    DEFAULT,
+    ensure_default_queue,
+    ensure_namespaces,
+    local_queues,
+)
+from hub.services.reading.draft import Draft, read_by_the_hub
+from hub.services.reading.pod_security import Gatekeeper
+from hub.services.works import restored
+from hub.store import manifests, objects, workloads
+from hub.store.transaction import Transaction
+from shared import labels as keys
+from shared.errors import Rejected
+from shared.kinds import unheeded
+from shared.kinds.batch_v1 import max_runtime_s
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
+
+Row = dict[str, Any]
+Identity = tuple[str, str, str]  # kind, namespace, name
+PENDING = "Pending"
+QUEUE_NOT_FOUND = "QueueNotFound"
+PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
+
+
+def noun(given: Draft) -> str:
+    """What people call it."""
+    return given.parsed.kind.lower()
+
+
+class NameTaken(Rejected):
+    """409 AlreadyExists; `uid` is of the job that has the name."""
+
+    def __init__(self, given: Draft, uid: str) -> None:
+        super().__init__(
+            RejectCode.ALREADY_EXISTS,
+            f"{noun(given)} {given.parsed.namespace}/{given.name} exists with uid {uid}; "
+            "delete it or choose another name",
+            "metadata.name",
+        )
+        self.uid = uid
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The LocalQueue a job waits in; with a reason where it can not be admitted as things stand."""
+
+    name: str
+    reason: str = ""
+    message: str = ""
+
+
+def submit_jobs(
+    tx: Transaction, drafts: Sequence[Draft], intake: Intake, *, strict: bool
+) -> list[Row | Rejected]:
+    """Take Jobs; per draft its workload row, or why it was refused.
+
+    `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise a job
+    without queue waits, one without class has priority 0, and both say so. Codes: AlreadyExists,
+    BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, and those of `pod_security`.
+    """
+    taken = _taken(tx, drafts)
+    queues = resolve_queues(tx, drafts, intake)
+    priorities = resolve_priorities(tx, drafts)
+    answers: list[Row | Rejected] = []
+    accepted: list[tuple[Draft, Row]] = []
+    gatekeeper = Gatekeeper(tx, intake.pods)
+    for given in drafts:
+        answer = gatekeeper.refuse(given) or _judge(
+            tx, given, taken, queues, priorities, strict=strict
+        )
+        answers.append(answer)
+        if not isinstance(answer, Rejected):
+            taken[_identity(given)] = answer
+            accepted.append((given, answer))
+    if accepted:
+        _store(tx, accepted)
+    return answers
+
+
+def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[Identity, Row]:
+    """Who has the names that drafts want."""
+    names: dict[str, list[tuple[str, str]]] = {}
+    for given in drafts:
+        names.setdefault(bare.kind_of(given), []).append((given.parsed.namespace, given.name))
+    return {
+        (kind, *name): row
+        for kind, wanted in names.items()
+        for name, row in workloads.live_by_name(tx, wanted, kind).items()
+    }
+
+
+def _identity(given: Draft) -> Identity:
+    return bare.kind_of(given), given.parsed.namespace, given.name
+
+
+def resolve_queues(tx: Transaction, drafts: Sequence[Draft], intake: Intake) -> dict[str, Queue]:
+    """By uid of the draft: the queue label, else the annotation, else LocalQueue `default`.
+
+    Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says.
+    """
+    unnamed = [given for given in drafts if not given.queue]
+    if unnamed and intake.unqueued_jobs == "Default":
+        ensure_default_queue(
+            tx,
+            {given.parsed.namespace for given in unnamed},
+            {
+                name
+                for given in unnamed
+                for each in given.parsed.pod_sets
+                for name in each.requests
+            },
+        )
+    present = {
+        namespace: local_queues(tx, namespace)
+        for namespace in {given.parsed.namespace for given in drafts}
+    }
+    found = {given.uid: _queue(given, present[given.parsed.namespace]) for given in drafts}
+    for given in drafts:
+        if wrong := misplaced(tx, given, intake):
+            found[given.uid] = Queue(given.queue, NOT_SUSPENDABLE, wrong)
+    return found
+
+
+def refuse_queue(given: Draft, queue: Queue, *, strict: bool) -> Rejected | None:
+    """Why a draft is not taken into its queue, rather than left waiting with that reason."""
+    if not queue.reason or not (strict or queue.reason == NOT_SUSPENDABLE):
+        return None
+    field = "spec.queueName" if given.is_bare else f"metadata.labels[{keys.QUEUE_NAME}]"
+    return Rejected(RejectCode(queue.reason), queue.message, field)
+
+
+def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, int]:
+    """The value of each WorkloadPriorityClass that drafts name and that exists."""
+    named = {name for given in drafts if (name := priority_class(given))}
+    if not named:
+        return {}
+    rows = objects.list_kind(tx, KUEUE, "WorkloadPriorityClass", names=sorted(named))
+    return {row["name"]: int((row["spec"] or {}).get("value") or 0) for row in rows}
+
+
+def priority_class(given: Draft) -> str:
+    """The WorkloadPriorityClass a Job names, or ""; a Workload brings its priority with it."""
+    if given.is_bare:
+        return ""
+    return str(given.parsed.labels.get(keys.PRIORITY_CLASS) or "")
+
+
+def missing_classes(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, str]:
+    """By uid, a sentence for each draft whose WorkloadPriorityClass does not exist."""
+    present = resolve_priorities(tx, drafts)
+    return {
+        given.uid: f"metadata.labels[{keys.PRIORITY_CLASS}]: WorkloadPriorityClass {named} does not "
+        "exist: the priority is 0; make the class, then the Job anew"
+        for given in drafts
+        if (named := priority_class(given)) and named not in present
+    }
+
+
+def say_missing_class(tx: Transaction, row: Row, said: str) -> None:
+    """An Event for a job whose priority class does not exist."""
+    tx.event(
+        uid=row["uid"],
+        kind=row["kind"],
+        namespace=row["namespace"],
+        name=row["name"],
+        type="Warning",
+        reason=PRIORITY_CLASS_NOT_FOUND,
+        message=said,
+    )
+
+
+def shape_columns(given: Draft) -> Row:
+    """The columns that follow from a Job's spec, or a Workload's."""
+    spec = given.parsed.spec
+    parallelism = spec.get("parallelism")
+    return {
+        "shape": given.shape,
+        "parallelism": 1 if parallelism is None else parallelism,
+        # As Kubernetes defaults it: 1 where neither is given, a work queue where only this is not.
+        "completions": 1
+        if parallelism is None and spec.get("completions") is None
+        else spec.get("completions"),
+        "ttl_s": spec.get("ttlSecondsAfterFinished"),
+        "max_runtime_s": max_runtime_s(given.parsed.labels),
+        "labels": dict(given.parsed.labels),
+        "annotations": read_by_the_hub(given.parsed.annotations),
+    }
+
+
+def _queue(given: Draft, present: Collection[str]) -> Queue:
+    name = given.queue
+    namespace = given.parsed.namespace
+    if (name or DEFAULT) in present:
+        return Queue(name or DEFAULT)
+    message = (
+        f"LocalQueue {namespace}/{name} does not exist"
+        if name
+        else f"the Job names no queue and namespace {namespace} has no LocalQueue {DEFAULT}"
+    )
+    return Queue(name, QUEUE_NOT_FOUND, message)
+
+
+def _judge(
+    tx: Transaction,
+    given: Draft,
+    taken: dict[Identity, Row],
+    queues: dict[str, Queue],
+    priorities: dict[str, int],
+    *,
+    strict: bool,
+) -> Row | Rejected:
+    """The new workload's row, or why there is none."""
+    holder = taken.get(_identity(given))
+    if holder is not None:
+        return occupied(given, holder)
+    queue = queues[given.uid]
+    if refusal := refuse_queue(given, queue, strict=strict):
+        return refusal
+    named = priority_class(given)
+    if strict and named and named not in priorities:
+        return Rejected(
+            RejectCode.PRIORITY_CLASS_NOT_FOUND,
+            f"WorkloadPriorityClass {named} does not exist",
+            f"metadata.labels[{keys.PRIORITY_CLASS}]",
+        )
+    return _row(tx, given, queue, named, priorities.get(named, 0))
+
+
+def occupied(given: Draft, holder: Row) -> Rejected:
+    """Why a draft can not have the name that `holder` has."""
+    if holder["origin"] != given.origin:
+        return Rejected(
+            RejectCode.OWNED_ELSEWHERE,
+            f"{noun(given)} {holder['namespace']}/{holder['name']} came from {holder['origin']} "
+            f"and can not be changed from {given.origin}",
+            "metadata.name",
+        )
+    if holder["withdraw_to"] == WithdrawTo.DELETED:
+        what = f"{noun(given)} {holder['namespace']}/{holder['name']}"
+        words = f"{what} is being deleted: submit it again once it is gone"
+        return Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
+    return NameTaken(given, holder["uid"])
+
+
+def _row(tx: Transaction, given: Draft, queue: Queue, named: str, priority: int) -> Row:
+    created = given.created_at or tx.now
+    return {
+        "uid": given.uid,
+        "kind": "Job",
+        "namespace": given.parsed.namespace,
+        "name": given.name,
+        "live": True,
+        "origin": given.origin,
+        **shape_columns(given),
+        "queue": queue.name,
+        "priority": priority,
+        "priority_class": named,
+        "generation": 1,
+        "state": PENDING,
+        "reason": queue.reason,
+        "message": queue.message,
+        "cluster_queue": "",
+        "admission": None,
+        "placement": "",
+        "scores": None,
+        "cluster": "",
+        "epoch": 0,
+        "withdraw_to": "",
+        "set_aside": None,
+        "nomination": None,
+        "checks": None,
+        "succeeded": 0,
+        "failed": 0,
+        "active": 0,
+        "ready": 0,
+        "created_at": created,
+        "queued_at": created,
+        "requeue_at": None,
+        "requeues": 0,
+        "evicted": None,
+        "evictions": None,
+        "ran_s": 0,
+        "reserved_at": None,
+        "placed_at": None,
+        "applied_at": None,
+        "started_at": None,
+        "finished_at": None,
+        "deleted_at": None,
+        **(bare.first_columns(given) if given.is_bare else {}),
+    }
+
+
+def _say_unheeded(tx: Transaction, accepted: Sequence[tuple[Draft, Row]]) -> None:
+    """An Event for each job of which something changes nothing."""
+    for given, row in accepted:
+        if said := unheeded.notices(given.parsed):
+            tx.event(
+                uid=row["uid"],
+                kind=row["kind"],
+                namespace=row["namespace"],
+                name=row["name"],
+                type="Warning",
+                reason=unheeded.REASON,
+                message=unheeded.joined(said),
+            )
+
+
+def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Row]]) -> None:
+    ensure_namespaces(tx, {row["namespace"] for _, row in accepted})
+    shapes: dict[str, Any] = {}
+    for given, row in accepted:
+        if row["shape"] not in shapes:
+            shapes[row["shape"]] = given.pod_sets()
+    manifests.add_shapes(tx, shapes)
+    manifests.add(
+        tx,
+        [
+            {"uid": given.uid, "generation": 1, "manifest": given.body, "hash": given.hash}
+            for given, _ in accepted
+        ],
+    )
+    workloads.add(tx, [row for _, row in accepted])
+    restored.hold_late(tx, [row for _, row in accepted])
+    _say_unheeded(tx, accepted)
+    missing = missing_classes(tx, [given for given, _ in accepted])
+    for _, row in accepted:
+        if row["uid"] in missing:
+            say_missing_class(tx, row, missing[row["uid"]])

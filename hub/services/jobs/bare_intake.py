@@ -1,0 +1,141 @@
+"""How bare Workloads come in: as units of admission where their LocalQueue is there, else as objects.
+
+A Workload whose queue does not resolve, or that asks for what can not be admitted, is kept as an object
+that holds nothing and says so; once the queue appears, or it was mended, it becomes a unit of admission.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, WithdrawTo
+from hub.services.context.settings import Intake
+from hub.services.jobs.accept import submit_jobs
+from hub.services.jobs.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
+from hub.services.jobs.generations import keep_next, standing_before
+from hub.services.queues.defaults import local_queues
+from hub.services.reading.draft import Draft, draft
+from hub.services.works.evict import evict
+from hub.store import objects, workloads
+from hub.store.transaction import Transaction
+from shared.errors import FieldError, Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.parsed import Parsed
+from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
+
+Row = dict[str, Any]
+# What may change while quota is held; Kueue keeps pod sets and queue of a reserved workload too.
+_MUTABLE: Final = frozenset(
+    {"active", "priority", "priorityClassRef", "maximumExecutionTimeSeconds", "preemptionGates"}
+)
+
+
+def is_unit(tx: Transaction, given: Draft) -> bool:
+    """Is it a unit of admission: a bare Workload that exists as one, or whose queue is there?"""
+    if not given.is_bare:
+        return False
+    namespace, name = given.parsed.namespace, given.name
+    if workloads.live_by_name(tx, [(namespace, name)], KIND):
+        return True
+    if given.queue not in local_queues(tx, namespace) or given.parsed.hindrance:
+        return False
+    held = objects.find(tx, KUEUE, KIND, namespace, name)
+    return held is None or held["origin"] == given.origin
+
+
+def queue_missing(given: Draft) -> str:
+    """What is said of one that is kept as an object."""
+    return (
+        f"spec.queueName: LocalQueue {given.parsed.namespace}/{given.queue} does not exist: the "
+        "Workload is kept, and holds nothing until that queue is there"
+    )
+
+
+def admit_held(tx: Transaction, intake: Intake) -> None:
+    """Workloads kept as objects become units of admission where their queues are there by now."""
+    found = []
+    for row in objects.list_kind(tx, KUEUE, KIND):
+        if row["deleted_at"] is None:
+            given = _draft_of(tx, row)
+            if given is not None and given.is_bare and is_unit(tx, given):
+                found.append(given)
+    if not found:
+        return
+    answers = submit_jobs(tx, found, intake, strict=False)
+    for given, answer in zip(found, answers, strict=True):
+        if not isinstance(answer, Rejected):
+            objects.remove(tx, given.uid)
+
+
+def forget_held(tx: Transaction, taken: Sequence[Draft]) -> None:
+    """Objects that were kept of these so far go: they are units of admission now."""
+    for given in taken:
+        row = objects.find(tx, KUEUE, KIND, given.parsed.namespace, given.name)
+        if row is not None:
+            objects.remove(tx, row["uid"])
+
+
+def revise_bare(tx: Transaction, given: Draft, row: Row, intake: Intake) -> bool:
+    """Bring the Workload of `row` to the manifest of `given`; False if they are equal already.
+
+    `active: false` takes its quota back and holds it; true lets it wait again. Raises Rejected:
+    Immutable, naming every field that may not change while quota is held; and what it can not be
+    admitted for.
+    """
+    refuse_hindered(given.parsed)
+    before = standing_before(tx, given, row)
+    if before is None:
+        return False
+    _refuse_immutable(before.manifest, given, row)
+    keep_next(tx, given, row, before, intake, spec_columns(given))
+    _follow_active(tx, given, row)
+    return True
+
+
+def refuse_hindered(parsed: Parsed) -> None:
+    """Raise Rejected for a Workload that can not be admitted as it is."""
+    why = parsed.hindrance
+    if why is not None:
+        raise Rejected(why.code, f"{why.field}: {why.message}", why.field, (why,))
+
+
+def _follow_active(tx: Transaction, given: Draft, row: Row) -> None:
+    state = State(row["state"])
+    if not is_active(given):
+        evict(tx, [row["uid"]], INACTIVE, INACTIVE_MESSAGE, to=WithdrawTo.HELD)
+    elif state in {State.HELD, State.DEACTIVATED}:
+        again = {"uid": row["uid"], "epoch": row["epoch"], "requeues": 0, "requeue_at": None}
+        workloads.transition(tx, Transition.RELEASE, [again])
+
+
+def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
+    state = State(row["state"])
+    if state in QUEUED or state in TERMINAL - {State.SUCCEEDED, State.FAILED}:
+        return
+    before, now = old.get("spec") or {}, given.parsed.raw.get("spec") or {}
+    rule = "can not change while quota is held" if state not in TERMINAL else "it has ended"
+    wrong = [
+        FieldError(f"spec.{name}", RejectCode.IMMUTABLE, rule)
+        for name in sorted({*before, *now} - _MUTABLE)
+        if before.get(name) != now.get(name)
+    ]
+    if wrong:
+        detail = f"{wrong[0].field}: {wrong[0].message}"
+        raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
+
+
+def _draft_of(tx: Transaction, row: Row) -> Draft | None:
+    """An object as it was applied; None where it can not be read any more."""
+    try:
+        parsed = parse(
+            row["manifest"],
+            strict=False,
+            origin="hub-cluster",
+            lenient_versions=True,
+            default_namespace=row["namespace"],
+        )
+        return draft(
+            parsed, tx.now, origin=row["origin"], uid=row["uid"], created_at=row["created_at"]
+        )
+    except Rejected:
+        return None

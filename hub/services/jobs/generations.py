@@ -1,0 +1,70 @@
+"""A newer manifest of a workload that is known: the one that stands, and how the next one is kept."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from hub.domain.workloads.states import QUEUED, State
+from hub.services.context.settings import Intake
+from hub.services.jobs.accept import refuse_queue, resolve_queues, shape_columns
+from hub.services.reading.draft import Draft
+from hub.store import manifests, workloads
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+Row = dict[str, Any]
+
+
+class StandingManifest(NamedTuple):
+    """The manifest that stands, and its generation."""
+
+    generation: int
+    manifest: Row
+
+
+def standing_before(tx: Transaction, given: Draft, row: Row) -> StandingManifest | None:
+    """What `given` would replace; None if it is equal. Raises Rejected: BeingDeleted."""
+    latest = manifests.latest(tx, row["uid"])
+    if latest is None:
+        what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
+        raise Rejected(RejectCode.BEING_DELETED, f"{what} is being deleted")
+    generation, body, digest = latest
+    return None if digest == given.hash else StandingManifest(generation, orjson.loads(body))
+
+
+def keep_next(
+    tx: Transaction,
+    given: Draft,
+    row: Row,
+    before: StandingManifest,
+    intake: Intake,
+    columns: Mapping[str, Any],
+) -> int:
+    """Keep `given` as the next generation, which is returned; `columns` are those of its kind.
+
+    One that waits follows its queue's name. Raises Rejected: QueueNotFound.
+    """
+    queue = resolve_queues(tx, [given], intake)[given.uid]
+    if refusal := refuse_queue(given, queue, strict=False):
+        raise refusal
+    generation = before.generation + 1
+    changed: Row = {
+        "uid": row["uid"],
+        "generation": generation,
+        **shape_columns(given),
+        **columns,
+    }
+    if State(row["state"]) in QUEUED and queue.name != row["queue"]:
+        changed |= {"queue": queue.name, "reason": queue.reason, "message": queue.message}
+    manifests.add_shapes(tx, {given.shape: given.pod_sets()})
+    kept = {
+        "uid": row["uid"],
+        "generation": generation,
+        "manifest": given.body,
+        "hash": given.hash,
+    }
+    manifests.add(tx, [kept])
+    workloads.change(tx, [changed])
+    return generation

@@ -1,0 +1,125 @@
+"""Jobs that change their parallelism while they are on a cluster: the difference is admitted anew.
+
+Fewer pods free quota once the member, told of them, has reported that no more run. More of them are a
+wish: the job runs on in its old size, says so, and grows when quota and room in its cluster serve the whole
+difference. Wishes are served after a cycle, from what it left over, and never by preemption.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from hub.domain.quota import resize
+from hub.domain.workloads.states import State, WithdrawTo
+from hub.services.index.pending_growth import Wish
+from hub.services.works import compose
+from hub.services.works.withdraw import withdraw_jobs
+from hub.store import workloads, works
+from hub.store.transaction import Transaction
+from shared.resources import PodSet
+
+RESIZED: Final = "Resized"
+_NOT_STARTED: Final = frozenset({State.RESERVED, State.PLACED})
+_ON_MEMBER: Final = frozenset({str(State.OFFERED), str(State.APPLIED), str(State.RUNNING)})
+
+Row = dict[str, Any]
+
+
+def follow_size(tx: Transaction, row: Row, pod_set: PodSet) -> None:
+    """A charged job shall have the size of `pod_set`; `row` is as it was before the new manifest.
+
+    What no agent was told of yet goes back to its queue in order to grow: it is admitted whole.
+    """
+    admission = row["admission"]
+    if not admission or len(admission["podSets"]) != 1:
+        return
+    more = pod_set.count > resize.size(admission)
+    if more and State(row["state"]) in _NOT_STARTED:
+        said = f"its parallelism changed to {pod_set.count} before it started"
+        withdraw_jobs(tx, [row["uid"]], WithdrawTo.PENDING, RESIZED, said)
+        return
+    sized = resize.resized(admission, pod_set, told=State(row["state"]) not in _NOT_STARTED)
+    columns: Row = {"uid": row["uid"], "admission": sized}
+    if more:
+        said = resize.smaller(resize.size(admission), pod_set.count)
+        columns |= {"reason": resize.SMALLER, "message": said}
+    workloads.change(tx, [columns])
+    _tell_members(tx, row, sized)
+
+
+def grow(tx: Transaction, wishes: Sequence[Wish], term: int) -> list[str]:
+    """Charge the difference and tell the members; those that still run and wish it. Raises StaleTerm."""
+    tx.require_term(term)
+    found = workloads.get_many(tx, [wish.uid for wish in wishes])
+    grown = []
+    for wish in wishes:
+        row = found.get(wish.uid)
+        if (
+            row is None
+            or row["epoch"] != wish.epoch
+            or row["state"] not in _ON_MEMBER
+            or row["admission"] != wish.admission
+        ):
+            continue
+        sized = resize.grown(row["admission"])
+        before, after = resize.size(row["admission"]), resize.size(sized)
+        workloads.change(tx, [{"uid": wish.uid, "admission": sized, "reason": "", "message": ""}])
+        _tell_members(tx, row, sized)
+        tx.event(
+            uid=row["uid"], kind=row["kind"], namespace=row["namespace"], name=row["name"],
+            reason=RESIZED, message=f"grows from {before} to {after} pods: quota is charged",
+        )  # fmt: skip
+        grown.append(wish.uid)
+    return grown
+
+
+def confirmed(tx: Transaction, uids: Iterable[str]) -> list[str]:
+    """Those of `uids` whose member has reported that it runs no more pods than it shall."""
+    return [row["uid"] for row in _smaller(tx, uids)]
+
+
+def shrink(tx: Transaction, uids: Iterable[str], term: int) -> list[str]:
+    """Give back what jobs that have become smaller no longer need. Raises StaleTerm."""
+    tx.require_term(term)
+    rows = _smaller(tx, uids)
+    workloads.change(
+        tx,
+        [{"uid": row["uid"], "admission": resize.shrunk(row["admission"])} for row in rows],
+    )
+    return [row["uid"] for row in rows]
+
+
+def _smaller(tx: Transaction, uids: Iterable[str]) -> list[Row]:
+    found = workloads.get_many(tx, uids)
+    held = {(work["cluster"], work["uid"]): work for work in works.of_uids(tx, list(found))}
+    return [
+        row
+        for row in found.values()
+        if "shrinks" in (row["admission"] or {})
+        and _runs_no_more(row, held.get((row["cluster"], row["uid"])))
+    ]
+
+
+def _runs_no_more(row: Row, work: Row | None) -> bool:
+    """Has the member said so, of this epoch and this manifest?"""
+    if work is None or work["epoch"] != row["epoch"] or not work["observed"]:
+        return False
+    job = work["observed"].get("job")
+    if job is None or work["observed_generation"] < row["generation"]:
+        return False
+    return bool(job["active"] + job["terminating"] <= row["admission"]["shrinks"]["count"])
+
+
+def _tell_members(tx: Transaction, row: Row, admission: Row) -> None:
+    """What its cluster is given follows the size that is admitted."""
+    changed = []
+    for work in works.composable(tx, row["cluster"], [row["uid"]]):
+        options = {k: v for k, v in work.options.items() if k not in {"parallelism", "wanted"}}
+        if admission.get("reduced"):
+            options["parallelism"] = resize.size(admission)
+            options["wanted"] = admission["wanted"]["count"]
+        if work.epoch == row["epoch"] and options != work.options:
+            told = compose.digest(work.job_hash or "", options, work.epoch) if work.offered else ""
+            changed.append(
+                {"cluster": work.cluster, "uid": work.uid, "options": options, "hash": told}
+            )
+    works.reoption(tx, changed)

@@ -1,0 +1,145 @@
+"""Requests that submit Jobs, with their replies kept for replay in the same transaction.
+
+Requests share transactions: `submit` takes those of all callers at once and gives each its reply.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from hub.services.context import rendering
+from hub.services.context.settings import Intake
+from hub.services.jobs.accept import submit_jobs
+from hub.services.reading.draft import Draft
+from hub.store import idempotency
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.kinds import unheeded
+from shared.reject_codes import RejectCode
+
+CREATED, OK = 201, 200
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One request's Jobs. `single`: the reply is the job or a refusal; else a list of results."""
+
+    drafts: tuple[Draft | Rejected, ...]
+    intake: Intake
+    single: bool
+    first: int = 0  # place of the first draft in the whole request
+    key: Key | None = None  # (principal, Idempotency-Key)
+    request_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What to answer: JSON bytes. `replayed`: an earlier request with this key was answered so."""
+
+    status: int
+    body: bytes
+    replayed: bool = False
+
+
+def submit(tx: Transaction, submissions: Sequence[Submission]) -> list[Reply | Exception]:
+    """Take the Jobs of several requests; per request its reply or its refusal.
+
+    Refused with IdempotencyMismatch: a key that was used for another body.
+    """
+    known = idempotency.find(tx, [each.key for each in submissions if each.key])
+    first_with: dict[Key, int] = {}
+    fresh: list[int] = []
+    for place, each in enumerate(submissions):
+        if each.key is None or (each.key not in known and each.key not in first_with):
+            fresh.append(place)
+            if each.key is not None:
+                first_with[each.key] = place
+    replies = _submit_fresh(tx, submissions, fresh)
+    idempotency.add(
+        tx,
+        {
+            key: (submissions[place].request_hash, reply.status, reply.body)
+            for key, place in first_with.items()
+            if isinstance(reply := replies[place], Reply)
+        },
+    )
+    return [
+        replies[place]
+        if place in replies
+        else _again(each, known, first_with, submissions, replies)
+        for place, each in enumerate(submissions)
+    ]
+
+
+def _submit_fresh(
+    tx: Transaction, submissions: Sequence[Submission], fresh: Sequence[int]
+) -> dict[int, Reply | Exception]:
+    drafts = [
+        given for place in fresh for given in submissions[place].drafts if isinstance(given, Draft)
+    ]
+    intake = submissions[0].intake
+    taken = iter(submit_jobs(tx, drafts, intake, strict=True) if drafts else ())
+    replies: dict[int, Reply | Exception] = {}
+    for place in fresh:
+        asked = submissions[place]
+        answers = [next(taken) if isinstance(given, Draft) else given for given in asked.drafts]
+        replies[place] = (
+            _single(answers[0], asked.drafts[0])
+            if asked.single
+            else _several(answers, asked.drafts, asked.first)
+        )
+    return replies
+
+
+def _single(answer: dict[str, Any] | Rejected, given: Draft | Rejected) -> Reply | Exception:
+    if isinstance(answer, Rejected):
+        return answer
+    told = {**rendering.job(answer), "message": answer["message"], **_warnings(given)}
+    return Reply(CREATED, orjson.dumps(told))
+
+
+def _several(
+    answers: Sequence[dict[str, Any] | Rejected], drafts: Sequence[Draft | Rejected], first: int
+) -> Reply:
+    results = [
+        {"index": place, **rendering.refusal(answer)}
+        if isinstance(answer, Rejected)
+        else {"index": place, **rendering.job(answer), **_warnings(given)}
+        for place, (answer, given) in enumerate(zip(answers, drafts, strict=True), first)
+    ]
+    return Reply(OK, orjson.dumps(results))
+
+
+def _warnings(given: Draft | Rejected) -> dict[str, Any]:
+    """{"warnings"}: what of a Job changes nothing; {} where there is nothing to say."""
+    said = unheeded.notices(given.parsed) if isinstance(given, Draft) else ()
+    return {"warnings": list(said)} if said else {}
+
+
+def _again(
+    asked: Submission,
+    known: dict[Key, idempotency.Reply],
+    first_with: dict[Key, int],
+    submissions: Sequence[Submission],
+    replies: dict[int, Reply | Exception],
+) -> Reply | Exception:
+    """The reply to a request whose key was seen before, in an earlier transaction or in this one."""
+    assert asked.key is not None
+    if asked.key in known:
+        request_hash, status, body = known[asked.key]
+    else:
+        twin = first_with[asked.key]
+        reply = replies[twin]
+        if not isinstance(reply, Reply):
+            return reply
+        request_hash, status, body = submissions[twin].request_hash, reply.status, reply.body
+    if request_hash != asked.request_hash:
+        return Rejected(
+            RejectCode.IDEMPOTENCY_MISMATCH,
+            "this Idempotency-Key was used for another body; use a new key",
+            "Idempotency-Key",
+        )
+    return Reply(status, body, replayed=True)

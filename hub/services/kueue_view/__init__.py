@@ -1,0 +1,1 @@
+"""Workloads as Kueue's API shows them."""

@@ -1,0 +1,56 @@
+"""Workloads kept as objects, for their LocalQueue is not there: shown among those that wait in queues."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from hub.services.context.rendering import whole_object
+from hub.store import objects
+from hub.store.transaction import Transaction
+from hub.store.workloads import BARE as KIND
+from shared.kinds.kueue_v1beta2 import GROUP
+
+Json = dict[str, Any]
+MARK: Final = "held"  # a position among them is [MARK, namespace, name]
+START: Final = (MARK, "", "")
+_TELL_NOTHING: Final = frozenset({"clusterQueue", "state"})  # of these they have none
+
+
+def find(tx: Transaction, namespace: str, name: str) -> Json | None:
+    """One of them."""
+    row = objects.find(tx, GROUP, KIND, namespace, name)
+    return None if row is None or not _is_held(row) else _shown(row)
+
+
+def page(
+    tx: Transaction, filters: Mapping[str, str], position: Sequence[str], limit: int
+) -> tuple[list[Json], list[str] | None]:
+    """By namespace and name, those after a position, at most `limit`; and the position to go on from."""
+    if any(filters.get(name) for name in _TELL_NOTHING):
+        return [], None
+    _, *after = position
+    rows = objects.list_kind(
+        tx, GROUP, KIND, namespace=filters.get("namespace", ""), after=(after[0], after[1])
+    )
+    queue = filters.get("queue")
+    found = [
+        row
+        for row in rows
+        if _is_held(row) and (not queue or (row["spec"] or {}).get("queueName") == queue)
+    ]
+    if len(found) > limit:
+        found = found[:limit]
+        last = [found[-1]["namespace"], found[-1]["name"]] if found else after
+        return [_shown(row) for row in found], [MARK, *last]
+    return [_shown(row) for row in found], None
+
+
+def _is_held(row: Json) -> bool:
+    """Not what belongs to a Job: that Job has a Workload of the hub's own."""
+    owned = (row["manifest"].get("metadata") or {}).get("ownerReferences")
+    return row["deleted_at"] is None and not owned
+
+
+def _shown(row: Json) -> Json:
+    told = whole_object(row)
+    status = dict(told.get("status") or {})
+    return told | {"status": {"conditions": [], **status}}

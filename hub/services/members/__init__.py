@@ -1,0 +1,1 @@
+"""What agents say, and what their silence means."""

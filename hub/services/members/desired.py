@@ -1,0 +1,193 @@
+"""What every member cluster should hold, in memory: an index of the `works` rows that follows the feed.
+
+A sync without news is answered from here and costs no SQL. Each change gets the next number of its
+cluster's counter, so that a reply can be a delta since the number an agent holds; a number is trusted
+only together with the digest that went out with it, so a counter that starts anew after a restart
+can not be mistaken for an older one.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hub.store.works import Desired
+from shared.wire.agent_v1 import DesiredBase, SetDigest
+
+# Removals remembered per cluster; an agent further behind gets the whole set.
+MAX_REMOVED = 10_000
+# Digests remembered per cluster for the replies that carried them.
+MAX_SENT = 64
+
+
+@dataclass(slots=True)
+class DesiredEntry:
+    """One desired work: its row, the number of its last change, its line in the digest."""
+
+    row: Desired
+    number: int
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What an agent must be told: entries in order of their numbers, and uids that are gone."""
+
+    full: bool
+    entries: list[DesiredEntry]
+    removed: list[tuple[int, str]]
+
+
+class ClusterSet:
+    """The desired set of one cluster."""
+
+    def __init__(self) -> None:
+        self.number = 1  # 0 is what an agent holds that was never answered
+        self._entries: OrderedDict[str, DesiredEntry] = OrderedDict()  # in order of their numbers
+        self._removed: deque[tuple[int, str]] = deque()
+        self._forgotten = 0  # removals up to this number are no longer remembered
+        self._digest = SetDigest()
+        self._sent: OrderedDict[int, str] = OrderedDict()
+        self._partial: tuple[str, int] | None = None
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def digest(self) -> str:
+        """Digest of the whole set."""
+        return self._digest.hex()
+
+    def put(self, row: Desired) -> None:
+        """Take a row as it now stands; one that agents see unchanged makes no news."""
+        line = digest_line(row)
+        old = self._entries.get(row.uid)
+        if old is not None:
+            if old.line == line:
+                old.row = row
+                return
+            self._digest.remove(old.line)
+            del self._entries[row.uid]
+        self.number += 1
+        self._entries[row.uid] = DesiredEntry(row, self.number, line)
+        self._digest.add(line)
+        self._wake()
+
+    def settle(self, row: Desired) -> None:
+        """Take a row whose hash was settled when it was prepared for sending: same number, no news."""
+        entry = self._entries.get(row.uid)
+        if entry is None or entry.row.epoch != row.epoch:
+            self.put(row)
+            return
+        self._digest.remove(entry.line)
+        entry.row, entry.line = row, digest_line(row)
+        self._digest.add(entry.line)
+
+    def drop(self, uid: str) -> None:
+        """The cluster should hold nothing of `uid` any more."""
+        old = self._entries.pop(uid, None)
+        if old is None:
+            return
+        self._digest.remove(old.line)
+        self.number += 1
+        self._removed.append((self.number, uid))
+        if len(self._removed) > MAX_REMOVED:
+            self._forgotten = self._removed.popleft()[0]
+        self._wake()
+
+    def get(self, uid: str) -> DesiredEntry | None:
+        """The entry of one uid."""
+        return self._entries.get(uid)
+
+    def delta(self, session: str, base: DesiredBase) -> Delta | None:
+        """What an agent that holds `base` must be told; None if it holds the present set."""
+        if base.revision and base.digest == self.digest:
+            return None
+        known = self._sent.get(base.revision) == base.digest and base.revision > 0
+        if self._partial == (session, base.revision):
+            known = True  # between pages the agent's digest means nothing
+        if not known or base.revision < self._forgotten:
+            return Delta(full=True, entries=list(self._entries.values()), removed=[])
+        entries: list[DesiredEntry] = []
+        for entry in reversed(self._entries.values()):
+            if entry.number <= base.revision:
+                break
+            entries.append(entry)
+        entries.reverse()
+        removed = [
+            each
+            for each in self._removed
+            if each[0] > base.revision and each[1] not in self._entries  # it may be back
+        ]
+        return Delta(full=False, entries=entries, removed=removed)
+
+    def sent(self, session: str, number: int, *, more: bool) -> str:
+        """Note that a reply brings an agent to `number`; the digest to send with it."""
+        if more:
+            self._partial = (session, number)
+            return ""
+        self._partial = None
+        self._sent[number] = self.digest
+        self._sent.move_to_end(number)
+        while len(self._sent) > MAX_SENT:
+            self._sent.popitem(last=False)
+        return self.digest
+
+    async def news(self, after: int) -> None:
+        """Return once something has changed after number `after`."""
+        if self.number > after:
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiters.add(future)
+        try:
+            await future
+        finally:
+            self._waiters.discard(future)
+
+    def announce(self) -> None:
+        """Have everybody who waits look again, though nothing of the set has changed."""
+        self._wake()
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class DesiredSets:
+    """The desired sets of all clusters."""
+
+    def __init__(self) -> None:
+        self._sets: dict[str, ClusterSet] = {}
+
+    def of(self, cluster: str) -> ClusterSet:
+        """The set of one cluster, empty if it was never heard of."""
+        found = self._sets.get(cluster)
+        if found is None:
+            found = self._sets[cluster] = ClusterSet()
+        return found
+
+    def __iter__(self) -> Iterator[ClusterSet]:
+        return iter(list(self._sets.values()))
+
+    def load(self, rows: Iterable[Desired]) -> None:
+        """Take all rows, at start."""
+        for row in rows:
+            self.of(row.cluster).put(row)
+
+    def refresh(self, keys: Iterable[str], rows: Iterable[Desired]) -> None:
+        """Take `rows` as what now stands behind feed `keys`; keys without a row are gone."""
+        absent = set(keys)
+        for row in rows:
+            absent.discard(f"{row.cluster}/{row.uid}")
+            self.of(row.cluster).put(row)
+        for each in absent:
+            cluster, _, uid = each.partition("/")
+            self.of(cluster).drop(uid)
+
+
+def digest_line(row: Desired) -> str:
+    """The line of a row in the digest; the same as `agent_v1.Work.digest_line` of what is sent."""
+    hashed = "" if row.action == "Withdraw" else row.hash
+    return f"{row.uid}:{row.epoch}:{row.generation}:{row.action}:{hashed}"

@@ -1,0 +1,48 @@
+"""What a member's agent said that it may not say, or that can not be: an event, and a row of the audit.
+
+Whoever errs, or lies, does so again and again: each kind of fault is told once in ten minutes, whatever
+the number of requests.
+"""
+
+import datetime as dt
+from typing import Final
+
+from hub.services.members.judge import plain
+from hub.store import audit, clusters, events
+from hub.store.transaction import Transaction
+
+AGAIN: Final = dt.timedelta(minutes=10)
+_LOOKED_AT: Final = 50  # events of the member
+
+
+def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
+    """Write a fault of `cluster`'s agent down, unless one of this code was lately."""
+    row = clusters.get(tx, cluster)
+    if row is None or is_noted(tx, cluster, code):
+        return
+    audit.add(
+        tx,
+        principal=f"agent of {cluster}",
+        verb="sync",
+        object=f"MemberCluster {cluster}",
+        outcome=code,
+    )
+    tx.event(
+        uid=row["object"],
+        kind="MemberCluster",
+        namespace="",
+        name=cluster,
+        type="Warning",
+        reason=code,
+        message=plain(detail),
+    )
+
+
+def is_noted(tx: Transaction, cluster: str, code: str) -> bool:
+    """Whether a fault of this code is written down lately: in the store, or by this transaction."""
+    told = events.list_events(
+        tx, kind="MemberCluster", name=cluster, newest_first=True, limit=_LOOKED_AT
+    )
+    lately = [each for each in told if tx.now - each["at"] < AGAIN]
+    mine = [each for each in tx.events if each["name"] == cluster]
+    return any(each["reason"] == code for each in (*lately, *mine))

@@ -1,0 +1,368 @@
+"""What one observation means: record it, move the workload, take the work back, or refuse it. Pure.
+
+The lattice of agents R-06 and R-07: an older epoch moves nothing, a terminal result is final for its
+epoch, and a job is given back to its queue only when the member has confirmed that nothing of it is
+left (S2), save a job that has itself ended (S3).
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from hub.domain.quota import resize
+from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
+from hub.domain.workloads.states import (
+    ON_CLUSTER,
+    TERMINAL,
+    State,
+    Transition,
+    WithdrawTo,
+    attempt,
+    beyond,
+)
+from hub.services.works import restored
+from hub.store.works import WorkRow
+from shared import labels as keys
+from shared.wire.agent_v1 import JobStatus, Observed
+
+RETRY: Final = keys.PREFIX + "retry"
+RETRYING: Final = "Retrying"
+MESSAGE_CHARS: Final = 1024
+REASON_CHARS: Final = 64
+_MOST: Final = 2**31 - 1
+# How long a cluster that could not take or run a job is set aside for it.
+SET_ASIDE: Final = dt.timedelta(minutes=5)
+RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
+
+# The member can not take this Job, or its own rules forbid it; another may.
+_ELSEWHERE: Final = frozenset({NAME_CONFLICT, "KindNotServed", REFUSED})
+# The member's API server refused the manifest itself; no other would take it.
+_HOPELESS: Final = frozenset({"Invalid"})
+# Steps of an agent's work that are no reason to show anybody.
+_ROUTINE: Final = frozenset(
+    {"Creating", "Applying", "Observing", "Vanished", "EarlierWave", "Proving"}
+)
+_UNSEEN = frozenset({State.OFFERED, State.UNKNOWN})
+_NOT_RUNNING = frozenset({State.OFFERED, State.APPLIED, State.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What follows. `action`: Keep or Withdraw the row, or Remove it; `code` refuses the entry."""
+
+    record: bool = True
+    transition: Transition | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, Any] | None = None  # of a workload whose state stays
+    action: str = ""
+    code: str = ""
+    detail: str = ""
+
+
+RECORD: Final = Judgement()
+
+
+def judge(entry: Observed, work: WorkRow, cluster: str, now: dt.datetime) -> Judgement:
+    """What `entry`, said by the agent of `cluster`, means for the work it is about."""
+    refusal = _refuse(entry, work)
+    if refusal is not None:
+        return refusal
+    if work.state is None:
+        gone = entry.phase == "Gone" and work.action == "Withdraw"
+        return Judgement(record=not gone, action="Remove" if gone else "")
+    state = State(work.state)
+    current = work.workload_epoch == work.epoch
+    if entry.phase == "Gone":
+        if not current or state in TERMINAL:
+            return Judgement(record=False, action="Remove")
+        return _gone(entry, work, state, cluster, now)
+    if not current or state in TERMINAL or entry.reason == "NewerEpoch":
+        return RECORD
+    if entry.job is not None and entry.job.result is not None:
+        return _ended(entry.job, work, state, cluster, now)
+    if state is State.WITHDRAWING:
+        return RECORD
+    if entry.phase == "Missing":
+        return _missing(work, cluster)
+    if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
+        return _unwanted(entry, work, cluster, now)
+    return _alive(entry, work, state, cluster, now)
+
+
+def _is_of_copy(entry: Observed, work: WorkRow) -> bool:
+    """Whether an agent that was not told of the work yet speaks of another object than is known.
+
+    Somebody may have copied the Job: once the agent knows the work, it says which one it means.
+    """
+    if entry.reason != "Orphan" or not entry.object_uid:
+        return False
+    return work.object_uid() not in ("", entry.object_uid)
+
+
+def _refuse(entry: Observed, work: WorkRow) -> Judgement | None:
+    """Entries of another epoch, and those that take a result back."""
+    if entry.epoch < work.epoch:
+        text = f"epoch {entry.epoch} has ended; {work.epoch} is current"
+        return Judgement(record=False, code="StaleEpoch", detail=text)
+    if entry.epoch > work.epoch:
+        text = f"epoch {entry.epoch} was never given; {work.epoch} is current"
+        return Judgement(record=False, code="FutureEpoch", detail=text)
+    if _is_of_copy(entry, work):
+        return Judgement(record=False)
+    if work.state == State.PLACED and work.workload_epoch == work.epoch:
+        text = f"epoch {entry.epoch} was not offered yet"
+        return Judgement(record=False, code="FutureEpoch", detail=text)
+    if work.state in ON_CLUSTER and work.workload_epoch == work.epoch:
+        return None  # no result stands yet
+    had = work.previous().get("result")
+    if had and entry.job is not None and entry.job.result != had:
+        text = f"it had ended as {had}"
+        return Judgement(record=False, code="IllegalTransition", detail=text)
+    return None
+
+
+def _is_doubtful(work: WorkRow) -> bool:
+    """Whether its job may be elsewhere by now: the store went back since this work was given."""
+    return restored.DOUBTFUL.encode() in work.options_json and bool(
+        work.options().get(restored.DOUBTFUL)
+    )
+
+
+def _missing(work: WorkRow, cluster: str) -> Judgement:
+    """The Job was there and is not: somebody deleted it, or a store that went back does not know why."""
+    if not _is_doubtful(work):
+        return _deleted(cluster, record=True, action="Withdraw")
+    columns = {"withdraw_to": WithdrawTo.HELD, **restored.HELD}
+    return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
+
+
+def _deleted(cluster: str, *, record: bool, action: str) -> Judgement:
+    text = f"the Job was deleted in {cluster}, not by Roadstead"
+    columns = {"reason": "DeletedInMember", "message": text}
+    return Judgement(record=record, transition=Transition.FAIL, columns=columns, action=action)
+
+
+def set_aside(
+    present: Mapping[str, str] | None, cluster: str, now: dt.datetime, span: dt.timedelta
+) -> dict[str, str]:
+    """Clusters to avoid, with `cluster` among them until `span` from now; past ones are dropped."""
+    kept = {
+        name: until
+        for name, until in (present or {}).items()
+        if dt.datetime.fromisoformat(until) > now
+    }
+    kept[cluster] = (now + span).isoformat()
+    return kept
+
+
+def plain(text: str, limit: int = MESSAGE_CHARS) -> str:
+    """Text of a member without control characters, at most `limit` long."""
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _gone(
+    entry: Observed, work: WorkRow, state: State, cluster: str, now: dt.datetime
+) -> Judgement:
+    """Nothing of this epoch is left in the member, neither the Job nor a pod, and how it ended."""
+    job = entry.job
+    if job is not None and job.result is not None and not _retries(job, work):
+        ended = _ended(job, work, state, cluster, now)
+        return replace(ended, record=False, action="Remove")
+    if state is not State.WITHDRAWING:
+        if job is not None and job.result is not None:  # it failed, may be retried, and is gone
+            return replace(_retry(job, work, cluster, now), action="Withdraw")
+        return _deleted(cluster, record=False, action="Remove")
+    why = {"reason": work.workload_reason or "", "message": work.workload_message or ""}
+    leap = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
+    columns: dict[str, Any]
+    match work.withdraw_to:
+        case WithdrawTo.CANCELLED | WithdrawTo.DELETED:
+            return Judgement(
+                record=False, transition=Transition.CANCEL, columns=why, action="Remove"
+            )
+        case WithdrawTo.FAILED:
+            return Judgement(
+                record=False, transition=Transition.FAIL, columns=why, action="Remove"
+            )
+        case WithdrawTo.DEACTIVATED:
+            columns = why | leap
+            return Judgement(
+                record=False, transition=Transition.DEACTIVATE, columns=columns, action="Remove"
+            )
+        case _ if _is_doubtful(work):
+            columns = {**restored.HELD, **leap, "succeeded": 0}
+            return Judgement(
+                record=False, transition=Transition.HOLD, columns=columns, action="Remove"
+            )
+        case after:
+            name = Transition.HOLD if after == WithdrawTo.HELD else Transition.REQUEUE
+            again: dict[str, Any] = {**why, "succeeded": 0}
+            return Judgement(record=False, transition=name, columns=again, action="Remove")
+
+
+def _ended(
+    job: JobStatus, work: WorkRow, state: State, cluster: str, now: dt.datetime
+) -> Judgement:
+    """The Job has ended. A result stands, whatever else was wished for meanwhile."""
+    if _retries(job, work):
+        # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
+        return RECORD if state is State.WITHDRAWING else _retry(job, work, cluster, now)
+    counts = _counts(job, work)
+    columns = {
+        "succeeded": counts["succeeded"],
+        "failed": counts["failed"],
+        "started_at": now,
+        "reason": "",
+        "message": "",
+    }
+    going = state is State.WITHDRAWING
+    if job.result == "Succeeded":
+        if going:
+            columns["message"] = _first(work, cluster)
+        return Judgement(
+            transition=Transition.SUCCEED, columns=columns, action="Withdraw" if going else "Keep"
+        )
+    columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
+    columns["message"] = plain(f"{cluster}: {job.message}" if job.message else "")
+    return Judgement(
+        transition=Transition.FAIL, columns=columns, action="Withdraw" if going else "Keep"
+    )
+
+
+# What a job that is being taken back was to become, in words.
+_WISHES: Final = {
+    WithdrawTo.CANCELLED: "cancelled",
+    WithdrawTo.DELETED: "deleted",
+    WithdrawTo.HELD: "held",
+    WithdrawTo.DEACTIVATED: "deactivated",
+    WithdrawTo.FAILED: "given up",
+}
+
+
+def _first(work: WorkRow, cluster: str) -> str:
+    wish = _WISHES.get(WithdrawTo(work.withdraw_to or ""), "taken back")
+    why = f" ({work.workload_reason})" if work.workload_reason else ""
+    return f"completed in {cluster} before it could be {wish}{why}"
+
+
+def _retries(job: JobStatus, work: WorkRow) -> bool:
+    """Whether a result is a failure after which another epoch is allowed and still wanted."""
+    if job.result != "Failed" or attempt(work.epoch) >= max_epochs(work.annotations()):
+        return False
+    return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
+
+
+def _retry(job: JobStatus, work: WorkRow, cluster: str, now: dt.datetime) -> Judgement:
+    """Take back what is left of a failed epoch; the next begins when that is confirmed."""
+    reason = plain(job.reason, REASON_CHARS) or "Failed"
+    text = f"epoch {work.epoch} failed in {cluster} ({reason}): {plain(job.message)}"
+    columns = {
+        "withdraw_to": WithdrawTo.PENDING,
+        "reason": RETRYING,
+        "message": plain(text),
+        "failed": _counts(job, work)["failed"],
+        "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
+    }
+    return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
+
+
+def max_epochs(annotations: Mapping[str, str] | None) -> int:
+    """How many epochs annotation `roadstead.dev/retry` allows in all; 1 without it."""
+    text = (annotations or {}).get(RETRY, "")
+    return int(text) if text.isdecimal() and len(text) < 6 else 1
+
+
+def _unwanted(entry: Observed, work: WorkRow, cluster: str, now: dt.datetime) -> Judgement:
+    """A Job that its member can not take: take it back first, so that it can not be created there later."""
+    hopeless = entry.reason in _HOPELESS
+    avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
+    if entry.reason == REFUSED:
+        avoided[cluster] = FOR_GOOD.isoformat()
+    columns = {
+        "withdraw_to": WithdrawTo.FAILED if hopeless else WithdrawTo.PENDING,
+        "reason": plain(entry.reason, REASON_CHARS),
+        "message": plain(f"{cluster}: {entry.message}"),
+        "set_aside": avoided,
+    }
+    return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
+
+
+def _alive(
+    entry: Observed, work: WorkRow, state: State, cluster: str, now: dt.datetime
+) -> Judgement:
+    """On its way or running: how far it is, and what holds it."""
+    job = entry.job
+    counts = _counts(job, work) if job is not None else _same_counts(work)
+    all_ready = counts["ready"] + counts["succeeded"] >= _pods_wanted(work)
+    reason, message = _why_held(entry, work, cluster)
+    counts |= {"reason": reason, "message": message}
+    if entry.phase == "Applied" and job is not None and job.running_since:
+        if state in _NOT_RUNNING:
+            ready_at = {"pods_ready_at": now} if all_ready else {}
+            return Judgement(transition=Transition.START, columns=counts | ready_at)
+    elif entry.phase == "Applied" and state in _UNSEEN:
+        return Judgement(transition=Transition.APPLY, columns=counts)
+    if bool(work.pods_ready) is not all_ready:
+        counts["all_ready"] = all_ready
+    return Judgement(counts=counts if counts != _standing_counts(work) else None)
+
+
+def _pods_wanted(work: WorkRow) -> int:
+    """How many pods must be ready or have succeeded for all to be: as many as run at a time."""
+    parallelism = work.parallelism or 0
+    if b'"parallelism"' in work.options_json:  # admitted in part
+        parallelism = work.options()["parallelism"]
+    return parallelism if work.completions is None else min(parallelism, work.completions)
+
+
+def _why_held(entry: Observed, work: WorkRow, cluster: str) -> tuple[str, str]:
+    job = entry.job
+    if entry.reason == "ChangeRefused":
+        return entry.reason, plain(f"{cluster} keeps it as it was: {entry.message}")
+    if job is None or entry.phase != "Applied":
+        if entry.reason in _ROUTINE or not entry.reason:
+            return "", ""
+        return plain(entry.reason, REASON_CHARS), plain(f"{cluster}: {entry.message}")
+    if job.held_by:
+        return "HeldByMember", plain(f"{job.held_by} keeps the Job suspended in {cluster}")
+    if job.suspended and (queue := work.options().get("queue")):
+        text = f"waits in LocalQueue {queue} of {cluster}"
+        return "WaitsInMemberQueue", text
+    if job.reason:
+        return plain(job.reason, REASON_CHARS), plain(f"{cluster}: {job.message}")
+    if b'"wanted"' in work.options_json:
+        options = work.options()
+        return resize.SMALLER, resize.smaller(options["parallelism"], options["wanted"])
+    return "", ""
+
+
+def _counts(job: JobStatus, work: WorkRow) -> dict[str, Any]:
+    """Counts of the workload: failures add up over its epochs, the rest is this epoch's."""
+    before = (work.previous().get("failed") or 0) if job.failed else 0
+    return {
+        "succeeded": job.succeeded,
+        "failed": min(_MOST, (work.failed or 0) + max(0, job.failed - before)),
+        "active": job.active,
+        "ready": job.ready,
+    }
+
+
+def _same_counts(work: WorkRow) -> dict[str, Any]:
+    return {
+        "succeeded": work.succeeded or 0,
+        "failed": work.failed or 0,
+        "active": work.active or 0,
+        "ready": work.ready or 0,
+    }
+
+
+def _standing_counts(work: WorkRow) -> dict[str, Any]:
+    return _same_counts(work) | {
+        "reason": work.workload_reason,
+        "message": work.workload_message,
+    }

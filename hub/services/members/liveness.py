@@ -1,0 +1,138 @@
+"""What follows from silence and from waiting: unreachable clusters, and jobs whose pods never start.
+
+A silent cluster loses nothing: its jobs are Unknown, their quota stays charged, and they come back by
+observation (agents reference, 5.5). A job that its cluster could not start in time is taken back.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from hub.domain.instants import stamp
+from hub.domain.workloads.states import State, Transition, WithdrawTo
+from hub.services.members.judge import SET_ASIDE, plain, set_aside
+from hub.services.members.observe import ObservedReport, as_observed, take_reports
+from hub.services.works.evict import evict
+from hub.services.works.withdraw import withdraw_jobs
+from hub.store import clusters, on_members, workloads
+from hub.store.transaction import Transaction
+from shared.wire.agent_v1 import Observed
+
+UNREACHABLE: Final = "ClusterUnreachable"
+PODS_PENDING: Final = "PodsPendingTimeout"
+# The pod is on its node and its container can not be made: no other cluster would do better.
+HELD_ON_NODE: Final = frozenset(
+    {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError"}
+)
+_ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
+_NOT_STARTED: Final = (State.OFFERED, State.APPLIED)
+
+
+def note_heartbeats(tx: Transaction, heard: Mapping[str, dt.datetime]) -> None:
+    """Write down when agents were last heard."""
+    clusters.beat(tx, heard)
+
+
+def joined_clusters(tx: Transaction) -> dict[str, dt.datetime | None]:
+    """Clusters whose agent has registered: name → when it was last heard."""
+    return {
+        row["name"]: row["heartbeat_at"]
+        for row in clusters.list_all(tx)
+        if row["joined_at"] is not None
+    }
+
+
+def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: int) -> int:
+    """Jobs on silent clusters are Unknown from now on; how many."""
+    tx.require_term(term)
+    rows = on_members.jobs_on(tx, silent, _ON_MEMBER)
+    moved = workloads.transition(
+        tx,
+        Transition.LOSE,
+        [
+            {
+                "uid": row["uid"],
+                "epoch": row["epoch"],
+                "reason": UNREACHABLE,
+                "message": _since(row["cluster"], silent[row["cluster"]]),
+            }
+            for row in rows
+        ],
+    )
+    return len(moved)
+
+
+def find_again(tx: Transaction, heard: Collection[str], term: int) -> int:
+    """Unknown jobs of clusters that are heard again are what was last seen of them; how many.
+
+    An agent tells what changed: of a job that went on as it was nothing new comes until the next full
+    set. What it said before the silence still stands, else it would say otherwise.
+    """
+    rows = on_members.unknown_observed(tx, heard)
+    if not rows:
+        return 0
+    tx.require_term(term)
+    said: dict[str, list[Observed]] = {}
+    for row in rows:
+        said.setdefault(row["cluster"], []).append(as_observed(row))
+    take_reports(
+        tx, [ObservedReport(name, entries) for name, entries in said.items()], heard=False
+    )
+    return len(rows)
+
+
+def free_unoffered(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: int) -> int:
+    """Jobs that a silent cluster was not told of go back to their queues; how many.
+
+    No agent can have started them: they were never offered (agents reference, 5.5, S1).
+    """
+    tx.require_term(term)
+    uids = [row["uid"] for row in on_members.jobs_on(tx, silent, [State.PLACED])]
+    words = "its cluster fell silent before it was told"
+    return len(evict(tx, uids, UNREACHABLE, words))
+
+
+def take_back_stuck(
+    tx: Transaction,
+    timeout: dt.timedelta,
+    unreachable: Collection[str],
+    term: int,
+    *,
+    awaiting_nodes: bool = False,
+) -> int:
+    """Take back jobs that were placed `timeout` ago and have not started, for another cluster.
+
+    Jobs whose cluster had to add nodes first are others (`awaiting_nodes`): they have a timeout of
+    their own.
+    The member's own words are the reason. A pod that is held on its node by its image or its
+    configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait.
+    """
+    tx.require_term(term)
+    minutes = f"{timeout.total_seconds() / 60:g} min"
+    taken = 0
+    alike: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    before = tx.now - timeout
+    for row in on_members.jobs_placed_before(
+        tx, before, _NOT_STARTED, awaiting_nodes=awaiting_nodes
+    ):
+        if row["cluster"] not in unreachable:
+            words = row["message"] or f"{row['cluster']}: its pods have not started"
+            hopeless = row["reason"] if row["reason"] in HELD_ON_NODE else ""
+            said = plain(f"not started within {minutes}: {words}")
+            alike.setdefault((hopeless, said), {})[row["uid"]] = row
+    for (hopeless, said), rows in alike.items():
+        if hopeless:
+            taken += len(withdraw_jobs(tx, rows, WithdrawTo.FAILED, hopeless, said))
+        else:
+            aside = {uid: _set_aside(tx, row) for uid, row in rows.items()}
+            taken += len(evict(tx, rows, PODS_PENDING, said, also=aside))
+    return taken
+
+
+def _set_aside(tx: Transaction, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"set_aside": set_aside(row["set_aside"], row["cluster"], tx.now, SET_ASIDE)}
+
+
+def _since(cluster: str, heard: dt.datetime | None) -> str:
+    when = f"since {stamp(heard.replace(microsecond=0))}" if heard else "since the hub started"
+    return f"{cluster} has not been heard {when}: the job waits, its quota stays charged"

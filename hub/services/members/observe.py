@@ -1,0 +1,256 @@
+"""Taking in what agents observe: one transaction of bulk statements, whatever the number of states.
+
+`take_reports` is what syncs share: entries of all agents whose requests fall into one commit are
+judged one by one (`hub.services.members.judge`, pure) and written together.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hub.domain.workloads.states import Transition
+from hub.services.members import api_servers, deadlines, forgotten
+from hub.services.members.faults import note_fault
+from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
+from hub.store import clusters, on_members, workloads, works
+from hub.store.transaction import Transaction
+from hub.store.works import WorkRow
+from shared.failpoints import failpoint
+from shared.wire.agent_v1 import ApiServer, Observed, Order, Refused
+
+NOT_YOURS = "NotYours"
+_JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
+               "completion_time", "completed_indexes", "failed_indexes", "running_since", "result",
+               "reason", "message", "held_by")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedReport:
+    """What one request said."""
+
+    cluster: str
+    entries: Sequence[Observed] = ()
+    capacity: bytes | None = None  # agent_v1.Capacity as JSON
+    api_server: ApiServer | None = None  # given with a capacity: it does not answer
+    incarnation: str = ""  # what is not desired and of this one is removed; "": nothing is
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What of a report was not taken, and why; and what the member is to remove or leave alone."""
+
+    refused: list[Refused] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Writes:
+    """What a transaction will write, gathered over all reports."""
+
+    observed: list[dict[str, Any]] = field(default_factory=list)
+    counts: list[dict[str, Any]] = field(default_factory=list)
+    moves: dict[Transition, list[dict[str, Any]]] = field(default_factory=dict)
+    actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    drifts: list[dict[str, str]] = field(default_factory=list)  # events
+
+
+def take_reports(
+    tx: Transaction, reports: Sequence[ObservedReport], *, heard: bool = True
+) -> list[Taken]:
+    """Store the reports; per report what was not taken, and what the agent is to do about strays.
+
+    `heard`: they come from the agents just now, and are not an earlier word judged again.
+    """
+    writes = _Writes()
+    taken: list[Taken] = []
+    beats: set[str] = set()
+    for report in reports:
+        beats.add(report.cluster)
+        taken.append(_take(tx, report, writes))
+        if report.capacity is not None:
+            down = api_servers.down_view(report.api_server, tx.now)
+            clusters.set_capacity(tx, report.cluster, report.capacity, down)
+    works.observe(tx, writes.observed)
+    failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
+    deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
+    for name, rows in writes.moves.items():
+        workloads.transition(tx, name, rows)
+    on_members.count(tx, writes.counts)
+    for action, keys in writes.actions.items():
+        if action == "Remove":
+            works.remove(tx, keys)
+        else:
+            works.act(tx, action, keys)
+    for event in writes.drifts:
+        tx.event(**event)
+    clusters.beat(tx, dict.fromkeys(beats if heard else (), tx.now))
+    return taken
+
+
+def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> Taken:
+    newest, refused = _last_words(report.entries)
+    standing = works.standing(tx, report.cluster, list(newest))
+    strays = [entry for entry in newest.values() if _is_stray(entry, standing)]
+    orders = [_order(entry, report) for entry in strays]
+    left = [stray for stray in strays if stray.incarnation not in ("", report.incarnation)]
+    if left and report.incarnation:
+        forgotten.note(tx, report.cluster, left)
+    refused += _strangers(tx, report, newest, standing)
+    for uid, work in standing.items():
+        entry = newest[uid]
+        verdict = judge(entry, work, report.cluster, tx.now)
+        if verdict.code:
+            refused.append(Refused(uid=uid, code=verdict.code, detail=verdict.detail))
+        else:
+            _gather(report.cluster, entry, work, verdict, writes)
+    return Taken(refused, [order for order in orders if order is not None])
+
+
+def _last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[Refused]]:
+    """The last entry on each uid; those that say of one epoch both that it is gone and that it is not."""
+    newest: dict[str, Observed] = {}
+    refused: list[Refused] = []
+    for entry in entries:
+        held = newest.get(entry.uid)
+        same = held is not None and held.epoch == entry.epoch
+        if held is not None and same and len({_result(held), _result(entry), None}) > 2:
+            text = "it is said both to have succeeded and to have failed: the first word counts"
+            refused.append(Refused(uid=entry.uid, code="ContradictoryStatus", detail=text))
+        elif held is not None and same and _contradict(held, entry):
+            text = "it is said both to be gone and to be there: it counts as there"
+            refused.append(Refused(uid=entry.uid, code="Contradiction", detail=text))
+            newest[entry.uid] = held if entry.phase == "Gone" else entry
+        else:
+            newest[entry.uid] = entry
+    return newest, refused
+
+
+def _contradict(one: Observed, other: Observed) -> bool:
+    return (one.phase == "Gone") is not (other.phase == "Gone")
+
+
+def _result(entry: Observed) -> str | None:
+    return entry.job.result if entry.job is not None else None
+
+
+def _is_stray(entry: Observed, standing: dict[str, WorkRow]) -> bool:
+    """Whether this is a Job in the member that its cluster should not hold."""
+    return entry.uid not in standing and entry.job is not None and bool(entry.object_uid)
+
+
+def _order(entry: Observed, report: ObservedReport) -> Order | None:
+    """What becomes of a stray Job: removed, so that its name comes free, or left to an operator.
+
+    It is of no use to anybody: its epoch was closed, or it was never started. One that another
+    incarnation of this hub gave may be what the present store has forgotten.
+    """
+    if not report.incarnation:
+        return None
+    known = entry.incarnation == report.incarnation
+    action: Literal["Remove", "Quarantine"] = "Remove" if known else "Quarantine"
+    return Order(uid=entry.uid, object_uid=entry.object_uid, action=action)
+
+
+def _strangers(
+    tx: Transaction,
+    report: ObservedReport,
+    newest: dict[str, Observed],
+    standing: dict[str, WorkRow],
+) -> list[Refused]:
+    """Entries about what this cluster was not given, or no longer holds."""
+    unknown = [uid for uid in newest if uid not in standing]
+    if not unknown:
+        return []
+    known = workloads.get_many(tx, unknown)
+    refused: list[Refused] = []
+    for uid in unknown:
+        if newest[uid].phase == "Gone":
+            continue  # said before, or never held: either way as it should be
+        workload = known.get(uid)
+        if workload is None:
+            text = "the hub does not know this uid"
+            refused.append(Refused(uid=uid, code="Unknown", detail=text))
+        elif workload["cluster"] != report.cluster:
+            text = "it is not placed on this cluster"
+            refused.append(Refused(uid=uid, code=NOT_YOURS, detail=text))
+    foreign = [each.uid for each in refused if each.code == NOT_YOURS]
+    if foreign:
+        text = f"its agent spoke of {len(foreign)} jobs of other clusters: {foreign[0]} is one"
+        note_fault(tx, report.cluster, NOT_YOURS, text)
+    return refused
+
+
+def _gather(
+    cluster: str, entry: Observed, work: WorkRow, verdict: Judgement, writes: _Writes
+) -> None:
+    if verdict.record:
+        writes.observed.append(_row(cluster, entry, work))
+        if entry.drift:
+            writes.drifts += _new_drifts(cluster, entry, work)
+    if verdict.transition:
+        move = {**verdict.columns, "uid": work.uid, "epoch": work.epoch}
+        writes.moves.setdefault(verdict.transition, []).append(move)
+    elif verdict.counts is not None:
+        writes.counts.append({**verdict.counts, "uid": work.uid, "epoch": work.epoch})
+    if verdict.action and verdict.action != work.action:
+        writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
+
+
+def _new_drifts(cluster: str, entry: Observed, work: WorkRow) -> list[dict[str, str]]:
+    """An event for each path that has drifted since the last report: overwritten drift is history."""
+    known = {(each["path"], each["first_seen"]) for each in work.drift()}
+    return [
+        {
+            "uid": work.uid,
+            "kind": work.kind,
+            "namespace": work.namespace,
+            "name": work.name,
+            "type": "Warning",
+            "reason": "Drifted",
+            "message": plain(
+                f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"
+            ),
+        }
+        for each in entry.drift
+        if (each.path, each.first_seen) not in known
+    ]
+
+
+def as_observed(row: Mapping[str, Any]) -> Observed:
+    """The entry that a row of `works` keeps, as if it were said again."""
+    told = row["observed"]
+    return Observed.model_validate(
+        {
+            **told,
+            "uid": row["uid"],
+            "epoch": row["epoch"],
+            "generation": row["observed_generation"],
+            "seq": 0,
+            "phase": row["phase"],
+            "reason": row["reason"],
+            "message": row["message"],
+            "available": row["available"],
+            "drift": row["drift"] or [],
+        }
+    )
+
+
+def _row(cluster: str, entry: Observed, work: WorkRow) -> dict[str, Any]:
+    """The observed columns of a row."""
+    job = entry.job
+    return {
+        "cluster": cluster,
+        "uid": entry.uid,
+        "observed_generation": entry.generation,
+        "phase": entry.phase,
+        "observed": {
+            "object_uid": entry.object_uid,
+            "member_generation": entry.member_generation,
+            "job": None if job is None else {name: getattr(job, name) for name in _JOB_FIELDS},
+        },
+        "drift": [each.model_dump() for each in entry.drift] or None,
+        "reason": plain(entry.reason, REASON_CHARS),
+        "message": plain(entry.message),
+        "available": entry.available,
+        "seen": work.seen or entry.phase in ("Applied", "Missing"),
+    }

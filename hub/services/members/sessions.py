@@ -1,0 +1,271 @@
+"""Sessions of agents: who may speak for a cluster now, in which order, and how often.
+
+Kept in memory per cluster and backed by its row: a new session supersedes the old one for good (an
+id that was superseded never comes back, nor one that began before), requests of one session are
+ordered by `seq`, and what the agent said it sees is summed up in a digest, so that a lost report is
+noticed.
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from hub.store import clusters
+from hub.store.engine import Database
+from hub.store.transaction import Transaction
+from shared.clock import Clock
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+from shared.session_ids import began_at
+from shared.wire.agent_v1 import (
+    ObservedSet,
+    SetDigest,
+    SyncRequest,
+)
+
+SYNCS_PER_S: Final = 5.0
+BURST: Final = 20.0
+# Superseded session ids remembered per cluster.
+MAX_RETIRED: Final = 256
+# Objects of one cluster of which it is remembered what was said: more than any holds, some 30 MB.
+MAX_REMEMBERED: Final = 100_000
+
+
+class Slow(Rejected):
+    """429: more requests than an agent may send."""
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__(RejectCode.TOO_MANY_REQUESTS, f"at most {SYNCS_PER_S:g} syncs per second")
+        self.retry_after_s = retry_after_s
+
+
+class ObservedDigest:
+    """What one session has said it sees: uid → its digest line.
+
+    Beyond `most` uids nothing more is remembered, and the whole is not judged any more until it is told
+    anew: what is said is taken all the same.
+    """
+
+    def __init__(self, most: int = MAX_REMEMBERED) -> None:
+        self._most = most
+        self._too_many = False
+        self._lines: dict[str, str] = {}
+        self._digest = SetDigest()
+        self.complete = False  # a full set has come in this process's life
+
+    def take(self, said: ObservedSet) -> bool:
+        """Take what a request said; False if the whole does not add up: the full set is needed.
+
+        A request that more is to follow is one page of several: it is not judged.
+        """
+        if said.full:
+            self._lines, self._digest = {}, SetDigest()
+            self.complete, self._too_many = True, False
+        for entry in said.entries:
+            line = entry.digest_line()
+            old = self._lines.get(entry.uid)
+            if old is None and len(self._lines) >= self._most:
+                self._too_many = True
+            elif old != line:
+                if old is not None:
+                    self._digest.remove(old)
+                self._lines[entry.uid] = line
+                self._digest.add(line)
+        if not self.complete:
+            return False
+        return said.more or self._too_many or self._digest.hex() == said.digest
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def forget(self, uids: Sequence[str]) -> None:
+        """Drop entries of works that are neither desired nor there any more."""
+        for uid in uids:
+            line = self._lines.pop(uid, None)
+            if line is not None:
+                self._digest.remove(line)
+
+
+@dataclass(slots=True)
+class Session:
+    """The live session of one cluster."""
+
+    cluster_uid: str
+    id: str = ""
+    began: dt.datetime | None = None  # None: it does not say
+    seq: int = 0
+    stored: int = 0  # the newest request whose report is in the store
+    retired: list[str] = field(default_factory=list)
+    observed: ObservedDigest = field(default_factory=ObservedDigest)
+    queue_managers: frozenset[str] | None = None  # None: not read yet
+    tokens: float = BURST
+    refilled_at: float = 0.0
+    _turn: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def spend(self, now: float) -> None:
+        """Count one request at monotonic `now`. Raises Slow beyond the burst."""
+        self.tokens = min(BURST, self.tokens + (now - self.refilled_at) * SYNCS_PER_S)
+        self.refilled_at = now
+        if self.tokens < 1:
+            raise Slow((1 - self.tokens) / SYNCS_PER_S)
+        self.tokens -= 1
+
+    def admit(self, request: SyncRequest) -> bool:
+        """Place a request in order; True if it is a replay, to be recomputed and never stored.
+
+        Raises Rejected: SessionSuperseded, StaleSequence.
+        """
+        if request.session != self.id:
+            raise Rejected(
+                RejectCode.SESSION_SUPERSEDED, "another agent speaks for this cluster now"
+            )
+        if request.seq < self.seq:
+            text = f"request {request.seq} after {self.seq}"
+            raise Rejected(RejectCode.STALE_SEQUENCE, text, "seq")
+        replay = request.seq == self.stored
+        self.seq = request.seq
+        self._turn.set()  # ends the request that hangs
+        self._turn = asyncio.Event()
+        return replay
+
+    def retired_by(self, session: str) -> list[str]:
+        """The ids that are over once `session` speaks.
+
+        Raises Rejected SessionSuperseded for one that had its time, and for one that began before the
+        live one: what it sent then has only just come.
+        """
+        if session in self.retired:
+            raise Rejected(
+                RejectCode.SESSION_SUPERSEDED, "this session was superseded and is over"
+            )
+        began = began_at(session)
+        if began is not None and self.began is not None and began < self.began:
+            text = "a session that began after this one speaks for this cluster"
+            raise Rejected(RejectCode.SESSION_SUPERSEDED, text)
+        return [*self.retired, self.id][-MAX_RETIRED:] if self.id else self.retired
+
+    def supersede(self, session: str, now: dt.datetime) -> None:
+        """Go on as a new session, which has been written down."""
+        self.retired = self.retired_by(session)
+        self.id, self.began = session, _began(session, now)
+        self.seq, self.stored = 0, 0
+        self.observed = ObservedDigest()
+        self.end_turn()
+
+    def stored_up_to(self, request: SyncRequest) -> None:
+        """A request's report is in the store; one of a session that has ended meanwhile counts not."""
+        if request.session == self.id:
+            self.stored = max(self.stored, request.seq)
+
+    def is_newest(self, request: SyncRequest) -> bool:
+        """Is this still the newest request of the live session?"""
+        return request.session == self.id and request.seq == self.seq
+
+    @property
+    def newer(self) -> asyncio.Event:
+        """Set when a newer request of this session, or a newer session, has come."""
+        return self._turn
+
+    def end_turn(self) -> None:
+        """End the hanging request, whoever sent it."""
+        self._turn.set()
+        self._turn = asyncio.Event()
+
+
+def load(tx: Transaction, cluster: str) -> Session:
+    """The session as the cluster's row has it."""
+    row = clusters.get(tx, cluster)
+    if row is None:
+        raise Rejected(RejectCode.NOT_FOUND, f"cluster {cluster} does not exist")
+    return Session(
+        cluster_uid=row["cluster_uid"],
+        id=row["session"],
+        began=_began(row["session"], row["session_at"]),
+        retired=list(row["retired_sessions"] or ()),
+    )
+
+
+def open_session(tx: Transaction, cluster: str, session: str, retired: Sequence[str]) -> None:
+    """Write a new session down, before anything is answered in it."""
+    clusters.change(
+        tx,
+        cluster,
+        session=session,
+        session_at=tx.now,
+        retired_sessions=list(retired),
+        heartbeat_at=tx.now,
+    )
+
+
+def _began(session: str, heard_at: dt.datetime | None) -> dt.datetime | None:
+    """When a session began: no later than it was heard, however far ahead its agent's clock is."""
+    began = began_at(session)
+    return began if began is None or heard_at is None else min(began, heard_at)
+
+
+class LiveSessions:
+    """The live session of every cluster, as this process knows it."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+        self._live: dict[str, Session] = {}
+        self._begins: dict[str, asyncio.Lock] = {}
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._live.values()))
+
+    def get(self, cluster: str) -> Session | None:
+        """What is known without looking."""
+        return self._live.get(cluster)
+
+    async def of(self, cluster: str, cluster_uid: str) -> Session:
+        """The live session of a cluster. Raises Rejected: NotFound, ClusterIdentityChanged, Slow."""
+        session = self._live.get(cluster) or await self._load(cluster)
+        session.spend(self._clock.monotonic())
+        if cluster_uid != session.cluster_uid:  # perhaps forgotten and joined anew
+            session = await self._load(cluster, anew=True)
+        if cluster_uid != session.cluster_uid:
+            text = f"{cluster} joined as another cluster than this one (kube-system uid differs)"
+            raise Rejected(RejectCode.CLUSTER_IDENTITY_CHANGED, text, "cluster_uid")
+        return session
+
+    async def begin(self, cluster: str, session: Session, given: str) -> None:
+        """A session id that is new supersedes the live one, in the store before anything else.
+
+        Whoever speaks in it meanwhile waits; the earlier one is answered until it is written down. If
+        that fails, the next try begins it. Raises Rejected SessionSuperseded.
+        """
+        if session.id == given:
+            return
+        async with self._begins.setdefault(cluster, asyncio.Lock()):
+            if session.id == given:
+                return
+            retired = session.retired_by(given)
+            await self._db.write(lambda tx: open_session(tx, cluster, given, retired))
+            session.supersede(given, self._clock.now())
+
+    async def _load(self, cluster: str, *, anew: bool = False) -> Session:
+        """The session of the cluster's row; `anew`: in place of what is known."""
+        loaded = await self._db.read(lambda tx: load(tx, cluster))
+        if anew:
+            self._live[cluster] = loaded
+        return self._live.setdefault(cluster, loaded)
+
+
+class Heartbeats:
+    """When each agent was last heard, in memory; written down by the heartbeat loop."""
+
+    def __init__(self) -> None:
+        self._heard: dict[str, dt.datetime] = {}
+
+    def hear(self, cluster: str, now: dt.datetime) -> None:
+        """An agent spoke."""
+        self._heard[cluster] = now
+
+    def take(self) -> dict[str, dt.datetime]:
+        """What is not written down yet."""
+        heard, self._heard = self._heard, {}
+        return heard

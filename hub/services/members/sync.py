@@ -1,0 +1,376 @@
+"""The hub's half of the one exchange with agents: take what they observe, answer what they should hold.
+
+`AgentSync` lives in every replica. It holds the index of desired sets and the sessions, both rebuilt
+from the store; a sync without news costs no SQL. Architecture, section 8; `shared.wire.agent_v1` is
+the contract.
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import structlog
+
+from hub.services.context import timeline
+from hub.services.context.timeline import StoreTimeline
+from hub.services.members import sessions
+from hub.services.members.desired import ClusterSet, Delta, DesiredSets
+from hub.services.members.liveness import joined_clusters
+from hub.services.members.observe import ObservedReport, Taken, take_reports
+from hub.services.members.roll_call import RollCall
+from hub.services.members.sessions import Heartbeats, Session
+from hub.services.works import offer, reply_pages
+from hub.services.works.offer import Ask
+from hub.services.works.reply_pages import Composed, Page
+from hub.store import clusters, settings, works
+from hub.store.engine import Database
+from hub.store.feed import Change
+from hub.store.transaction import Transaction
+from shared import retry
+from shared.clock import Clock
+from shared.errors import Rejected
+from shared.failpoints import failpoint
+from shared.reject_codes import RejectCode
+from shared.wire.agent_v1 import (
+    MAX_WORKS_PER_REPLY,
+    PROTO,
+    SUSPECT_AFTER_S,
+    Capacity,
+    Order,
+    Refused,
+    SyncRequest,
+)
+
+NEXT_S = 10.0
+_LONGEST_WAIT_S = 2.0  # between two tries to read what has changed
+_TRIES = 3  # to compose a page while works keep changing
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one reply says besides its counters."""
+
+    page: Page
+    refused: list[Refused]
+    orders: list[Order]
+    need_full: bool
+
+
+class AgentSync:
+    """Answers agents. `run` keeps the index in step with the store."""
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        *,
+        hub_id: str,
+        incarnation: str,
+        term: Callable[[], int],
+        closing: asyncio.Event | None = None,
+        suspect_after_s: float = SUSPECT_AFTER_S,
+        timeline: StoreTimeline | None = None,
+    ) -> None:
+        self._timeline = timeline
+        self._roll_call = RollCall(suspect_after_s)
+        self._db = db
+        self._clock = clock
+        self.hub_id = hub_id
+        self.incarnation = incarnation
+        self._term = term
+        self._sets = DesiredSets()
+        self._sessions = sessions.LiveSessions(db, clock)
+        self._pool_keys: dict[str, Any] = {"revision": 0, "keys": []}
+        self._ready = asyncio.Event()
+        self._closing = closing or asyncio.Event()
+        # An agent without news is heard three times before its cluster is suspect.
+        self._hold_s = suspect_after_s / 3
+        self.heartbeats = Heartbeats()
+
+    # --- following the store ------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Load the desired sets, then follow the feed until cancelled.
+
+        What can not be read is read again until it can: agents wait meanwhile, and nothing is skipped.
+        """
+        changes = self._db.subscribe("works", "settings")
+        again = retry.retrying(self._clock, _is_fault, cap_s=_LONGEST_WAIT_S, before_wait=_tell)
+        try:
+            await again(self._load)
+            async for change in changes:
+                await again(self._follow, change)
+        finally:
+            changes.close()
+
+    async def _load(self) -> None:
+        rows, self._pool_keys = await self._db.read(_load)
+        for part in works.chunks(rows):
+            self._sets.load(part)
+            await self._clock.sleep(0)  # others go on in between
+        heartbeats = await self._db.read(joined_clusters)
+        self._roll_call.begin(heartbeats, self._clock.now(), self._clock.monotonic())
+        self._ready.set()
+
+    async def _follow(self, change: Change) -> None:
+        keys = change.keys.get("works")
+        for part in works.chunks(keys or ()):
+            rows = await self._db.read(functools.partial(works.desired, keys=part))
+            self._sets.refresh(part, rows)
+        if "pool_keys" in change.keys.get("settings", ()):
+            self._pool_keys = await self._db.read(_pool_keys)
+            for session in self._sessions:
+                session.end_turn()
+        if self._timeline is not None and timeline.is_about(
+            change.keys.get("settings", frozenset())
+        ):
+            known, (incarnation, stopped) = self._timeline, await self._db.read(timeline.standing)
+            # At once: under its earlier incarnation nothing is given out or ordered away any more.
+            self.incarnation = known.incarnation = incarnation
+            known.stopped = stopped
+            self._announce()
+
+    def _announce(self) -> None:
+        """Have every agent that waits look again."""
+        for cluster_set in self._sets:
+            cluster_set.announce()
+
+    # --- one request ----------------------------------------------------------------------------
+
+    async def sync(self, cluster: str, request: SyncRequest, refused: list[Refused]) -> bytes:
+        """Answer one request of `cluster`'s agent with an `agent_v1.SyncReply` as JSON.
+
+        `refused`: entries that could not even be read. Raises Rejected: UpgradeRequired,
+        ClusterIdentityChanged, SessionSuperseded, StaleSequence, TooManyRequests (with
+        `retry_after_s`).
+        """
+        if request.proto != PROTO:
+            raise Rejected(
+                RejectCode.UPGRADE_REQUIRED, f"the hub speaks protocol {PROTO}", "proto"
+            )
+        await self._ready.wait()
+        session = await self._sessions.of(cluster, request.cluster_uid)
+        await self._check_marks(cluster, request)
+        # Who has not seen all of its Jobs knows no capacity, nor the marks that they carry.
+        if request.capacity is not None and self._roll_call.heard(cluster):
+            self._announce()
+        await self._sessions.begin(cluster, session, request.session)
+        replay = session.admit(request)
+        turn = session.newer
+        self.heartbeats.hear(cluster, self._clock.now())
+        need_full = not session.observed.complete
+        taken = Taken()
+        if not replay:
+            taken = await self._store(cluster, session, request)
+            refused = refused + taken.refused
+            session.stored_up_to(request)
+            need_full = not session.observed.take(request.observed)
+        desired = self._sets.of(cluster)
+        said = bool(request.observed.entries or request.capacity or refused or need_full)
+        if request.wait_s and not said:
+            await self._wait(desired, session, turn, request)
+        page = Page()
+        if session.is_newest(request):
+            page = await self._page(cluster, desired, session, request)
+        answer = _Answer(page, refused, taken.orders, need_full)
+        return self._reply(request, session, answer)
+
+    async def _check_marks(self, cluster: str, request: SyncRequest) -> None:
+        """Stop where the agent proves that this store has gone back. Raises Rejected HubRolledBack."""
+        known = self._timeline
+        if known is None or not request.marks:
+            return
+        mark = known.first_contradiction(request.marks, self._db.revision)
+        if mark is None:
+            return
+        of = known.incarnation
+        why = await self._db.write(lambda tx: timeline.stop(tx, cluster, mark, of))
+        if why:
+            known.stopped = why
+            raise Rejected(timeline.CODE, why, "marks")
+
+    async def _store(self, cluster: str, session: Session, request: SyncRequest) -> Taken:
+        """Write what the request says; what of it was refused, and what is to be removed."""
+        capacity: bytes | None = None
+        if request.capacity is not None:
+            capacity = await self._capacity(cluster, session, request.capacity)
+        said = request.observed
+        if not said.entries and capacity is None:
+            return Taken()
+        incarnation = "" if self._is_stopped() else self.incarnation
+        down = request.capacity.api_server if request.capacity is not None else None
+        report = ObservedReport(cluster, said.entries, capacity, down, incarnation)
+        taken = await self._db.write_shared(take_reports, report)
+        failpoint("H12")
+        return taken
+
+    def _is_stopped(self) -> bool:
+        """Whether nothing is given out or ordered away: the store went back, or that is not known yet."""
+        at = self._clock.monotonic()
+        return bool(self._timeline and self._timeline.stopped) or not self._roll_call.is_over(at)
+
+    async def _capacity(self, cluster: str, session: Session, capacity: Capacity) -> bytes:
+        """A report as it is stored: kinds that it leaves out stay as they were."""
+        told = capacity.model_dump()
+        if capacity.kinds is None:
+            before = await self._db.read(lambda tx: clusters.get_capacities(tx, [cluster]))
+            if cluster in before:
+                told["kinds"] = orjson.loads(before[cluster][0]).get("kinds")
+        session.queue_managers = frozenset(capacity.queue_managers)
+        return orjson.dumps(told)
+
+    async def _wait(
+        self, desired: ClusterSet, session: Session, turn: asyncio.Event, request: SyncRequest
+    ) -> None:
+        """Hold the request until there is news, a newer request, the hub closes, or its time is up."""
+        number = desired.number
+        if desired.delta(session.id, request.desired) is not None:
+            return
+        news = (desired.news(number), turn.wait(), self._closing.wait())
+        waits = [asyncio.ensure_future(each) for each in news]
+        held_s = min(request.wait_s, self._hold_s)
+        try:
+            await asyncio.wait(waits, timeout=held_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+
+    async def _page(
+        self, cluster: str, desired: ClusterSet, session: Session, request: SyncRequest
+    ) -> Page:
+        """What of the desired set this reply carries; works are marked offered before it leaves."""
+        ready: dict[str, Composed] = {}
+        if self._is_stopped():  # what the agent holds is neither confirmed nor taken away
+            return Page(number=request.desired.revision, digest=request.desired.digest)
+        for _ in range(_TRIES):
+            delta = desired.delta(session.id, request.desired)
+            if delta is None:
+                break
+            wanted = [
+                entry.row.uid
+                for entry in delta.entries[:MAX_WORKS_PER_REPLY]
+                if not self._is_ready(ready.get(entry.row.uid), entry.row)
+            ]
+            if not wanted:
+                break
+            await self._prepare(cluster, desired, session, wanted, ready)
+            if not session.is_newest(request):
+                return Page()
+        delta = desired.delta(session.id, request.desired)
+        if delta is None:
+            return Page(number=desired.number, digest=desired.digest)
+        return self._cut(desired, session, delta, ready)
+
+    async def _prepare(
+        self,
+        cluster: str,
+        desired: ClusterSet,
+        session: Session,
+        wanted: list[str],
+        ready: dict[str, Composed],
+    ) -> None:
+        """Settle and offer works, bring the index to what was committed, and compose what goes out."""
+        if session.queue_managers is None:
+            session.queue_managers = await self._db.read(lambda tx: _queue_managers(tx, cluster))
+        ask = Ask(cluster, tuple(wanted), session.id, session.queue_managers)
+        offered = await self._db.write_shared(offer.offer, ask)
+        failpoint("H09")
+        found = {one.row.uid for one in offered}
+        for one in offered:
+            desired.settle(one.desired)
+        left = [works.key(cluster, uid) for uid in wanted if uid not in found]
+        if left:  # not to be sent as the index has them: look at the rows again
+            rows = await self._db.read(lambda tx: works.desired(tx, left))
+            self._sets.refresh(left, rows)
+        composed = reply_pages.compose(
+            offered, self.hub_id, self.incarnation, session.id, lambda: self._clock.sleep(0)
+        )
+        ready.update(await composed)
+
+    def _is_ready(self, one: Composed | None, row: works.Desired) -> bool:
+        return one is not None and one.matches(row, self.incarnation)
+
+    def _cut(
+        self,
+        desired: ClusterSet,
+        session: Session,
+        delta: Delta,
+        ready: dict[str, Composed],
+    ) -> Page:
+        """The longest run of the delta that is composed; the rest comes with the next request."""
+        page = Page(full=delta.full)
+        cut = 0
+        for entry in delta.entries[:MAX_WORKS_PER_REPLY]:
+            one = ready.get(entry.row.uid)
+            if one is None or not self._is_ready(one, entry.row):
+                break
+            page.works.append(one.told)
+            cut += 1
+        page.more = cut < len(delta.entries)
+        last = delta.entries[cut].number - 1 if page.more else desired.number
+        page.removed = [uid for number, uid in delta.removed if number <= last]
+        session.observed.forget(page.removed)
+        page.number = last
+        page.digest = desired.sent(session.id, last, more=page.more)
+        return page
+
+    def _reply(self, request: SyncRequest, session: Session, answer: _Answer) -> bytes:
+        """The reply as JSON; manifests are in it as they were composed."""
+        page, need_full = answer.page, answer.need_full
+        mark = None
+        if self._timeline is not None:
+            mark = self._timeline.mark(self._db.revision).model_dump()
+        return orjson.dumps(
+            {
+                "proto": PROTO,
+                "hub_id": self.hub_id,
+                "incarnation": self.incarnation,
+                "term": self._term(),
+                "session": request.session,
+                "seq": request.seq,
+                "desired": {
+                    "full": page.full,
+                    "revision": page.number,
+                    "digest": page.digest,
+                    "works": page.works,
+                    "removed": page.removed,
+                    "more": page.more,
+                },
+                "pool_keys": self._pool_keys,
+                "refused": [each.model_dump() for each in answer.refused],
+                "orders": [each.model_dump() for each in answer.orders],
+                "mark": mark,
+                "need_full": need_full,
+                "next_s": 0.0 if page.more or need_full else NEXT_S,
+            }
+        )
+
+
+def _is_fault(error: BaseException) -> bool:
+    return isinstance(error, Exception)  # not the end of the task
+
+
+def _tell(times: int, fault: BaseException, _wait_s: float) -> None:
+    _log.warning("turn failed", loop="agent-sync", times=times, fault=f"{fault!r}"[:500])
+
+
+def _load(tx: Transaction) -> tuple[list[works.Desired], dict[str, Any]]:
+    return works.all_desired(tx), _pool_keys(tx)
+
+
+def _pool_keys(tx: Transaction) -> dict[str, Any]:
+    """The node label keys that agents group by, as the scheduler last set them."""
+    stored: dict[str, Any] = settings.get(tx, "pool_keys") or {}
+    return {"revision": stored.get("revision", 0), "keys": stored.get("keys", [])}
+
+
+def _queue_managers(tx: Transaction, cluster: str) -> frozenset[str]:
+    found = clusters.get_capacities(tx, [cluster])
+    if cluster not in found:
+        return frozenset()
+    return frozenset(orjson.loads(found[cluster][0]).get("queue_managers") or ())

@@ -1,0 +1,1 @@
+"""What the bridge to the hub cluster asks and tells."""

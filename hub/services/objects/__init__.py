@@ -1,0 +1,1 @@
+"""Applying and deleting everything that is not a job."""

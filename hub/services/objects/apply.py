@@ -1,0 +1,264 @@
+"""Applying manifests of any kind: the one intake of `POST /v1/apply`, the CLI and the bridge.
+
+Each document stands for itself: one that is refused changes nothing and stops no other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
+from hub.services.context.settings import Intake
+from hub.services.jobs import bare_intake
+from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
+from hub.services.jobs.bare import kind_of
+from hub.services.jobs.revise import revise_job
+from hub.services.objects import effects
+from hub.services.queues import cohort_rules
+from hub.services.queues.defaults import ensure_namespaces, row_of
+from hub.services.queues.refresh import concerns_queues, refresh_queues
+from hub.services.reading.draft import Draft
+from hub.services.reading.pod_security import Gatekeeper
+from hub.services.works.withdraw import withdraw_jobs
+from hub.store import audit, objects, workloads
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.kinds import unheeded
+from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.reject_codes import RejectCode
+
+_PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged", "rejected"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of one document. `draft` is None where it could not be read; `warnings` are what
+    it asks in vain as things stand.
+    """
+
+    index: int
+    result: str
+    uid: str = ""
+    draft: Draft | None = None
+    error: Rejected | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def apply_documents(
+    tx: Transaction, documents: Sequence[Draft | Rejected], intake: Intake
+) -> list[Applied]:
+    """Create or update what each document declares; one result per document, in order.
+
+    A draft carries its origin (and from the hub cluster its uid). Codes of refusals: OwnedElsewhere,
+    AlreadyExists, BeingDeleted, Immutable, and those of `pod_security`.
+    """
+    results: dict[int, Applied] = {}
+    fresh: list[tuple[int, Draft]] = []
+    names: set[tuple[str, str, str]] = set()  # of those in `fresh`
+    parents = cohort_rules.Parents(tx)
+    queues_changed = False
+    for index, given in enumerate(documents):
+        if isinstance(given, Rejected):
+            results[index] = Applied(index, REJECTED, error=given)
+        elif given.is_job or bare_intake.is_unit(tx, given):
+            if _identity(given) in names:
+                _submit(tx, fresh, intake, results)
+                names.clear()
+            result = _apply_job(tx, index, given, intake)
+            if result is None:
+                fresh.append((index, given))
+                names.add(_identity(given))
+            else:
+                results[index] = result
+        else:
+            _submit(tx, fresh, intake, results)
+            names.clear()
+            results[index] = _apply_object(tx, index, given, intake, parents)
+            changed = results[index].result in {CREATED, CONFIGURED}
+            queues_changed |= changed and concerns_queues(given.parsed.kind)
+    _submit(tx, fresh, intake, results)
+    if queues_changed:
+        refresh_queues(tx)
+        bare_intake.admit_held(tx, intake)
+    return [results[index] for index in range(len(documents))]
+
+
+def apply_for(
+    tx: Transaction, documents: Sequence[Draft | Rejected], intake: Intake, principal: str
+) -> list[Applied]:
+    """`apply_documents` for a person: what changed is written down under their name."""
+    applied = apply_documents(tx, documents, intake)
+    for each in applied:
+        if each.result in {CREATED, CONFIGURED} and each.draft is not None:
+            parsed = each.draft.parsed
+            place = "/".join(part for part in (parsed.namespace, each.draft.name) if part)
+            audit.add(
+                tx,
+                principal=principal,
+                verb="apply",
+                object=f"{parsed.kind} {place} {each.uid}",
+                outcome=each.result,
+            )
+    return applied
+
+
+def _submit(
+    tx: Transaction, fresh: list[tuple[int, Draft]], intake: Intake, results: dict[int, Applied]
+) -> None:
+    """Take the new Jobs gathered so far, together."""
+    answers = submit_jobs(tx, [given for _, given in fresh], intake, strict=False) if fresh else []
+    missing = missing_classes(tx, [given for _, given in fresh])
+    for (index, given), answer in zip(fresh, answers, strict=True):
+        warnings = (missing[given.uid],) if given.uid in missing else ()
+        results[index] = (
+            Applied(index, REJECTED, draft=given, error=answer)
+            if isinstance(answer, Rejected)
+            else Applied(index, CREATED, answer["uid"], given, warnings=warnings)
+        )
+    bare_intake.forget_held(tx, [given for _, given in fresh if given.is_bare])
+    fresh.clear()
+
+
+def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> Applied | None:
+    """Update a Job or bare Workload that exists; None for a new one."""
+    identity = (given.parsed.namespace, given.name)
+    row = workloads.live_by_name(tx, [identity], kind_of(given)).get(identity)
+    if row is None:
+        return None
+    recreated = given.origin == Origin.HUB_CLUSTER and given.uid != row["uid"]
+    if row["origin"] != given.origin or recreated:
+        if recreated and row["origin"] == given.origin and State(row["state"]) in TERMINAL:
+            withdraw_jobs(
+                tx, [row["uid"]], WithdrawTo.DELETED, "Recreated", "a new one has its name"
+            )
+            return None
+        return Applied(index, REJECTED, draft=given, error=occupied(given, row))
+    if row["withdraw_to"] == WithdrawTo.DELETED:
+        what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
+        words = f"{what} is being deleted: apply it again once it is gone"
+        refusal = Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
+        return Applied(index, REJECTED, row["uid"], given, refusal)
+    try:
+        revise = bare_intake.revise_bare if given.is_bare else revise_job
+        changed = revise(tx, given, row, intake)
+    except Rejected as refusal:
+        return Applied(index, REJECTED, row["uid"], given, refusal)
+    warnings = tuple(missing_classes(tx, [given]).values())
+    if changed and warnings:
+        say_missing_class(tx, row, warnings[0])
+    result = CONFIGURED if changed else UNCHANGED
+    return Applied(index, result, row["uid"], given, warnings=warnings)
+
+
+def _apply_object(
+    tx: Transaction, index: int, given: Draft, intake: Intake, parents: cohort_rules.Parents
+) -> Applied:
+    parsed = given.parsed
+    if parsed.kind == "Namespace" and not parsed.group:
+        given = replace(given, origin=Origin.ANY)
+    row = objects.find(tx, parsed.group, parsed.kind, parsed.namespace, given.name)
+    try:
+        result, uid = _settle(tx, given, row, intake, parents)
+    except Rejected as refusal:
+        return Applied(index, REJECTED, "" if row is None else row["uid"], given, refusal)
+    # A bare Workload that nothing else hinders would be a unit of admission, were its queue there.
+    held = given.is_bare and not parsed.hindrance
+    warnings = (bare_intake.queue_missing(given),) if held else ()
+    return Applied(index, result, uid, given, warnings=warnings)
+
+
+def _settle(
+    tx: Transaction,
+    given: Draft,
+    row: Row | None,
+    intake: Intake,
+    parents: cohort_rules.Parents,
+) -> tuple[str, str]:
+    """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
+    if row is not None:
+        if row["origin"] == Origin.HUB or _recreated(given, row):
+            objects.remove(tx, row["uid"])
+            row = None
+        elif row["origin"] != given.origin:
+            raise Rejected(
+                RejectCode.OWNED_ELSEWHERE,
+                f"{row['kind']} {row['name']} came from {row['origin']} "
+                f"and can not be changed from {given.origin}",
+                "metadata.name",
+            )
+        elif row["deleted_at"] is not None:
+            raise Rejected(
+                RejectCode.BEING_DELETED, f"{row['kind']} {row['name']} is being deleted"
+            )
+    if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
+        parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
+    new = row_of(given, tx)
+    if row is None or row["hash"] != new["hash"]:
+        Gatekeeper(tx, intake.pods).require(given)
+    if row is None:
+        if given.parsed.namespace:
+            ensure_namespaces(tx, {given.parsed.namespace})
+        objects.add(tx, new)
+        effects.applied(tx, new)
+        _say(tx, new, "Created")
+        _say_unheeded(tx, new, given, None)
+        return CREATED, new["uid"]
+    if row["hash"] == new["hash"] and row["api_version"] == new["api_version"]:
+        return UNCHANGED, row["uid"]
+    columns = {
+        name: new[name]
+        for name in ("api_version", "labels", "annotations", "spec", "manifest", "hash")
+    }
+    generation = row["generation"] + (1 if _content(row) != _content(new) else 0)
+    objects.change(tx, row["uid"], **columns, generation=generation, updated_at=tx.now)
+    updated = {**row, **columns, "generation": generation}
+    effects.applied(tx, updated)
+    _say(tx, updated, "Configured")
+    _say_unheeded(tx, updated, given, row["status"])
+    return CONFIGURED, row["uid"]
+
+
+def _say_unheeded(tx: Transaction, row: Row, given: Draft, status: Row | None) -> None:
+    """What of the object changes nothing: an Event, and a condition that goes when it is taken out."""
+    said = unheeded.notices(given.parsed)
+    if said:
+        tx.event(**_event(row, unheeded.REASON, unheeded.joined(said)), type="Warning")
+    if given.parsed.group == PLACEMENT and row["kind"] in _PLACEMENTS:
+        return  # its status is its controller's
+    before = (status or {}).get("conditions") or []
+    after = unheeded.condition(before, said, tx.now, row["generation"])
+    if after != before:
+        objects.set_statuses(tx, {row["uid"]: {**(status or {}), "conditions": after}})
+
+
+def _recreated(given: Draft, row: Row) -> bool:
+    """On the hub cluster it was deleted and made anew: another object of the same name."""
+    both = {given.origin, row["origin"]} == {Origin.HUB_CLUSTER}
+    return both and given.uid != str(row["uid"])
+
+
+def _content(row: Row) -> Row:
+    return {name: value for name, value in row["manifest"].items() if name != "metadata"}
+
+
+def _identity(given: Draft) -> tuple[str, str, str]:
+    return given.parsed.kind, given.parsed.namespace, given.name
+
+
+def _say(tx: Transaction, row: Row, reason: str) -> None:
+    origin = "" if row["origin"] == Origin.ANY else f", from {row['origin']}"
+    tx.event(**_event(row, reason, f"generation {row['generation']}{origin}"))
+
+
+def _event(row: Row, reason: str, message: str) -> dict[str, str]:
+    return {
+        "uid": row["uid"],
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "reason": reason,
+        "message": message,
+    }

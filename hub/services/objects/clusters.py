@@ -1,0 +1,89 @@
+"""Member clusters: declare, look at, cordon, let an agent join."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from hub.domain.instants import stamp
+from hub.services.access import credentials
+from hub.services.context.settings import Settings
+from hub.services.objects.apply import CREATED, REJECTED, apply_documents
+from hub.services.questions.clusters import find_cluster, get_cluster
+from hub.services.reading.draft import draft
+from hub.store import audit, clusters
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.kinds.cluster_v1 import GROUP as FLEET
+from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
+
+Row = dict[str, Any]
+_API_VERSION = f"{FLEET}/v1"
+
+
+def create_cluster(
+    tx: Transaction,
+    name: str,
+    labels: Mapping[str, str],
+    taints: list[Row],
+    settings: Settings,
+    principal: str,
+    pools: list[Row] | None = None,
+) -> Row:
+    """Declare a member: its MemberCluster object, its row, and a one-time join token.
+
+    `pools`: those that an autoscaler may add nodes to, as `spec.pools` of a MemberCluster has them.
+
+    Raises Rejected: AlreadyExists, and what a MemberCluster manifest is refused for.
+    """
+    manifest: Row = {
+        "apiVersion": _API_VERSION,
+        "kind": "MemberCluster",
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {"taints": taints} | ({"pools": pools} if pools else {}),
+    }
+    given = draft(parse(manifest), tx.now)
+    if clusters.get(tx, given.name) is not None:
+        raise Rejected(RejectCode.ALREADY_EXISTS, f"cluster {given.name} exists", "name")
+    applied = apply_documents(tx, [given], settings.intake)[0]
+    if applied.result == REJECTED and applied.error is not None:
+        raise applied.error
+    assert applied.result == CREATED
+    _note(tx, principal, "create", name)
+    return {**get_cluster(tx, name, settings), **_join(tx, name, settings.api.join_token_kept)}
+
+
+def renew_join_token(tx: Transaction, name: str, settings: Settings, principal: str) -> Row:
+    """A fresh join token; earlier unused ones end. Raises Rejected: NotFound."""
+    find_cluster(tx, name)
+    _note(tx, principal, "join-token", name)
+    return {"name": name, **_join(tx, name, settings.api.join_token_kept)}
+
+
+def cordon_cluster(
+    tx: Transaction, name: str, settings: Settings, principal: str, *, on: bool
+) -> Row:
+    """Stop (or allow again) new work; what runs there goes on. Raises Rejected: NotFound."""
+    row = find_cluster(tx, name)
+    if row["cordoned"] != on:
+        clusters.change(tx, name, cordoned=on)
+        verb = "cordon" if on else "uncordon"
+        _note(tx, principal, verb, name)
+        tx.event(
+            uid=row["object"],
+            kind="MemberCluster",
+            namespace="",
+            name=name,
+            reason="Cordoned" if on else "Uncordoned",
+            message=f"{verb} by {principal}",
+        )
+    return get_cluster(tx, name, settings)
+
+
+def _join(tx: Transaction, name: str, kept: dt.timedelta) -> Row:
+    token, expires_at = credentials.issue_join(tx, name, kept)
+    return {"joinToken": token, "joinTokenExpiresAt": stamp(expires_at)}
+
+
+def _note(tx: Transaction, principal: str, verb: str, name: str) -> None:
+    audit.add(tx, principal=principal, verb=verb, object=f"MemberCluster {name}", outcome="ok")

@@ -1,0 +1,111 @@
+"""Deleting objects of any kind but Jobs."""
+
+from typing import Any, Final
+
+from hub.domain.workloads.origin import Origin
+from hub.services.objects import effects
+from hub.services.questions.objects import find
+from hub.services.works.evict import evict
+from hub.store import audit, jobs, objects
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.kinds.cluster_v1 import GROUP as FLEET
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.reject_codes import RejectCode
+
+Row = dict[str, Any]
+# What these caused in members is taken back first; the placements' service removes them then.
+_TAKEN_BACK: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+
+
+def delete_object(
+    tx: Transaction,
+    group: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    *,
+    origin: str,
+    principal: str,
+    expected: str = "",
+    drain: bool = False,
+) -> Row:
+    """Delete one object; {"result": "deleted" | "deleting"}. `drain`: what a ClusterQueue runs goes first.
+
+    A placement is only marked: it goes when what it caused is gone. Raises Rejected: NotFound,
+    OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
+    """
+    row = find(tx, group, kind, namespace, name)
+    if expected and expected != row["uid"]:
+        raise Rejected(
+            RejectCode.PRECONDITION_FAILED, f"the object has uid {row['uid']}", "preconditions.uid"
+        )
+    if row["origin"] not in {origin, Origin.ANY, Origin.HUB}:
+        text = f"{kind} {name} came from {row['origin']} and can not be deleted from {origin}"
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
+    if drain and (group, kind) == (KUEUE, "ClusterQueue"):
+        _drain(tx, name)
+    else:
+        _refuse_if_used(tx, row)
+    audit.add(
+        tx, principal=principal, verb="delete", object=_path(row), outcome=f"origin {origin}"
+    )
+    if group == PLACEMENT and kind in _TAKEN_BACK:
+        if row["deleted_at"] is None:
+            objects.change(tx, row["uid"], deleted_at=tx.now)
+        return {"uid": row["uid"], "result": "deleting"}
+    objects.remove(tx, row["uid"])
+    effects.deleted(tx, row)
+    tx.event(
+        uid=row["uid"],
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        reason="Deleted",
+        message=f"deleted by {principal}",
+    )
+    return {"uid": row["uid"], "result": "deleted"}
+
+
+def _drain(tx: Transaction, queue: str) -> None:
+    """Take back what a ClusterQueue has admitted."""
+    message = f"ClusterQueue {queue} is deleted: its workloads are drained"
+    evict(tx, jobs.charged_to(tx, queue), "ClusterQueueStopped", message)
+
+
+def _refuse_if_used(tx: Transaction, row: Row) -> None:
+    """Raise where something still depends on the object."""
+    name = row["name"]
+    match (row["api_group"], row["kind"]):
+        case ("", "Namespace"):
+            left = [each for each in objects.list_namespace(tx, name, 2) if not _provided(each)]
+            if left or jobs.count_in_namespace(tx, name):
+                raise Rejected(
+                    RejectCode.NAMESPACE_NOT_EMPTY, f"namespace {name} still holds objects or jobs"
+                )
+        case (group, "MemberCluster") if group == FLEET:
+            held = jobs.count_by_cluster(tx).get(name, 0)
+            if held:
+                raise Rejected(
+                    RejectCode.CLUSTER_NOT_EMPTY,
+                    f"cluster {name} may still run {held} jobs: cordon it and let them end",
+                )
+        case (group, "ClusterQueue") if group == KUEUE:
+            charged = jobs.charged_to(tx, name)
+            if charged:
+                raise Rejected(
+                    RejectCode.QUEUE_NOT_EMPTY,
+                    f"{len(charged)} jobs are charged to ClusterQueue {name}: let them end, or "
+                    "delete it with drain=true",
+                )
+        case _:
+            return
+
+
+def _provided(row: Row) -> bool:
+    return bool(row["origin"] == Origin.HUB)
+
+
+def _path(row: Row) -> str:
+    return "/".join(each for each in (row["kind"], row["namespace"], row["name"]) if each)

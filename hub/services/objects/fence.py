@@ -1,0 +1,116 @@
+"""Writing a member off: an administrator says that the cluster is destroyed, and types its name.
+
+A cluster whose agent was heard of late is not destroyed: it is refused unless it is said besides that
+this is known. That word is the evidence that nothing of its jobs runs any more (agents reference, 5.5,
+S4); nothing else gives jobs back from a cluster that does not answer. In one transaction its agent's
+credential ends, its jobs wait again or end as was wished, and the name is free for another cluster.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
+from hub.services.access import credentials
+from hub.services.index.fleet import state_of
+from hub.services.works import restored
+from hub.services.works.withdraw import withdraw_jobs
+from hub.store import audit, clusters, on_members, workloads, works
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+FENCED: Final = "ClusterFenced"
+_HELD: Final = (
+    State.PLACED,
+    State.OFFERED,
+    State.APPLIED,
+    State.RUNNING,
+    State.UNKNOWN,
+    State.WITHDRAWING,
+)
+# What follows for a job that was on its way to one of these; any other waits again.
+_AFTER: Final[Mapping[WithdrawTo, Transition]] = {
+    WithdrawTo.CANCELLED: Transition.CANCEL,
+    WithdrawTo.DELETED: Transition.CANCEL,
+    WithdrawTo.FAILED: Transition.FAIL,
+    WithdrawTo.DEACTIVATED: Transition.DEACTIVATE,
+    WithdrawTo.HELD: Transition.HOLD,
+}
+
+
+def fence_cluster(
+    tx: Transaction,
+    name: str,
+    confirm: str,
+    principal: str,
+    suspect_after_s: float,
+    *,
+    though_it_answers: bool = False,
+) -> dict[str, Any]:
+    """Give back everything that a destroyed member held: {"name", "released": how many jobs}.
+
+    Raises Rejected: NotFound; ClusterAlive where it answers, unless the caller knows that
+    (`though_it_answers`); ConfirmationMismatch where `confirm` is not its name.
+    """
+    row = clusters.get(tx, name)
+    if row is None:
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no cluster {name[:64]}")
+    if not though_it_answers:
+        _refuse_alive(row, tx.now, suspect_after_s)
+    if confirm != name:
+        text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
+        raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
+    credentials.forget_agent(tx, name)
+    clusters.change(
+        tx, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
+    )
+    clusters.forget_capacity(tx, name)
+    released = _release(tx, name, principal)
+    works.remove(tx, [(name, uid) for uid in works.uids_of(tx, name)])
+    audit.add(tx, principal=principal, verb="fence", object=f"MemberCluster {name}", outcome="ok")
+    tx.event(
+        uid=row["object"],
+        kind="MemberCluster",
+        namespace="",
+        name=name,
+        type="Warning",
+        reason=FENCED,
+        message=f"{principal} says that it is destroyed: {len(released)} jobs were given back",
+    )
+    return {"name": name, "released": len(released)}
+
+
+def _refuse_alive(row: Mapping[str, Any], now: dt.datetime, suspect_after_s: float) -> None:
+    """Raise Rejected ClusterAlive for a cluster that is not known to be silent."""
+    if state_of(row, now, suspect_after_s) not in {"Ready", "Cordoned"}:
+        return
+    silent_s = max(0, round((now - row["heartbeat_at"]).total_seconds()))
+    text = (
+        f"{row['name']} answers: its agent was heard {silent_s} s ago, and its jobs run. Cordon it and "
+        "let them end; written off all the same, every one of them runs twice"
+    )
+    raise Rejected(RejectCode.CLUSTER_ALIVE, text, "thoughItAnswers")
+
+
+def _release(tx: Transaction, name: str, principal: str) -> list[str]:
+    """Every job that the cluster may have held, where it would be had its agent said Gone."""
+    uids = [each["uid"] for each in on_members.jobs_on(tx, [name], _HELD)]
+    why = f"{principal} says that {name} is destroyed"
+    withdraw_jobs(tx, uids, WithdrawTo.PENDING, FENCED, why)
+    left = [
+        row for row in workloads.get_many(tx, uids).values() if row["state"] == State.WITHDRAWING
+    ]
+    doubtful = restored.doubtful(tx, name, uids)
+    by_transition: dict[Transition, list[dict[str, Any]]] = {}
+    for row in left:
+        move = {"uid": row["uid"], "epoch": row["epoch"], "reason": FENCED, "message": why}
+        after = _AFTER.get(WithdrawTo(row["withdraw_to"]), Transition.REQUEUE)
+        if row["uid"] in doubtful:
+            move["new_epoch"] = beyond(row["epoch"], tx.now)
+            if after in {Transition.REQUEUE, Transition.HOLD}:
+                after, move = Transition.HOLD, move | restored.HELD
+        by_transition.setdefault(after, []).append(move)
+    for transition, moves in by_transition.items():
+        workloads.transition(tx, transition, moves)
+    return uids

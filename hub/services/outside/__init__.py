@@ -1,0 +1,1 @@
+"""What executors and check controllers answer."""

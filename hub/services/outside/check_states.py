@@ -1,0 +1,133 @@
+"""Answers of admission checks: the one way to set states, and what an outsider sees of open ones.
+
+`set_states` serves REST, status patches of Workloads and the bridge. Ready by all places the workload
+in the scheduler's next turn; Retry evicts it and Rejected deactivates it at once, also when it is
+already placed or runs (queueing 1.4).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from hub.domain.workloads import admission_checks
+from hub.domain.workloads.admission_checks import Answer, requeue_span
+from hub.domain.workloads.states import CHARGED, State, WithdrawTo
+from hub.services.kueue_view.open_checks import checks_of, controllers_by_check, find_job, shown
+from hub.services.reading.check_answers import read_states
+from hub.services.works.evict import evict
+from hub.store import audit, workloads
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+Row = dict[str, Any]
+_ASKED: Final = CHARGED - {State.WITHDRAWING}
+
+
+def set_states(tx: Transaction, uid: str, states: Sequence[Mapping[str, Any]], by: str) -> Row:
+    """Set states of a workload's checks: {name, state, message?, requeueAfterSeconds?, retryCount?,
+    podSetUpdates?}; its checks as they stand now (`checks_of`).
+
+    States that say what stands already change nothing. Raises Rejected: NotFound, NotReserved (it
+    holds no quota now), UnknownCheck, AnsweredByHub, Immutable (pods exist), and faults of fields.
+    """
+    row = find_job(tx, uid)
+    if State(row["state"]) not in _ASKED:
+        text = f"the workload is {row['state']}: it holds no quota, and no check is asked"
+        raise Rejected(RejectCode.NOT_RESERVED, text)
+    present: dict[str, Row] = row["checks"] or {}
+    pod_sets = [p["name"] for p in (row["admission"] or {}).get("podSets") or ()]
+    given = read_states(states, pod_sets)
+    _refuse(tx, row, present, given)
+    changed = {name: each for name, each in given.items() if _differs(present[name], each)}
+    if not changed:
+        return shown(tx, row, present)
+    now = {**present, **{n: _merged(tx, present[n], each) for n, each in changed.items()}}
+    _say(tx, row, changed, by)
+    return checks_of(tx, uid) if _follow(tx, row, now) else shown(tx, row, now)
+
+
+def set_state_by_person(
+    tx: Transaction, uid: str, state: Mapping[str, Any], principal: str
+) -> Row:
+    """`set_states` of one check under somebody's name."""
+    told = set_states(tx, uid, [state], principal)
+    audit.add(
+        tx, principal=principal, verb="check", object=f"{uid} {state.get('name')}",
+        outcome=str(state.get("state")),
+    )  # fmt: skip
+    return told
+
+
+def _refuse(
+    tx: Transaction, row: Row, present: Mapping[str, Row], given: Mapping[str, Row]
+) -> None:
+    """Raise where a check is none of this workload's, or not an outsider's to answer."""
+    for name in given:
+        if name not in present:
+            asked = ", ".join(sorted(present)) or "none"
+            text = f"check {name[:64]} is not asked of this workload; its checks: {asked}"
+            raise Rejected(RejectCode.UNKNOWN_CHECK, text, "name")
+    controllers = controllers_by_check(tx)
+    own = [name for name in given if controllers.get(name) == admission_checks.MULTIKUEUE]
+    if own:
+        raise Rejected(
+            RejectCode.ANSWERED_BY_HUB, f"the hub answers check {own[0]} itself", "name"
+        )
+    if row["state"] == State.RESERVED:
+        return
+    for name, each in given.items():
+        if "podSetUpdates" in each and each["podSetUpdates"] != present[name].get("podSetUpdates"):
+            text = f"the workload is {row['state']}: its pods can not be changed any more"
+            raise Rejected(RejectCode.IMMUTABLE, text, "podSetUpdates")
+
+
+def _differs(present: Row, given: Row) -> bool:
+    return any(present.get(key) != value for key, value in given.items() if key != "name")
+
+
+def _merged(tx: Transaction, present: Row, given: Row) -> Row:
+    """The state with its time; how often it said Retry is its controller's to count, if it does."""
+    same = present["state"] == given["state"]
+    merged = {
+        "state": given["state"],
+        "message": given.get("message", ""),
+        "at": present["at"] if same else tx.now.isoformat(),
+    }
+    for key in ("requeueAfterSeconds", "retryCount", "podSetUpdates"):
+        value = given.get(key, present.get(key) if key != "requeueAfterSeconds" else None)
+        if value:
+            merged[key] = value
+    return merged
+
+
+def _follow(tx: Transaction, row: Row, states: Mapping[str, Row]) -> bool:
+    """Write the states, and what they mean at once; was it evicted?"""
+    uid, answer = row["uid"], admission_checks.verdict(states)
+    if answer not in (Answer.RETRY, Answer.REJECTED):
+        workloads.change(tx, [{"uid": uid, "checks": dict(states)}])
+        return False
+    also = {uid: {"checks": admission_checks.closed(states, tx.now.isoformat())}}
+    said = "; ".join(
+        f"{name}: {each['message']}" if each.get("message") else name
+        for name, each in sorted(states.items())
+        if each["state"] == answer
+    )
+    if answer is Answer.REJECTED:
+        message = f"admission checks rejected it: {said}"
+        evict(tx, [uid], admission_checks.EVICTED, message, to=WithdrawTo.DEACTIVATED, also=also)
+        return True
+    evict(
+        tx, [uid], admission_checks.EVICTED, f"admission checks ask for a retry: {said}",
+        requeue_after=requeue_span(states), later=True, also=also,
+    )  # fmt: skip
+    return True
+
+
+def _say(tx: Transaction, row: Row, changed: Mapping[str, Row], by: str) -> None:
+    for name, each in sorted(changed.items()):
+        said = f": {each['message']}" if each.get("message") else ""
+        tx.event(
+            uid=row["uid"], kind=row["kind"], namespace=row["namespace"], name=row["name"],
+            type="Warning" if each["state"] == Answer.REJECTED else "Normal",
+            reason="AdmissionCheckUpdated", message=f"check {name} is {each['state']}, by {by}{said}",
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Bringing clusters to what placements declare."""

@@ -1,0 +1,103 @@
+"""Which placements must look again when something changes. In memory; rules only, no decisions.
+
+Never misses a placement that is concerned; names one too many now and then, which costs a look.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.services.placements.selecting import JOB, SelectionRules, read_rules
+from hub.store import objects, placements, works
+from hub.store.transaction import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A placement's rules, and the mark by which a change of its own status is no news."""
+
+    rules: SelectionRules
+    mark: tuple[int, str, bool]
+
+
+class PlacementIndex:
+    """All placements by uid."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+        self.unsettled: set[str] = set()  # would gain from other clusters or other placements
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def uids(self) -> list[str]:
+        """Every placement."""
+        return list(self._known)
+
+    def put(self, row: Mapping[str, Any]) -> bool:
+        """Take a placement's row; False if nothing but its status has changed."""
+        rules = read_rules(row["kind"], row["namespace"], row["spec"] or {})
+        mark = (row["generation"], row["hash"], row["deleted_at"] is not None)
+        old = self._known.get(row["uid"])
+        self._known[row["uid"]] = _Known(rules, mark)
+        return old is None or old.mark != mark
+
+    def drop(self, uid: str) -> bool:
+        """Forget a placement; False if it was none."""
+        self.unsettled.discard(uid)
+        return self._known.pop(uid, None) is not None
+
+    @property
+    def leaving(self) -> set[str]:
+        """Placements that are being deleted: they go when the last of what they placed is gone."""
+        return {uid for uid, known in self._known.items() if known.mark[2]}
+
+    def selects_jobs(self) -> bool:
+        """Does any placement select Jobs?"""
+        return any(known.rules.selects_jobs for known in self._known.values())
+
+    def concerned(
+        self, group: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]
+    ) -> set[str]:
+        """Placements that may select this resource."""
+        return {
+            uid
+            for uid, known in self._known.items()
+            if known.rules.may_select(group, kind, namespace, name, labels)
+        }
+
+    def of_jobs(self, traits: Iterable[tuple[str, str, Mapping[str, str], str]]) -> set[str]:
+        """Placements concerned by Jobs: (namespace, name, labels, placement) each."""
+        found: set[str] = set()
+        for namespace, name, labels, placement in traits:
+            if placement:
+                found.add(placement)
+            found |= self.concerned(*JOB, namespace, name, labels)
+        return found
+
+
+def load_placements(tx: Transaction) -> list[dict[str, Any]]:
+    """All placements."""
+    return placements.list_all(tx)
+
+
+def job_traits(tx: Transaction, uids: Iterable[str]) -> list[tuple[str, str, dict[str, str], str]]:
+    """What decides which placements a Job concerns."""
+    return placements.job_traits(tx, list(uids))
+
+
+def object_rows(
+    tx: Transaction, uids: Iterable[str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, set[str]]]:
+    """Objects by uid, and the placements that have placed them, whatever they select now."""
+    wanted = list(uids)
+    placed: dict[str, set[str]] = {}
+    for work in works.of_uids(tx, wanted):
+        if work["placed_by"]:
+            placed.setdefault(work["uid"], set()).add(work["placed_by"])
+    return objects.get_many(tx, wanted), placed
+
+
+def placements_of_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
+    """Placements whose works were observed anew."""
+    return placements.behind_works(tx, keys)

@@ -1,0 +1,224 @@
+"""What a placement selects: objects and Jobs by kind, name or labels, and what lives in Namespaces.
+
+`read_selectors` is pure and hashable-free: it turns `spec.resourceSelectors` (normalised v1) into
+rules that are asked about one resource at a time; `select` asks them of the store.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hub.domain.placement.status import Resource
+from hub.domain.selectors import LabelSelector, read_selector
+from hub.store import objects, placements, workloads
+from hub.store.transaction import Transaction
+from shared.kinds.placement_rules import is_reserved_namespace
+
+Row = dict[str, Any]
+JOB: Final = ("batch", "Job")
+NAMESPACE: Final = ("", "Namespace")
+CLUSTER_SCOPED: Final = "ClusterResourcePlacement"
+_NS_ONLY, _NS_CHOSEN = "NamespaceOnly", "NamespaceWithResourceSelectors"
+# Never placed: what controllers make, what belongs to one cluster, and the hub's own kinds.
+SKIPPED: Final = frozenset(
+    {
+        ("", "Pod"),
+        ("", "Node"),
+        ("", "Event"),
+        ("", "Endpoints"),
+        ("events.k8s.io", "Event"),
+        ("coordination.k8s.io", "Lease"),
+        ("discovery.k8s.io", "EndpointSlice"),
+        ("apps", "ControllerRevision"),
+        ("kueue.x-k8s.io", "Workload"),
+        ("placement.kubernetes-fleet.io", "ClusterResourcePlacement"),
+        ("placement.kubernetes-fleet.io", "ResourcePlacement"),
+        ("cluster.kubernetes-fleet.io", "MemberCluster"),
+    }
+)
+# What every namespace of every cluster gets by itself.
+_EVERYWHERE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One entry of `resourceSelectors`."""
+
+    group: str
+    kind: str
+    version: str
+    name: str
+    labels: LabelSelector | None
+    scope: str  # of a Namespace
+
+    def matches(self, group: str, kind: str, name: str, labels: Mapping[str, str]) -> bool:
+        if (group, kind) != (self.group, self.kind):
+            return False
+        if self.name:
+            return name == self.name
+        return self.labels is None or self.labels.matches(labels)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionRules:
+    """All selectors of one placement. `namespace` is a ResourcePlacement's own, else ""."""
+
+    namespace: str
+    rules: tuple[Rule, ...]
+
+    def may_select(
+        self, group: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]
+    ) -> bool:
+        """Could this resource be selected? Never False where it is; used to tell who must look."""
+        if (group, kind) in SKIPPED or (kind, name) in _EVERYWHERE:
+            return False
+        if self.namespace:
+            return namespace == self.namespace and any(
+                rule.matches(group, kind, name, labels) for rule in self.rules
+            )
+        for rule in self.rules:
+            if rule.matches(group, kind, name, labels):
+                return True
+            whole = (rule.group, rule.kind) == NAMESPACE and rule.scope != _NS_ONLY
+            if whole and namespace and rule.name in ("", namespace):
+                return True
+        return False
+
+    @property
+    def selects_jobs(self) -> bool:
+        """May Jobs be among what is selected?"""
+        return any(
+            (rule.group, rule.kind) == JOB
+            or ((rule.group, rule.kind) == NAMESPACE and rule.scope != _NS_ONLY)
+            for rule in self.rules
+        )
+
+
+@dataclass(slots=True)
+class Selection:
+    """What is selected. `jobs_by_name`: uids of Jobs that a selector names."""
+
+    objects: dict[str, Row] = field(default_factory=dict)
+    jobs: dict[str, Row] = field(default_factory=dict)
+    jobs_by_name: set[str] = field(default_factory=set)
+    refused: list[str] = field(default_factory=list)  # namespaces that no placement may select
+
+    def resources(self) -> list[Resource]:
+        """Identifiers in a stable order."""
+        found = [resource_of(row) for row in self.objects.values()]
+        found += [resource_of(row) for row in self.jobs.values()]
+        return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
+
+
+def read_rules(kind: str, namespace: str, spec: Mapping[str, Any]) -> SelectionRules:
+    """The selectors of a placement of `kind`."""
+    rules = tuple(
+        Rule(
+            group=each.get("group") or "",
+            kind=each.get("kind") or "",
+            version=each.get("version") or "",
+            name=each.get("name") or "",
+            labels=read_selector(each.get("labelSelector")),
+            scope=each.get("selectionScope") or "",
+        )
+        for each in spec.get("resourceSelectors") or ()
+    )
+    return SelectionRules("" if kind == CLUSTER_SCOPED else namespace, rules)
+
+
+def needed_kinds(spec: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], bool]:
+    """(group, version, kind) that a placement names, and whether it takes whole namespaces."""
+    named = {
+        (each.get("group") or "", each.get("version") or "v1", each.get("kind") or "")
+        for each in spec.get("resourceSelectors") or ()
+    }
+    whole = any(
+        (each.get("group") or "", each.get("kind")) == NAMESPACE
+        and each.get("selectionScope") not in (_NS_ONLY, _NS_CHOSEN)
+        for each in spec.get("resourceSelectors") or ()
+    )
+    return named, whole
+
+
+def select(tx: Transaction, rules: SelectionRules) -> Selection:
+    """What the placement selects now."""
+    found = Selection()
+    chosen = [
+        rule
+        for rule in rules.rules
+        if not rules.namespace and (rule.group, rule.kind) == NAMESPACE
+    ]
+    inside = ""
+    for rule in chosen:
+        for row in _objects(tx, rule, ""):
+            if is_reserved_namespace(row["name"]):
+                found.refused.append(row["name"])
+                continue
+            found.objects[row["uid"]] = row
+            if rule.scope == _NS_CHOSEN:
+                inside = row["name"]
+            elif rule.scope != _NS_ONLY:
+                _whole_namespace(tx, row["name"], found)
+    for rule in rules.rules:
+        if rule in chosen:
+            continue
+        if (rule.group, rule.kind) == JOB:
+            _jobs(tx, rule, rules.namespace or inside, found)
+        else:
+            for row in _objects(tx, rule, rules.namespace or inside):
+                found.objects[row["uid"]] = row
+    return found
+
+
+def resource_of(row: Mapping[str, Any]) -> Resource:
+    """The identifier of an object's or a workload's row."""
+    if "api_version" not in row:
+        return Resource("batch", "v1", "Job", row["namespace"], row["name"])
+    version = str(row["api_version"]).rpartition("/")[2]
+    return Resource(row["api_group"], version, row["kind"], row["namespace"], row["name"])
+
+
+def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[Row]:
+    if (rule.group, rule.kind) in SKIPPED:
+        return []
+    names = [rule.name] if rule.name else None
+    rows = objects.list_kind(tx, rule.group, rule.kind, names=names)
+    return [
+        row
+        for row in rows
+        if row["namespace"] in ("", namespace)
+        and row["deleted_at"] is None
+        and rule.matches(row["api_group"], row["kind"], row["name"], row["labels"] or {})
+        and _may_be_placed(row)
+    ]
+
+
+def _whole_namespace(tx: Transaction, namespace: str, found: Selection) -> None:
+    for row in objects.list_namespace(tx, namespace, limit=100_000):
+        if (row["api_group"], row["kind"]) not in SKIPPED and _may_be_placed(row):
+            found.objects[row["uid"]] = row
+    for row in placements.live_jobs(tx, namespace):
+        found.jobs[row["uid"]] = row
+
+
+def _jobs(tx: Transaction, rule: Rule, namespace: str, found: Selection) -> None:
+    if rule.name:
+        row = workloads.live_by_name(tx, [(namespace, rule.name)]).get((namespace, rule.name))
+        if row is not None:
+            found.jobs[row["uid"]] = row
+            found.jobs_by_name.add(row["uid"])
+        return
+    for row in placements.live_jobs(tx, namespace):
+        if rule.labels is None or rule.labels.matches(row["labels"] or {}):
+            found.jobs[row["uid"]] = row
+
+
+def _may_be_placed(row: Row) -> bool:
+    """Not what every namespace gets by itself, and not what a controller of the hub cluster owns."""
+    if (row["kind"], row["name"]) in _EVERYWHERE:
+        return False
+    manifest = row["manifest"] or {}
+    if row["kind"] == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":
+        return False
+    owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
+    return not any(owner.get("controller") for owner in owners)

@@ -1,0 +1,236 @@
+"""A placement's status: the facts of its works and Jobs, put on the ladder, written when it changed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement.status import (
+    Item,
+    Picture,
+    Resource,
+    Target,
+    became_true,
+    status_of,
+)
+from hub.domain.workloads.states import TERMINAL, State
+from hub.services.placements.reconcile import ReconcileOutcome, reconcile
+from hub.services.placements.selecting import resource_of
+from hub.store import objects, placements, works
+from hub.store.transaction import Transaction
+from shared.kinds import unheeded
+
+Row = Mapping[str, Any]
+# What is said when a rung turns True, in KubeFleet's words.
+_EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "RolloutStarted": (("PlacementRolloutStarted", "Started rolling out the latest resources"),),
+    "Overridden": (
+        ("PlacementOverriddenSucceeded", "Placement has been successfully overridden"),
+    ),
+    "WorkSynchronized": (
+        (
+            "PlacementWorkSynchronized",
+            "Work(s) have been created or updated successfully for the selected cluster(s)",
+        ),
+    ),
+    "Applied": (("PlacementApplied", "Resources have been applied to the selected cluster(s)"),),
+    "Available": (
+        ("PlacementAvailable", "Resources are available on the selected cluster(s)"),
+        (
+            "PlacementRolloutCompleted",
+            "Placement has finished the rollout process and reached the desired status",
+        ),
+    ),
+}
+FOUND_DRIFTS: Final = "FoundDrifts"
+_STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
+_OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
+
+
+def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
+    """Bring the status up to date; False if it was."""
+    row = outcome.row
+    before = row["status"]
+    status = status_of(_picture(tx, outcome), before, tx.now)
+    said = list(unheeded.of_placement(row["spec"] or {}))
+    status["conditions"] = unheeded.condition(
+        status["conditions"], said, tx.now, row["generation"]
+    )
+    if status == before:
+        return False
+    objects.set_statuses(tx, {row["uid"]: status})
+    for rung in became_true(row["kind"], before, status):
+        for reason, message in _EVENTS.get(rung, ()):
+            tx.event(
+                uid=row["uid"],
+                kind=row["kind"],
+                namespace=row["namespace"],
+                name=row["name"],
+                reason=reason,
+                message=message,
+            )
+    return True
+
+
+def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
+    row = outcome.row
+    uid = row["uid"]
+    held = {
+        (work["cluster"], work["uid"]): work
+        for work in works.of_uids(
+            tx, [*outcome.selection.objects, *(job["uid"] for job in outcome.jobs)]
+        )
+    }
+    items: dict[str, list[Item]] = {}
+    owners = objects.get_many(tx, set(outcome.conflicts.values())) if outcome.conflicts else {}
+    for cluster in outcome.decisions.selected:
+        items[cluster] = [
+            _object_item(
+                each,
+                held.get((cluster, each["uid"])),
+                outcome,
+                _owner(outcome.conflicts.get((cluster, each["uid"])), owners),
+            )
+            for each in outcome.selection.objects.values()
+        ]
+    for job in outcome.jobs:
+        item = _job_item(job, held.get((job["cluster"], job["uid"])))
+        if item is not None:
+            if State(job["state"]) not in TERMINAL:
+                item = _unless_left_drifted(item, outcome)
+            items.setdefault(job["cluster"], []).append(item)
+    words = {each["cluster"]: each["message"] for each in placements.bindings_of(tx, uid)}
+    return Picture(
+        prefix=row["kind"],
+        generation=row["generation"],
+        scheduled=outcome.scheduled,
+        targets=[
+            Target(cluster, words.get(cluster, ""), items[cluster]) for cluster in sorted(items)
+        ],
+        refused=_refused(outcome),
+        selected=_selected(outcome),
+        resource_index=outcome.resource_index,
+    )
+
+
+def _selected(outcome: ReconcileOutcome) -> list[Resource]:
+    """What is selected, and finished Jobs that were and are gone from the hub."""
+    found = set(outcome.selection.resources()) | {resource_of(job) for job in outcome.jobs}
+    return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
+
+
+def _refused(outcome: ReconcileOutcome) -> dict[str, str]:
+    """Clusters that were not picked, with reasons: of the objects' decision, else of waiting Jobs."""
+    found = {
+        each.cluster: each.message for each in outcome.decisions.decisions if not each.selected
+    }
+    for job in outcome.jobs:
+        for each in (job["scores"] or {}).get("clusters") or () if not job["cluster"] else ():
+            if not each.get("selected") and each.get("message"):
+                found.setdefault(each["cluster"], each["message"])
+    return found
+
+
+def _owner(uid: str | None, rows: Mapping[str, Row]) -> str:
+    """Who placed an object first, as people name it; "" where that is this placement."""
+    if uid is None:
+        return ""
+    row = rows.get(uid)
+    if row is None:
+        return f"another placement (uid {uid}, which is gone)"
+    return f"{row['kind']} {'/'.join(part for part in (row['namespace'], row['name']) if part)}"
+
+
+def _object_item(row: Row, work: Row | None, outcome: ReconcileOutcome, owner: str) -> Item:
+    resource = resource_of(row)
+    if owner:
+        text = f"{owner} placed it here first"
+        return Item(resource, applied=False, reason="PlacedByAnother", message=text)
+    if work is None:
+        return Item(resource)
+    applied = _applied(work)
+    item = Item(
+        resource,
+        applied=applied,
+        available=work["available"],
+        reason=work["reason"] if applied is False else "",
+        message=_said(work),
+        generation=_member_generation(work),
+        drifts=work["drift"] or (),
+        observed_at=work["observed_at"],
+    )
+    return _unless_left_drifted(item, outcome)
+
+
+def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
+    """Not applied, in KubeFleet's words, where it differs and the placement leaves drift alone."""
+    strategy = (outcome.row["spec"] or {}).get("strategy") or {}
+    left = (strategy.get("applyStrategy") or {}).get("whenToApply") == "IfNotDrifted"
+    if not (left and item.applied and item.drifts):
+        return item
+    paths = ", ".join(str(each["path"]) for each in item.drifts[:3])
+    more = f" and {len(item.drifts) - 3} more" if len(item.drifts) > 3 else ""
+    text = f"drifts are found and left alone, as whenToApply says: {paths}{more}"
+    return replace(item, applied=False, reason=FOUND_DRIFTS, message=text)
+
+
+def _said(work: Row) -> str:
+    """The member's words, and what would help where that is plain."""
+    message = str(work["message"])
+    if work["reason"] == "NamespaceMissing":
+        hint = f"a ClusterResourcePlacement that selects Namespace {work['namespace']} brings it there"
+        return f"{message}; {hint}"
+    return message
+
+
+def _applied(work: Row) -> bool | None:
+    match work["phase"]:
+        case "Applied":
+            return True if work["observed_generation"] >= work["generation"] else None
+        case "Failed" | "Missing":
+            return False
+        case _:
+            return None
+
+
+def _job_item(job: Row, work: Row | None) -> Item | None:
+    """A Job in its cluster; None while it is in none, or once it was cancelled."""
+    state = State(job["state"])
+    if not job["cluster"] or state in {State.CANCELLED, State.DEACTIVATED}:
+        return None
+    current = work if work is not None and work["epoch"] == job["epoch"] else None
+    drifts = (current["drift"] or ()) if current is not None else ()
+    failed = current is not None and current["phase"] == "Failed"
+    applied: bool | None = True
+    if failed and job["applied_at"] is None:
+        applied = False
+    elif state in _OPEN:
+        applied = None
+    elif state is State.FAILED:
+        applied = job["applied_at"] is not None or job["started_at"] is not None
+    started = state in _STARTED or (state is State.UNKNOWN and job["started_at"] is not None)
+    reason = (current["reason"] if failed and current is not None else "") or job["reason"]
+    return Item(
+        resource_of(job),
+        applied=applied,
+        available=started,
+        reason=reason,
+        message=job["message"] or ("no pod of it has run yet" if not started else ""),
+        generation=_member_generation(current),
+        drifts=drifts,
+        observed_at=current["observed_at"] if current is not None else None,
+    )
+
+
+def _member_generation(work: Row | None) -> int:
+    observed = work["observed"] if work is not None else None
+    return int((observed or {}).get("member_generation") or 0)
+
+
+def reconcile_with_status(tx: Transaction, uid: str, fleet: dict[str, Cluster], term: int) -> bool:
+    """Bring one placement and its status up to date; True if it would gain from other clusters."""
+    outcome = reconcile(tx, uid, fleet, term)
+    if outcome is None:
+        return False
+    write_status(tx, outcome)
+    return outcome.unfulfilled or bool(outcome.conflicts)

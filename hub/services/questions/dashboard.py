@@ -1,0 +1,134 @@
+"""Everything the live page shows, each part read by itself: one that fails leaves the others whole."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from hub.domain.workloads.states import State
+from hub.services.context import hub_cluster, timeline
+from hub.services.context.settings import Settings
+from hub.services.explain import job
+from hub.services.index.index import ScheduleIndex
+from hub.services.members import forgotten
+from hub.services.questions import clusters, queues
+from hub.store import drift, events, front_page, tallies
+from hub.store.errors import StoreUnavailable
+from hub.store.transaction import Transaction
+
+JOBS_PER_PAGE: Final = 50
+MAX_PAGES: Final = 400  # what lies further back is found by searching
+MAX_DRIFTS: Final = 50
+MAX_EVENTS: Final = 20
+WAITING: Final = ("Pending", "Held", "Reserved")
+MOVING: Final = ("Placed", "Offered", "Applied", "Withdrawing")
+# The groups people look at, and their states.
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "waiting": WAITING,
+    "moving": MOVING,
+    "running": ("Running",),
+    "succeeded": ("Succeeded",),
+    "failed": ("Failed", "Deactivated"),
+    "cancelled": ("Cancelled",),
+    "unreachable": ("Unknown",),
+}
+ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
+Row = dict[str, Any]
+T = TypeVar("T")
+_logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of the jobs a viewer wants to see."""
+
+    group: str = ""  # of GROUPS; "" for all
+    text: str = ""  # part of a namespace, name, queue or cluster
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one view of the live page is made of, read over one snapshot."""
+
+    fleet: Row  # `read_fleet`
+    jobs: Row  # `read_jobs`
+    cost_s: float  # processor time that reading took
+
+
+def read_page(
+    tx: Transaction, asked: Asked, settings: Settings, index: ScheduleIndex | None
+) -> Page:
+    """Everything that one viewer's page shows."""
+    began = time.thread_time()
+    fleet, jobs = read_fleet(tx, settings), read_jobs(tx, asked, index)
+    return Page(fleet, jobs, time.thread_time() - began)
+
+
+def read_jobs(tx: Transaction, asked: Asked, index: ScheduleIndex | None) -> Row:
+    """{"items", "more"}: one page of jobs; those that wait with "told", as `explain_job` has it."""
+    offset = (asked.page - 1) * JOBS_PER_PAGE
+    found = _find(tx, asked, offset, JOBS_PER_PAGE + 1)
+    items = found[:JOBS_PER_PAGE]
+    for row in items:
+        row["told"] = _told(tx, row, index)
+    return {"items": items, "more": len(found) > JOBS_PER_PAGE}
+
+
+def read_fleet(tx: Transaction, settings: Settings) -> Row:
+    """{"at", "states", "clusters", "queues", "drifts", "events", "stopped", "forgotten",
+    "bridge"}.
+
+    None for what can not be read.
+    """
+    return {
+        "at": tx.now,
+        "states": _read("states", lambda: tallies.by_state(tx)),
+        "clusters": _read("clusters", lambda: clusters.list_clusters(tx, settings)["items"]),
+        "queues": _read("queues", lambda: queues.list_queues(tx)["items"]),
+        "drifts": _read("drifts", lambda: drift.list_drifted(tx, None, MAX_DRIFTS)),
+        "events": _read(
+            "events", lambda: events.list_events(tx, limit=MAX_EVENTS, newest_first=True)
+        ),
+        "stopped": _read("stopped", lambda: timeline.stopped(tx)),
+        "forgotten": _read("forgotten", lambda: forgotten.condition(tx)),
+        "bridge": _read("bridge", lambda: hub_cluster.show(tx)),
+    }
+
+
+def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[Row]:
+    """Unfinished jobs, then ended ones, as one list."""
+    states = GROUPS.get(asked.group, ())
+    if asked.group in ENDED:
+        return front_page.ended(tx, states, asked.text, offset, limit)
+    found = front_page.unfinished(tx, states, asked.text, offset, limit)
+    if asked.group or len(found) == limit:
+        return found
+    ahead = offset if found or not offset else front_page.count_unfinished(tx, asked.text)
+    later = max(0, offset - ahead)
+    return found + front_page.ended(tx, (), asked.text, later, limit - len(found))
+
+
+def _told(tx: Transaction, row: Row, index: ScheduleIndex | None) -> Row:
+    """Why a job waits, with its position; {} where its row says all, or it can not be said."""
+    if row["state"] != State.PENDING:
+        return {}
+    try:
+        return job.explain_waiting(tx, row, index)
+    except (RuntimeError, IndexError):
+        return {}  # the line moved on while a reader's thread looked at it
+    except Exception as fault:  # noqa: BLE001 - one unusable row must not take the page
+        _logger.warning("a job can not be explained", uid=row["uid"], error=str(fault))
+        return {}
+
+
+def _read(name: str, ask: Callable[[], T]) -> T | None:
+    try:
+        return ask()
+    except StoreUnavailable:
+        raise
+    except Exception:  # the other parts of the page stay
+        _logger.exception("a part of the page can not be read", part=name)
+        return None

@@ -1,0 +1,149 @@
+"""Questions about jobs and history: one snapshot each, rows in the shapes of `context.rendering`."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from hub.services.context import rendering
+from hub.services.context.hub_cluster import hub_cluster_uid
+from hub.services.context.paging import Pager
+from hub.store import changes, events, jobs, manifests, workloads
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+# Rows looked at for one page of a list with a label selector: a rare label costs several pages.
+MAX_SCANNED = 20_000
+LabelTest = Any  # a predicate over labels
+
+
+def list_jobs(
+    tx: Transaction,
+    filters: Mapping[str, str],
+    matches: LabelTest | None,
+    pager: Pager,
+    token: str | None,
+    limit: int,
+) -> dict[str, Any]:
+    """A page of jobs, newest first: {"items", "continue"}; "continue" is "" on the last one."""
+    position = pager.position(token)
+    after = None if position is None else (dt.datetime.fromisoformat(position[0]), position[1])
+    items: list[dict[str, Any]] = []
+    scanned = 0
+    while True:
+        wanted = limit - len(items) + 1 if matches is None else limit
+        rows = jobs.page(tx, filters, after, wanted)
+        scanned += len(rows)
+        for row in rows:
+            if len(items) == limit:
+                return {"items": items, "continue": _token(pager, after)}
+            after = (row["created_at"], row["uid"])
+            if matches is None or matches(row["labels"] or {}):
+                items.append(rendering.job(row))
+        if len(rows) < wanted:
+            return {"items": items, "continue": ""}
+        if scanned >= MAX_SCANNED:
+            return {"items": items, "continue": _token(pager, after)}
+
+
+def revision(tx: Transaction) -> int:
+    """The newest revision of the change feed."""
+    return changes.last_revision(tx)
+
+
+def find_job(tx: Transaction, uid: str) -> dict[str, Any]:
+    """The workload row. Raises Rejected: NotFound."""
+    row = workloads.get(tx, uid)
+    if row is None:
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
+    return row
+
+
+def find_job_by_name(tx: Transaction, namespace: str, name: str) -> dict[str, Any]:
+    """The Job that has this name now, else the newest that had it, else a bare Workload's.
+
+    Raises Rejected: NotFound.
+    """
+    row = workloads.newest_by_name(tx, namespace, name)
+    row = row or workloads.newest_by_name(tx, namespace, name, "Workload")
+    if row is None:
+        namespace, name = namespace[:64], name[:64]
+        text = f"there is no job {namespace}/{name}"
+        if hub_cluster_uid(tx):
+            seen = f"kubectl describe job {name} -n {namespace}"
+            text += f"; if kubectl made one and the hub refused it, this says why: {seen}"
+        raise Rejected(RejectCode.NOT_FOUND, text)
+    return row
+
+
+def show_job(tx: Transaction, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything about one job, its manifest included."""
+    manifest = manifests.latest(tx, row["uid"])
+    shape = manifests.get_shapes(tx, [row["shape"]])
+    return rendering.whole_job(
+        row, None if manifest is None else orjson.loads(manifest[1]), shape.get(row["shape"])
+    )
+
+
+def get_job(tx: Transaction, uid: str) -> dict[str, Any]:
+    """One job by uid. Raises Rejected: NotFound."""
+    return show_job(tx, find_job(tx, uid))
+
+
+def get_job_by_name(tx: Transaction, namespace: str, name: str) -> dict[str, Any]:
+    """One job by name. Raises Rejected: NotFound."""
+    return show_job(tx, find_job_by_name(tx, namespace, name))
+
+
+def job_events(tx: Transaction, uid: str, limit: int) -> dict[str, Any]:
+    """The newest `limit` events of a job, oldest first. Raises Rejected: NotFound."""
+    job = find_job(tx, uid)
+    rows = events.list_events(tx, uid=uid, limit=limit, newest_first=True)
+    if len(rows) < limit:
+        rows.append(_submitted(job))
+    return {"items": [rendering.event(row) for row in reversed(rows)]}
+
+
+def list_events(
+    tx: Transaction, filters: Mapping[str, str], pager: Pager, token: str | None, limit: int
+) -> dict[str, Any]:
+    """A page of the fleet's history: the newest `limit`, oldest first; "continue" goes back in time."""
+    position = pager.position(token)
+    rows = events.list_events(
+        tx,
+        uid=filters.get("uid", ""),
+        namespace=filters.get("namespace", ""),
+        kind=filters.get("kind", ""),
+        name=filters.get("name", ""),
+        before=0 if position is None else int(position[0]),
+        limit=limit + 1,
+        newest_first=True,
+    )
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return {
+        "items": [rendering.event(row) for row in reversed(rows)],
+        "continue": pager.token([rows[-1]["id"]]) if more else "",
+    }
+
+
+def _submitted(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The first event of every job. It says what the job's row says, so it is not stored beside it."""
+    return {
+        "id": 0,
+        "at": job["created_at"],
+        "uid": job["uid"],
+        "kind": job["kind"],
+        "namespace": job["namespace"],
+        "name": job["name"],
+        "type": "Normal",
+        "reason": "Submitted",
+        "message": f"from {job['origin']}, to queue {job['queue'] or '(none)'}",
+    }
+
+
+def _token(pager: Pager, after: tuple[dt.datetime, str] | None) -> str:
+    assert after is not None
+    return pager.token([after[0].isoformat(), after[1]])

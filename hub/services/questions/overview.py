@@ -1,0 +1,156 @@
+"""The fleet at a glance: counts, placements, drift, the change feed, the audit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hub.domain.instants import stamp
+from hub.services.context import timeline
+from hub.services.context.paging import Pager
+from hub.services.context.settings import Settings
+from hub.services.members import forgotten
+from hub.services.questions import clusters
+from hub.store import audit, changes, drift, objects, tallies
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.reject_codes import RejectCode
+
+Row = dict[str, Any]
+_PLACEMENTS = ("ClusterResourcePlacement", "ResourcePlacement")
+
+
+def overview(tx: Transaction, settings: Settings) -> Row:
+    """Counts of jobs by state, clusters by state, queues, and the newest revision."""
+    members: list[Row] = clusters.list_clusters(tx, settings)["items"]
+    by_state: dict[str, int] = {}
+    for member in members:
+        by_state[member["state"]] = by_state.get(member["state"], 0) + 1
+    return {
+        "jobs": tallies.by_state(tx),
+        "clusters": {"total": len(members), **by_state},
+        "room": [{name: m[name] for name in ("name", "state", "resources")} for m in members],
+        "queues": len(objects.list_kind(tx, KUEUE, "ClusterQueue")),
+        "revision": changes.last_revision(tx),
+        "conditions": _conditions(tx),
+    }
+
+
+def _conditions(tx: Transaction) -> list[Row]:
+    """What an administrator has to know of the hub itself."""
+    why = timeline.stopped(tx)
+    back = {"type": timeline.CODE, "status": "True", "reason": timeline.CODE, "message": why}
+    left = forgotten.condition(tx)
+    return [*([back] if why else []), *([left] if left else [])]
+
+
+def restored(tx: Transaction) -> Row:
+    """Whether the store went back, and what is left from before: {"stopped", "items"}."""
+    return {"stopped": timeline.stopped(tx), "items": forgotten.list_forgotten(tx)}
+
+
+def list_placements(tx: Transaction) -> Row:
+    """All placements: {"items"}."""
+    return {
+        "items": [
+            _placement(row)
+            for kind in _PLACEMENTS
+            for row in objects.list_kind(tx, PLACEMENT, kind)
+        ]
+    }
+
+
+def get_placement(tx: Transaction, namespace: str, name: str) -> Row:
+    """A ClusterResourcePlacement, or a ResourcePlacement of a namespace. Raises Rejected: NotFound."""
+    kind = _PLACEMENTS[1] if namespace else _PLACEMENTS[0]
+    row = objects.find(tx, PLACEMENT, kind, namespace, name)
+    if row is None:
+        where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no placement {where}")
+    return _placement(row)
+
+
+def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Row:
+    """Drifted fields, object by object: {"items", "continue"}; `limit` counts objects."""
+    position = pager.position(token)
+    after = None if position is None else (position[0], position[1])
+    rows = drift.list_drifted(tx, after, limit + 1)
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return {
+        "items": [
+            {
+                "cluster": row["cluster"],
+                "uid": row["uid"],
+                "kind": row["kind"],
+                "namespace": row["namespace"],
+                "name": row["name"],
+                "path": each.get("path"),
+                "hub": each.get("hub"),
+                "member": each.get("member"),
+                "firstSeen": each.get("first_seen"),
+            }
+            for row in rows
+            for each in row["drift"] or ()
+        ],
+        "continue": pager.token([rows[-1]["cluster"], rows[-1]["uid"]]) if more else "",
+    }
+
+
+def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[Row], bool]:
+    """Rows of the change feed after `revision`, oldest first, revisions whole; and: is there more?
+
+    Raises Rejected: Expired where `revision` is older than what is kept, or newer than the newest.
+    """
+    oldest, newest = changes.oldest_revision(tx), changes.last_revision(tx)
+    if revision > newest or revision + 1 < oldest:
+        raise Rejected(
+            RejectCode.EXPIRED,
+            f"revisions {oldest} to {newest} are kept: list again, then follow from the newest",
+            "revision",
+        )
+    rows = changes.since(tx, revision, limit)
+    more = len(rows) == limit
+    if more:  # the last revision may go on: it comes with the next page
+        rows = [row for row in rows if row[0] != rows[-1][0]]
+    return [
+        {"revision": number, "kind": kind, "keys": keys, "at": stamp(at)}
+        for number, kind, keys, at in rows
+    ], more
+
+
+def list_audit(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Row:
+    """Who did what, newest first: {"items", "continue"}."""
+    position = pager.position(token)
+    rows = audit.list_rows(tx, before=0 if position is None else int(position[0]), limit=limit + 1)
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return {
+        "items": [
+            {"id": row["id"], "at": stamp(row["at"])}
+            | {name: row[name] for name in ("principal", "verb", "object", "outcome")}
+            for row in rows
+        ],
+        "continue": pager.token([rows[-1]["id"]]) if more else "",
+    }
+
+
+def _placement(row: Row) -> Row:
+    spec, status = row["spec"] or {}, row["status"] or {}
+    return {
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "uid": row["uid"],
+        "origin": row["origin"],
+        "generation": row["generation"],
+        "policy": spec.get("policy") or {"placementType": "PickAll"},
+        "resourceSelectors": spec.get("resourceSelectors") or [],
+        "conditions": status.get("conditions") or [],
+        "selectedResources": status.get("selectedResources") or [],
+        "placementStatuses": status.get("perClusterPlacementStatuses")
+        or status.get("placementStatuses")
+        or [],
+        "createdAt": stamp(row["created_at"]),
+        "deletedAt": stamp(row["deleted_at"]),
+    }

@@ -1,0 +1,143 @@
+"""Queues as people see them: quota, what is charged, what waits, and what is not enforced yet."""
+
+from typing import Any
+
+from hub.domain.quota.declared import ClusterQueue, read_cluster_queue
+from hub.domain.quota.tree import Node
+from hub.services.queues import quota_tree, usage
+from hub.services.queues.conditions import not_enforced
+from hub.services.queues.usage import Counted
+from hub.store import objects
+from hub.store.transaction import Transaction
+from shared import quantity
+from shared.conditions import find
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
+
+Row = dict[str, Any]
+
+
+def list_queues(tx: Transaction) -> Row:
+    """All ClusterQueues with their LocalQueues, and cohorts: {"items", "cohorts"}."""
+    counted = usage.count(tx)
+    local_queues = objects.list_kind(tx, KUEUE, "LocalQueue")
+    tree = counted.tree
+    return {
+        "items": [
+            _listed(row, local_queues, counted)
+            for row in objects.list_kind(tx, KUEUE, "ClusterQueue")
+        ],
+        "cohorts": [
+            quota_tree.cohort_view(tree, node) | {"weightedShare": counted.cohort_share(name)}
+            for name, node in sorted(tree.cohorts.items())
+        ],
+    }
+
+
+def get_cluster_queue(tx: Transaction, name: str) -> Row:
+    """One ClusterQueue. Raises Rejected: NotFound."""
+    row = objects.find(tx, KUEUE, "ClusterQueue", "", name)
+    if row is None:
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no ClusterQueue {name[:64]}")
+    local_queues = objects.list_kind(tx, KUEUE, "LocalQueue")
+    return _cluster_queue(row, local_queues, usage.count(tx))
+
+
+def get_local_queue(tx: Transaction, namespace: str, name: str) -> Row:
+    """One LocalQueue. Raises Rejected: NotFound."""
+    row = objects.find(tx, KUEUE, "LocalQueue", namespace, name)
+    if row is None:
+        raise Rejected(
+            RejectCode.NOT_FOUND, f"there is no LocalQueue {namespace[:64]}/{name[:64]}"
+        )
+    told = _local_queue(row, usage.count(tx))
+    return {"kind": "LocalQueue", **told}
+
+
+def _listed(row: Row, local_queues: list[Row], counted: Counted) -> Row:
+    """A queue among others: one that can not be read says so and hides nobody."""
+    try:
+        return _cluster_queue(row, local_queues, counted)
+    except Exception as fault:  # noqa: BLE001 - whatever is wrong with it, the others are shown
+        return {
+            "kind": "ClusterQueue",
+            "name": row["name"],
+            "origin": row["origin"],
+            "strategy": "",
+            "cohort": "",
+            "stopPolicy": "",
+            "state": "Inactive",
+            "pending": 0,
+            "reserving": 0,
+            "admitted": 0,
+            "weightedShare": 0,
+            "quotas": [],
+            "localQueues": [],
+            "notEnforced": [],
+            "conditions": [],
+            "error": f"it can not be read: {fault!r}; apply it again",
+        }
+
+
+def _cluster_queue(row: Row, local_queues: list[Row], counted: Counted) -> Row:
+    queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
+    own = [_local_queue(d, counted) for d in local_queues if _target(d) == row["name"]]
+    node = counted.tree.queues[row["name"]]
+    figures = counted.queue(row["name"])
+    return {
+        "kind": "ClusterQueue",
+        "name": row["name"],
+        "origin": row["origin"],
+        "strategy": "StrictFIFO" if queue.strict else "BestEffortFIFO",
+        "cohort": queue.cohort,
+        "stopPolicy": queue.stop_policy,
+        "state": _state(queue, node, counted, row["status"]),
+        "pending": figures.pending,
+        "reserving": figures.reserving,
+        "admitted": figures.admitted,
+        "weightedShare": counted.share(row["name"]),
+        "quotas": [
+            quota_tree.quota_view(counted.tree, node, of)
+            | {"admitted": quantity.canonical(of.resource, figures.usage.get(of, 0))}
+            for of in queue.quotas
+        ],
+        "localQueues": own,
+        "notEnforced": not_enforced(row["spec"] or {}),
+        "conditions": (row["status"] or {}).get("conditions") or [],
+    }
+
+
+def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Row | None) -> str:
+    """Stopped, Inactive, OverQuota (its quota was lowered below what it has), or Ready."""
+    if queue.stopped:
+        return "Stopped"
+    active = find((status or {}).get("conditions"), "Active")
+    if active is not None and active["status"] == "False":
+        return "Inactive"
+    used = counted.tree.usage(queue.name)
+    over = any(amount > node.potential.get(of, 0) for of, amount in used.items())
+    return "OverQuota" if over else "Ready"
+
+
+def _local_queue(row: Row, counted: Counted) -> Row:
+    figures = counted.local_queue(row["namespace"], row["name"])
+    weight = ((row["spec"] or {}).get("fairSharing") or {}).get("weight")
+    return {
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "clusterQueue": _target(row),
+        "origin": row["origin"],
+        "pending": figures.pending,
+        "reserving": figures.reserving,
+        "admitted": figures.admitted,
+        "fairSharing": {
+            "weight": "1" if weight is None else str(weight),
+            "admissionFairSharingStatus": counted.histories.get((row["namespace"], row["name"])),
+        },
+        "conditions": (row["status"] or {}).get("conditions") or [],
+    }
+
+
+def _target(row: Row) -> str:
+    return str((row["spec"] or {}).get("clusterQueue") or "")

@@ -1,0 +1,1 @@
+"""Queue objects: the quota tree, their conditions and defaults."""

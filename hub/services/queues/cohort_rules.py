@@ -1,0 +1,36 @@
+"""What no object alone can tell of cohorts: whether their parents lead back to themselves."""
+
+from hub.services.index.catalog import KUEUE
+from hub.store import objects
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+
+class Parents:
+    """Who hangs under whom, read at the first question, and kept as cohorts are applied."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._known: dict[str, str] | None = None
+
+    def hang(self, name: str, parent: str) -> None:
+        """Note a cohort's parent. Raises Rejected (CohortCycle, with the path) if that closes a cycle."""
+        known = self._parents()
+        path, above = {name: None}, parent  # a dict, because it keeps its order
+        while above and above not in path:
+            path[above] = None
+            above = known.get(above, "")
+        if parent and above == name:
+            detail = f"cohorts would form a cycle: {' -> '.join([*path, name])}"
+            raise Rejected(RejectCode.COHORT_CYCLE, detail, "spec.parentName")
+        known[name] = parent
+
+    def _parents(self) -> dict[str, str]:
+        if self._known is None:
+            self._known = {
+                row["name"]: str((row["spec"] or {}).get("parentName") or "")
+                for row in objects.list_kind(self._tx, KUEUE, "Cohort")
+                if row["deleted_at"] is None
+            }
+        return self._known

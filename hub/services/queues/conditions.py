@@ -1,0 +1,175 @@
+"""What queue objects say of themselves: conditions in Kueue's words, and what is not enforced yet."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from hub.domain.instants import stamp
+from hub.domain.quota.queue_policy import read_policy
+from hub.domain.workloads.admission_checks import Check, queue_fault
+from hub.services.index.check_catalog import read_check
+from hub.services.queues import quota_tree
+from hub.store import objects, settings
+from hub.store.transaction import Transaction
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+
+Row = dict[str, Any]
+QUEUE_KINDS = frozenset(
+    {
+        "AdmissionCheck",
+        "ClusterQueue",
+        "Cohort",
+        "LocalQueue",
+        "MultiKueueCluster",
+        "MultiKueueConfig",
+        "ResourceFlavor",
+    }
+)
+
+# A setting that the leader keeps: flavors whose node labels no member has, name → the labels.
+UNREACHABLE: Final = "unreachable_flavors"
+
+
+def refresh(tx: Transaction) -> None:
+    """Bring the conditions of all ClusterQueues and LocalQueues up to date; unchanged ones rest."""
+    flavors = {row["name"] for row in objects.list_kind(tx, KUEUE, "ResourceFlavor")}
+    queues = objects.list_kind(tx, KUEUE, "ClusterQueue")
+    cycles = quota_tree.cycles(tx)
+    changed: dict[str, Any] = {}
+    known_checks = {
+        row["name"]: read_check(row) for row in objects.list_kind(tx, KUEUE, "AdmissionCheck")
+    }
+    nowhere = settings.get(tx, UNREACHABLE) or {}
+    known: dict[str, Row] = {}
+    for row in queues:
+        conditions = cluster_queue_conditions(
+            row["spec"] or {}, flavors, cycles, known_checks, nowhere
+        )
+        known[row["name"]] = conditions[0]
+        _put(changed, row, conditions, tx.now)
+    for row in objects.list_kind(tx, KUEUE, "LocalQueue"):
+        _put(changed, row, local_queue_conditions(row["spec"] or {}, known), tx.now)
+    objects.set_statuses(tx, changed)
+
+
+def cluster_queue_conditions(
+    spec: Mapping[str, Any],
+    flavors: Iterable[str],
+    cycles: Mapping[str, tuple[str, ...]] | None = None,
+    checks: Mapping[str, Check] | None = None,
+    nowhere: Mapping[str, str] | None = None,
+) -> list[Row]:
+    """Active; NodesFound=False where no member has the nodes of a flavor; LimitsEnforced=False where the
+    spec has rules that nothing obeys.
+
+    `cycles`: cohort → the cycle of cohorts that it leads into. `checks`: AdmissionChecks by name.
+    `nowhere`: flavors whose node labels no member has, with these labels.
+    """
+    used = dict.fromkeys(
+        flavor["name"]
+        for group in spec.get("resourceGroups") or ()
+        for flavor in group.get("flavors") or ()
+    )
+    missing = sorted(used.keys() - set(flavors))
+    unfound = [
+        f"ResourceFlavor {name}: no member has nodes with {nowhere[name]}"
+        for name in used
+        if nowhere and name in nowhere
+    ]
+    stopped = (spec.get("stopPolicy") or "None") != "None"
+    cycle = (cycles or {}).get(spec.get("cohortName") or spec.get("cohort") or "")
+    if cycle:
+        active = ("False", "CohortCycle", f"cohorts form a cycle: {' -> '.join(cycle)}")
+    elif missing:
+        active = ("False", "FlavorNotFound", f"ResourceFlavors not found: {', '.join(missing)}")
+    elif fault := queue_fault(read_policy(spec).checks, checks or {}):
+        active = ("False", *fault)
+    elif stopped:
+        active = ("False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")
+    else:
+        active = ("True", "Ready", "; ".join(["Can admit new workloads", *unfound]))
+    conditions = [_condition("Active", *active)]
+    if unfound:
+        conditions.append(_condition("NodesFound", "False", "NoNodesMatch", "; ".join(unfound)))
+    unenforced = not_enforced(spec)
+    if unenforced:
+        conditions.append(
+            _condition(
+                "LimitsEnforced",
+                "False",
+                "NotYetEnforced",
+                f"{', '.join(unenforced)}: accepted, not yet enforced",
+            )
+        )
+    return conditions
+
+
+def not_enforced(spec: Mapping[str, Any]) -> list[str]:
+    """Fields of a ClusterQueue that are kept but that nothing obeys yet."""
+    return [name for name in ("concurrentAdmissionPolicy",) if spec.get(name)]
+
+
+def local_queue_conditions(spec: Mapping[str, Any], queues: Mapping[str, Row]) -> list[Row]:
+    """Active: whether its ClusterQueue is there, and active. `queues`: their conditions Active."""
+    name = spec.get("clusterQueue") or ""
+    if name not in queues:
+        text = f"ClusterQueue {name} does not exist"
+        return [_condition("Active", "False", "ClusterQueueDoesNotExist", text)]
+    if (spec.get("stopPolicy") or "None") != "None":
+        return [_condition("Active", "False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")]
+    if queues[name]["status"] != "True":
+        text = f"ClusterQueue {name} is not active: {queues[name]['message']}"
+        return [_condition("Active", "False", "ClusterQueueIsInactive", text)]
+    return [_condition("Active", "True", "Ready", "Can submit new workloads to localQueue")]
+
+
+def held_workload_conditions(
+    spec: Mapping[str, Any], *, queue_found: bool, owned: bool = False, hindrance: str = ""
+) -> list[Row]:
+    """A Workload object that is no unit of admission holds nothing, and says why.
+
+    Those that Jobs own are not: the hub admits Jobs, through workloads of its own. One without owner
+    becomes one as soon as its LocalQueue is there, unless it asks for what can not be: `hindrance`.
+    """
+    if hindrance and not owned:
+        text = f"holds no quota: {hindrance}"
+        return [_condition("QuotaReserved", "False", "Inadmissible", text)]
+    name = spec.get("queueName") or ""
+    if owned or queue_found:
+        why = "its owner is admitted through a workload of the hub's own"
+        return [_condition("QuotaReserved", "False", "HasOwner", f"holds no quota: {why}")]
+    queue = f"LocalQueue {name} does not exist" if name else "it names no queue"
+    return [
+        _condition(
+            "QuotaReserved",
+            "False",
+            "QueueNotFound",
+            f"holds no quota: no Job owns this Workload, and {queue}",
+        )
+    ]
+
+
+def with_conditions(
+    status: Mapping[str, Any] | None, conditions: list[Row], now: dt.datetime, generation: int
+) -> Row | None:
+    """The status with these conditions; None if they are there already. Times of unchanged ones stay."""
+    old = {each["type"]: each for each in (status or {}).get("conditions") or ()}
+    merged = []
+    for each in conditions:
+        before = old.get(each["type"], {})
+        same = before.get("status") == each["status"]
+        at = before.get("lastTransitionTime") if same else stamp(now.replace(microsecond=0))
+        merged.append({**each, "lastTransitionTime": at, "observedGeneration": generation})
+    if merged == (status or {}).get("conditions"):
+        return None
+    return {**(status or {}), "conditions": merged}
+
+
+def _put(changed: dict[str, Any], row: Row, conditions: list[Row], now: dt.datetime) -> None:
+    status = with_conditions(row["status"], conditions, now, row["generation"])
+    if status is not None:
+        changed[row["uid"]] = status
+
+
+def _condition(type_: str, status: str, reason: str, message: str) -> Row:
+    return {"type": type_, "status": status, "reason": reason, "message": message}

@@ -1,0 +1,1 @@
+"""What comes in, parsed and checked before any transaction."""

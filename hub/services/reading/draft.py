@@ -1,0 +1,130 @@
+"""Drafts: manifests that have been read, cleaned of what servers write, and hashed. Pure.
+
+The same cleaning for every way in, so that an object read back from the hub cluster equals the one
+that was applied there, whatever its API server wrote around it.
+"""
+
+import datetime as dt
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from hub.domain.selectors import parse_selector
+from hub.domain.workloads.demand import CLUSTER_SELECTOR
+from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.shape import encode, shape_hash
+from hub.services.context.ids import generated_name, new_uid
+from shared import labels as keys
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.parsed import Parsed
+from shared.secrecy import LAST_APPLIED
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A manifest on its way in. `uid` is its hub-cluster uid, or new. `index` is its place in a list."""
+
+    parsed: Parsed
+    manifest: dict[str, Any]
+    body: bytes
+    hash: str
+    name: str
+    uid: str
+    origin: str
+    created_at: dt.datetime | None = None  # of a hub cluster's object: its creationTimestamp
+    index: int = 0
+
+    @property
+    def is_job(self) -> bool:
+        return self.parsed.kind == "Job" and self.parsed.group == "batch"
+
+    @property
+    def is_bare(self) -> bool:
+        """Is it a Workload that no Job owns, and that names a queue?"""
+        if self.parsed.kind != "Workload" or self.parsed.group != KUEUE:
+            return False
+        owners = (self.parsed.raw.get("metadata") or {}).get("ownerReferences")
+        return bool(self.queue) and not owners
+
+    @property
+    def queue(self) -> str:
+        """The LocalQueue it names: the label, else the annotation of the same key; "" if none."""
+        return queue_name(self.parsed)
+
+    @property
+    def shape(self) -> str:
+        return shape_hash(self.parsed.pod_sets)
+
+    def pod_sets(self) -> list[dict[str, Any]]:
+        return encode(self.parsed.pod_sets)
+
+
+def draft(
+    parsed: Parsed,
+    now: dt.datetime,
+    *,
+    origin: str = Origin.REST,
+    uid: str = "",
+    created_at: dt.datetime | None = None,
+    index: int = 0,
+) -> Draft:
+    """Make a draft of what was read. Without `uid` it gets a new one.
+
+    Raises Rejected (InvalidSelector, TooManyTerms) for what came by REST with a selector that can
+    not be read; from elsewhere it is taken, and waits with that reason.
+    """
+    selector = parsed.annotations.get(CLUSTER_SELECTOR)
+    if selector and origin == Origin.REST:
+        parse_selector(selector, f"metadata.annotations[{CLUSTER_SELECTOR}]")
+    name = parsed.name or generated_name(parsed.generate_name)
+    manifest = _cleaned(parsed, name)
+    body = orjson.dumps(manifest, option=orjson.OPT_SORT_KEYS)
+    return Draft(
+        parsed=parsed,
+        manifest=manifest,
+        body=body,
+        hash=hashlib.blake2b(body, digest_size=16).hexdigest(),
+        name=name,
+        uid=uid or new_uid(now),
+        origin=origin,
+        created_at=created_at,
+        index=index,
+    )
+
+
+def queue_name(parsed: Parsed) -> str:
+    """The LocalQueue that is named: by a Workload's spec, by a Job's label, else by its annotation."""
+    if parsed.kind == "Workload":
+        return str(parsed.spec.get("queueName") or "")
+    return str(parsed.labels.get(keys.QUEUE_NAME) or parsed.annotations.get(keys.QUEUE_NAME) or "")
+
+
+def read_by_the_hub(annotations: Any) -> dict[str, str]:
+    """The annotations that the hub keeps beside a job's state: its own and Kueue's."""
+    if not annotations:
+        return {}
+    return {
+        key: value
+        for key, value in annotations.items()
+        if key.startswith((keys.PREFIX, keys.KUEUE_PREFIX))
+    }
+
+
+def _cleaned(parsed: Parsed, name: str) -> dict[str, Any]:
+    """The manifest without status and without metadata that servers write."""
+    metadata: dict[str, Any] = {"name": name}
+    if parsed.namespace:
+        metadata["namespace"] = parsed.namespace
+    if parsed.labels:
+        metadata["labels"] = dict(parsed.labels)
+    annotations = {key: text for key, text in parsed.annotations.items() if key != LAST_APPLIED}
+    if annotations:
+        metadata["annotations"] = annotations
+    owners = (parsed.raw.get("metadata") or {}).get("ownerReferences")
+    if owners and parsed.kind == "Workload":
+        metadata["ownerReferences"] = owners  # who admits it
+    manifest = {key: value for key, value in parsed.raw.items() if key != "status"}
+    manifest["metadata"] = metadata
+    return manifest

@@ -1,0 +1,193 @@
+"""Carrying a plan out: one transaction for all placements of a cycle, and for what rows should say.
+
+A workload that moved meanwhile is left out: nothing is merged into a plan. What is written is
+prepared outside the transaction, since equal workloads share nearly all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from hub.domain.plan import (
+    Assignment,
+    Eviction,
+    Nominated,
+    Placement,
+    Plan,
+    Score,
+    Verdict,
+)
+from hub.domain.workloads.states import Transition
+from hub.services.context.decisions import score_view, told_growth, verdict_view
+from hub.services.index.check_catalog import Gate
+from hub.services.scheduling import reserve
+from hub.services.scheduling.preempt import preempt
+from hub.store import clusters, schedule, workloads, works
+from hub.store.transaction import Transaction
+
+Row = dict[str, Any]
+_API_VERSIONS = {"Job": "batch/v1"}
+_OPEN = Gate()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPlan:
+    """A plan as rows. `options`: by uid, what the work carries beside its manifest."""
+
+    moves: list[Row] = field(default_factory=list)
+    reserves: list[Row] = field(default_factory=list)  # admission checks come first
+    options: dict[str, Row] = field(default_factory=dict)
+    placed_by: dict[str, str] = field(default_factory=dict)
+    evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
+    nominations: list[Nominated] = field(default_factory=list)
+    tellings: list[dict[str, str]] = field(default_factory=list)
+    explanations: dict[str, Row] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.moves
+            or self.reserves
+            or self.tellings
+            or self.explanations
+            or self.evictions
+            or self.nominations
+        )
+
+
+def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
+    """The rows of a plan's placements; a few microseconds each, for what is equal is written once.
+
+    `gate`: admission checks. Who must pass one that an outsider answers is reserved, not placed.
+    """
+    writer = _Writer()
+    prepared = PreparedPlan()
+    for placement in plan.placements:
+        row = {
+            "uid": placement.uid,
+            "epoch": placement.epoch,
+            "if_generation": placement.generation,  # another one may ask for more than is charged
+            "cluster": placement.cluster,
+            "cluster_queue": placement.queue,
+            "admission": writer.admission(placement.assignment),
+            "scores": writer.scores(placement),
+            "nomination": None,
+            "checks": gate.required(placement.queue, placement.assignment) or None,
+        }
+        growth = placement.scores[0].new_nodes if placement.scores else ()
+        if growth:
+            row["new_nodes"] = sum(count for _, count in growth)
+        if row["checks"] and gate.waits(row["checks"]):
+            prepared.reserves.append(row)
+            continue
+        if growth:
+            row["message"] = f"placed on {placement.cluster}; needs {told_growth(growth)}"
+        prepared.moves.append(row)
+        prepared.options[placement.uid] = writer.options(placement.assignment)
+        prepared.placed_by[placement.uid] = placement.placed_by
+    for eviction in plan.evictions:
+        prepared.evictions.setdefault(eviction.by, []).append(eviction)
+    prepared.nominations.extend(n for n in plan.nominated if n.new)
+    return prepared
+
+
+def commit_plan(
+    tx: Transaction, prepared: PreparedPlan, term: int, gate: Gate = _OPEN
+) -> list[str]:
+    """Write a plan in one transaction; the uids placed. Raises StaleTerm if another leads by now."""
+    tx.require_term(term)
+    reserve.reserve(tx, prepared.reserves, gate)
+    moves = _to_open_clusters(tx, reserve.with_states(tx, prepared.moves, gate))
+    placed = workloads.transition(tx, Transition.PLACE, moves)
+    if placed:
+        _hand_over(tx, placed, prepared)
+    moved = set(placed)
+    workloads.refuse(tx, [row for row in prepared.tellings if row["uid"] not in moved])
+    preempt(tx, prepared.evictions, prepared.nominations)
+    schedule.put_explanations(tx, prepared.explanations)
+    return placed
+
+
+def _to_open_clusters(tx: Transaction, moves: Sequence[Row]) -> list[Row]:
+    """Without those to members that were forgotten, written off or cordoned while this was decided."""
+    closed = {row["cluster"] for row in moves} - clusters.open_names(tx) - {""}
+    return [row for row in moves if row["cluster"] not in closed]
+
+
+def _hand_over(tx: Transaction, placed: Sequence[str], prepared: PreparedPlan) -> None:
+    """Give the clusters the works of what was placed; bare Workloads go to none."""
+    moves = {row["uid"]: row for row in prepared.moves}
+    placed = [uid for uid in placed if moves[uid]["cluster"]]
+    known = schedule.identities(tx, placed)
+    rows = []
+    for uid in placed:
+        kind, namespace, name, generation = known[uid]
+        rows.append(
+            {
+                "cluster": moves[uid]["cluster"],
+                "uid": uid,
+                "epoch": moves[uid]["epoch"] + 1,
+                "generation": generation,
+                "api_version": _API_VERSIONS.get(kind, "batch/v1"),
+                "kind": kind,
+                "namespace": namespace,
+                "name": name,
+                "options": prepared.options[uid],
+                "placed_by": prepared.placed_by[uid],
+            }
+        )
+    works.upsert(tx, rows)
+
+
+class _Writer:
+    """JSON of decisions; each distinct part is written once. Parts are kept alive by the plan."""
+
+    def __init__(self) -> None:
+        self._admissions: dict[int, Any] = {}
+        self._options: dict[int, Row] = {}
+        self._scores: dict[tuple[int, int], bytes] = {}
+        self._rejected: dict[int, bytes] = {}
+
+    def admission(self, assignment: Assignment) -> Any:
+        found = self._admissions.get(id(assignment))
+        if found is None:
+            found = orjson.Fragment(orjson.dumps(assignment.admission()))
+            self._admissions[id(assignment)] = found
+        return found
+
+    def options(self, assignment: Assignment) -> Row:
+        found = self._options.get(id(assignment))
+        if found is None:
+            found = self._options[id(assignment)] = assignment.additions()
+        return found
+
+    def scores(self, placement: Placement) -> Any:
+        if not placement.scores:
+            return None
+        chosen, *others = placement.scores
+        parts = [self._score(chosen, chosen)]
+        parts += [self._score(score, chosen) for score in others]
+        rejected = self._verdicts(placement.rejected)
+        if rejected:
+            parts.append(rejected)
+        profile = b"placement" if placement.placed_by else b"queue"
+        return orjson.Fragment(
+            b'{"profile":"%b","others":%d,"clusters":[%b]}'
+            % (profile, placement.others, b",".join(parts))
+        )
+
+    def _score(self, score: Score, best: Score) -> bytes:
+        # Only of one tied with the best do the words name it.
+        key = (id(score), id(best) if score.score == best.score else 0)
+        found = self._scores.get(key)
+        if found is None:
+            found = self._scores[key] = orjson.dumps(score_view(score, best))
+        return found
+
+    def _verdicts(self, rejected: tuple[Verdict, ...]) -> bytes:
+        found = self._rejected.get(id(rejected))
+        if found is None:
+            found = b",".join(orjson.dumps(verdict_view(v)) for v in rejected)
+            self._rejected[id(rejected)] = found
+        return found

@@ -1,0 +1,66 @@
+"""Carrying out preemption: victims are taken back gracefully, those they make room for are nominated."""
+
+from collections.abc import Mapping, Sequence
+
+from hub.domain.plan import Eviction, Nominated, Reason
+from hub.domain.workloads.states import State
+from hub.services.works.evict import evict
+from hub.store import workloads
+from hub.store.transaction import Transaction
+
+PREEMPTED = "Preempted"
+_CAUSES: Mapping[str, str] = {
+    "InClusterQueue": "prioritization in the ClusterQueue",
+    "InCohortReclamation": "reclamation within the cohort",
+    "InCohortFairSharing": "Fair Sharing within the cohort",
+    "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
+    "InClusterCapacity": "a lack of room on its cluster",
+}
+
+
+def drain(tx: Transaction, drained: Mapping[tuple[str, str], Sequence[str]], term: int) -> None:
+    """Take back what stopped queues admitted, by (reason, message). Raises StaleTerm."""
+    tx.require_term(term)
+    for (reason, message), uids in drained.items():
+        evict(tx, uids, reason, message)
+
+
+def preempt(
+    tx: Transaction, evictions: Mapping[str, Sequence[Eviction]], nominations: Sequence[Nominated]
+) -> None:
+    """Tell victims to go, and keep for whom and where; those that no longer wait get nothing."""
+    preemptors = workloads.get_many(tx, {*evictions, *(n.uid for n in nominations)})
+    for uid, those in evictions.items():
+        who = preemptors.get(uid)
+        if who is None or who["state"] != State.PENDING:
+            continue
+        for cause in dict.fromkeys(e.cause for e in those):
+            victims = [e.uid for e in those if e.cause == cause]
+            name = f"{who['namespace']}/{who['name']}"
+            message = f"preempted to accommodate {name} due to {_CAUSES[cause]}"
+            evict(tx, victims, PREEMPTED, message)
+            tx.event(
+                uid=uid, kind=who["kind"], namespace=who["namespace"], name=who["name"],
+                reason="Preempting",
+                message=f"{len(victims)} workload(s) preempted for it due to {_CAUSES[cause]}",
+            )  # fmt: skip
+    rows = []
+    for nominated in nominations:
+        who = preemptors.get(nominated.uid)
+        if who is None or who["state"] != State.PENDING:
+            continue
+        before = (who["nomination"] or {}).get("victims") or ()
+        rows.append(
+            {
+                "uid": nominated.uid,
+                "nomination": {
+                    "cluster": nominated.cluster,
+                    "at": tx.now.isoformat(),
+                    "admission": nominated.assignment.admission(),
+                    "victims": sorted({*before, *nominated.victims}),
+                },
+                "reason": str(Reason.WAITING_FOR_VICTIMS),
+                "message": nominated.message[:1024],
+            }
+        )
+    workloads.change(tx, rows)

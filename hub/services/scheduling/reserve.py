@@ -1,0 +1,52 @@
+"""Reserving: quota is charged and a cluster tentatively chosen while admission checks are open.
+
+Written in the transaction of the plan that decided it, beside its placements (`schedule.commit_plan`).
+What follows once the checks have answered is `hub.services.index.reservations`'.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hub.domain.plan import Reason
+from hub.domain.workloads import admission_checks
+from hub.domain.workloads.states import Transition
+from hub.services.index.check_catalog import Gate
+from hub.store import checks as stored, workloads
+from hub.store.transaction import Transaction
+
+Row = dict[str, Any]
+
+
+def reserve(tx: Transaction, rows: Sequence[Row], gate: Gate) -> list[str]:
+    """Reserve what a plan admits with open checks; `checks` of each row are the names required."""
+    reserved = []
+    for row in with_states(tx, rows, gate):
+        waiting = awaited(row["checks"], gate.known)
+        where = f"cluster {row['cluster']} tentative; " if row["cluster"] else ""
+        message = f"{where}waits for admission checks: {waiting}"
+        reserved.append(row | {"reason": str(Reason.QUOTA_RESERVED), "message": message})
+    return workloads.transition(tx, Transition.RESERVE, reserved) if reserved else []
+
+
+def with_states(tx: Transaction, rows: Sequence[Row], gate: Gate) -> list[Row]:
+    """The rows with states for the checks they name; how often one said Retry before is kept."""
+    asked = [row["uid"] for row in rows if row.get("checks")]
+    if not asked:
+        return list(rows)
+    former = stored.states_of(tx, asked)
+    at = tx.now.isoformat()
+    return [
+        row | {"checks": admission_checks.opened(names, gate.known, former.get(row["uid"]), at)}
+        if (names := row.get("checks"))
+        else row
+        for row in rows
+    ]
+
+
+def awaited(states: admission_checks.States, known: Mapping[str, admission_checks.Check]) -> str:
+    """Open checks with the controllers that must answer them, in words."""
+    parts = []
+    for name in admission_checks.still_open(states):
+        controller = known[name].controller if name in known else ""
+        parts.append(f"{name} ({controller})" if controller else name)
+    return ", ".join(parts)

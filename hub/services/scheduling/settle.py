@@ -1,0 +1,132 @@
+"""Carrying out what follows for reserved workloads: placed when all checks are Ready, or given back.
+
+One transaction for everybody a turn settles. What checks add to the pods enters the work's options;
+where two of them disagree, or contradict the template, the workload is evicted and says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from hub.domain.workloads import admission_checks
+from hub.domain.workloads.states import Transition
+from hub.services.index.check_catalog import Gate
+from hub.services.index.reservations import Options, Settlement
+from hub.services.scheduling import commit
+from hub.services.scheduling.commit import PreparedPlan
+from hub.services.scheduling.reserve import awaited
+from hub.services.works.evict import evict
+from hub.store import checks as stored, manifests, workloads
+from hub.store.schedule import SchedulingRow
+from hub.store.transaction import Transaction
+
+Row = dict[str, Any]
+
+
+def carry_out(tx: Transaction, settled: Settlement, gate: Gate, term: int) -> list[str]:
+    """Place, give back, evict and ask anew; the uids placed. Raises StaleTerm."""
+    tx.require_term(term)
+    for (reason, message), uids in settled.stopped.items():
+        evict(tx, uids, reason, message)
+    _give_back(tx, settled.back)
+    _ask(tx, settled.asked, gate)
+    workloads.change(tx, [{"uid": u, "message": told} for u, told in settled.told.items()])
+    return _place(tx, settled.ready, term)
+
+
+def _give_back(tx: Transaction, rows: Sequence[tuple[str, int, str, str]]) -> None:
+    """Their clusters no longer do: quota is free, and checks are asked again for the next one."""
+    at = tx.now.isoformat()
+    states = stored.states_of(tx, [uid for uid, _, _, _ in rows])
+    workloads.transition(
+        tx,
+        Transition.UNRESERVE,
+        [
+            {
+                "uid": uid,
+                "epoch": epoch,
+                "reason": reason,
+                "message": message,
+                "checks": admission_checks.closed(states.get(uid, {}), at) or None,
+            }
+            for uid, epoch, reason, message in rows
+        ],
+    )
+
+
+def _ask(tx: Transaction, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> None:
+    """The checks of their queues have changed."""
+    present, at = stored.states_of(tx, asked), tx.now.isoformat()
+    changed = []
+    for uid, required in asked.items():
+        states = present.get(uid, {})
+        fresh = admission_checks.opened(required, gate.known, states, at)
+        now = admission_checks.synced(states, required, fresh)
+        if now is not None:
+            message = f"waits for admission checks: {awaited(now, gate.known)}"
+            changed.append({"uid": uid, "checks": now or None, "message": message})
+    workloads.change(tx, changed)
+
+
+def _place(
+    tx: Transaction, ready: Sequence[tuple[SchedulingRow, Options]], term: int
+) -> list[str]:
+    """Fix the tentative clusters and hand the works over."""
+    states = {row.uid: orjson.loads(row.checks) for row, _ in ready if row.checks}
+    updated = [uid for uid, each in states.items() if _updates(each)]
+    documents = manifests.latest_of(tx, updated)
+    prepared = PreparedPlan()
+    for row, injected in ready:
+        options, conflicts = injected, list[str]()
+        if row.uid in documents:
+            options, conflicts = _with_updates(
+                row, injected, states[row.uid], orjson.loads(documents[row.uid])
+            )
+        if conflicts:
+            message = f"admission checks can not be carried out: {'; '.join(conflicts)}"
+            evict(tx, [row.uid], admission_checks.EVICTED, message, counted=True, later=True)
+            continue
+        prepared.moves.append(
+            {
+                "uid": row.uid,
+                "epoch": row.epoch,
+                "if_state": row.state,  # only what is reserved has its quota charged
+                "if_generation": row.generation,
+                "cluster": row.cluster,
+            }
+        )
+        prepared.options[row.uid] = options
+        prepared.placed_by[row.uid] = row.placement
+    return commit.commit_plan(tx, prepared, term) if prepared.moves else []
+
+
+def _updates(states: admission_checks.States) -> bool:
+    return any(each.get("podSetUpdates") for each in states.values())
+
+
+def _with_updates(
+    row: SchedulingRow, options: Options, states: admission_checks.States, manifest: Row
+) -> tuple[Options, list[str]]:
+    """The options with what checks add to a Job's one pod set, and where they contradict."""
+    admitted = orjson.loads(row.admission) if row.admission else {}
+    name, *more = [p["name"] for p in admitted.get("podSets") or ()] or ["main"]
+    added = admission_checks.additions(states, name, options.get("node_selector") or {})
+    for other in more:  # of a bare Workload: who runs it reads them from its status
+        added.conflicts += admission_checks.additions(states, other, {}).conflicts
+    template = (manifest.get("spec") or {}).get("template") or {}
+    metadata, pod = template.get("metadata") or {}, template.get("spec") or {}
+    conflicts = added.conflicts + admission_checks.template_conflicts(
+        added,
+        metadata.get("labels") or {},
+        metadata.get("annotations") or {},
+        pod.get("nodeSelector") or {},
+    )
+    tolerations = [*(options.get("tolerations") or ()), *added.tolerations]
+    found = {
+        "pod_labels": added.labels,
+        "pod_annotations": added.annotations,
+        "node_selector": added.node_selector,
+        "tolerations": tolerations,
+    }
+    return {**options, **{key: value for key, value in found.items() if value}}, conflicts

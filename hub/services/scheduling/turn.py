@@ -1,0 +1,214 @@
+"""Live scheduling, one turn at a time: bring the index up to date, decide, write.
+
+The cycle itself runs in a thread on a snapshot; everything else happens in the event loop. Whatever
+goes wrong while a plan is written, the index is read anew: it is only a copy of committed rows.
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from hub.domain.cycle.cycle import schedule as decide
+from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.placement import registry
+from hub.domain.plan import Plan
+from hub.domain.quota.declared import EVERYTHING
+from hub.services.context.decisions import refusal_view
+from hub.services.context.hub import Hub
+from hub.services.context.rules import rules_of
+from hub.services.index import fair_usage, pool_keys, reader
+from hub.services.index.catalog import drained
+from hub.services.index.check_catalog import Gate
+from hub.services.index.index import ScheduleIndex
+from hub.services.index.reader import PART, Affected, News
+from hub.services.jobs import resize
+from hub.services.questions import gauges as queue_gauges
+from hub.services.scheduling import commit, preempt, settle
+from hub.services.scheduling.commit import PreparedPlan
+from hub.store.workloads import TERMS
+from shared.collector import collector_at_rest
+
+_log = structlog.get_logger()
+
+# Rows told why they wait in one transaction: few beside placements, more when there are none.
+TOLD_BESIDE: Final = 200
+TOLD_IDLE: Final = 2000
+HEARTBEATS_EVERY_S: Final = 1.0
+
+
+class Scheduler:
+    """The leader's scheduler. `index` answers positions and reasons."""
+
+    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
+        self._hub = hub
+        self._term = term
+        everything = hub.settings.intake.missing_namespace_selector == "Everything"
+        rules_of(
+            hub.settings.queueing, hub.clock.now()
+        )  # what can not be read is refused at start
+        self._missing_selector = EVERYTHING if everything else None
+        self._history = fair_usage.history_of(hub.settings.queueing)
+        self.index = self._new_index()
+        self.loaded = False  # set False after a fault: what was decided may or may not be written
+        self.placed_total = 0
+        self._notes: tuple[str, ...] = ()
+        self._heard_at = -HEARTBEATS_EVERY_S
+
+    def _new_index(self) -> ScheduleIndex:
+        suspect_after_s = self._hub.settings.scheduling.suspect_after_s
+        balanced = self._hub.settings.scheduling.profile == "Balance"
+        return ScheduleIndex(
+            self._missing_selector, suspect_after_s, self._history, balanced=balanced
+        )
+
+    async def load(self) -> None:
+        """Read everything anew, beside the event loop: a million rows take many seconds."""
+        with collector_at_rest():
+            news = await self._hub.read(reader.read_all)
+            self.index = await asyncio.to_thread(self._index_of, news)
+        self.loaded = True
+
+    def _index_of(self, news: News) -> ScheduleIndex:
+        index = self._new_index()
+        for part in news.parts():
+            index.apply(part)
+        index.trim()
+        return index
+
+    async def _apply(self, news: News) -> Affected:
+        """Take rows in, letting others go on in between."""
+        affected = Affected()
+        for part in news.parts():
+            affected = self.index.apply(part) or affected
+            await self._hub.clock.sleep(0)
+        self.index.trim()
+        return affected
+
+    async def follow(self, keys: Mapping[str, frozenset[str]]) -> None:
+        """Read again what was touched, and whose way into a queue that changed."""
+        known = self.index.known()
+        now = self._hub.clock.monotonic()
+        heartbeats = now - self._heard_at >= HEARTBEATS_EVERY_S
+        if heartbeats:
+            self._heard_at = now
+        elif not keys:
+            return
+        news = await self._hub.read(reader.read_news, keys, known, heartbeats=heartbeats)
+        affected = await self._apply(news)
+        if affected:
+            known = self.index.known()
+            news = await self._hub.read(reader.read_affected, affected, known)
+            await self._apply(news)
+
+    async def turn(self) -> bool:
+        """One cycle; True if there is more to do at once."""
+        await self._require_keys()
+        await self._sample()
+        if leaving := drained(self.index.routes, self.index.holders):
+            await self._hub.write(preempt.drain, leaving, self._term())
+            uids = frozenset(uid for those in leaving.values() for uid in those)
+            await self.follow({"workloads": uids})
+        await self._settle_reservations()
+        limits = self._hub.settings.scheduling
+        now = self._hub.clock.now()
+        gate = self.index.routes.gate()
+        self.index.limits = rules_of(self._hub.settings.queueing, now).limits
+        snapshot = self.index.snapshot(now, limits.cycle_placements)
+        plan, prepared = Plan((), ()), PreparedPlan()
+        if snapshot is not None:
+            plan, prepared = await asyncio.to_thread(self._decide, snapshot, gate)
+            self._note(plan)
+            refused = self.index.settle(plan, now)
+            explained = {key: refusal_view(r) for key, r in refused.items()}
+            prepared = replace(prepared, explanations=explained)
+        told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE)
+        prepared = replace(prepared, tellings=told)
+        if prepared:
+            term = self._term()
+            placed = set(await self._hub.write(commit.commit_plan, prepared, term, gate))
+            self.placed_total += len(placed)
+            await self._take_in(plan, placed, now)
+            stale = {row["uid"] for row in prepared.moves} - placed
+            stale |= {row["uid"] for row in prepared.reserves}
+            stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
+            if stale:
+                await self.follow({"workloads": frozenset(stale)})
+        await self._shrink()
+        unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
+        if not unfinished and (wishes := self.index.grow()):
+            uids = frozenset(await self._hub.write(resize.grow, wishes, self._term()))
+            await self.follow({"workloads": uids, TERMS: uids})
+        return unfinished or bool(self.index.tellings)
+
+    async def _shrink(self) -> None:
+        """Give back the quota of pods that members say are gone."""
+        shrinking = self.index.wishes.shrinking
+        if shrinking and (uids := await self._hub.read(resize.confirmed, tuple(shrinking))):
+            changed = frozenset(await self._hub.write(resize.shrink, uids, self._term()))
+            await self.follow({"workloads": changed, TERMS: changed})
+
+    async def _take_in(self, plan: Plan, placed: set[str], now: dt.datetime) -> None:
+        """Count and charge what was committed, letting others go on in between."""
+        for start in range(0, max(1, len(plan.placements)), PART):
+            some = plan.placements[start : start + PART]
+            part = replace(plan, placements=some, evictions=() if start else plan.evictions)
+            queue_gauges.decided(part, placed, self.index, now)
+            self.index.placed(part, placed, now)
+            await self._hub.clock.sleep(0)
+
+    async def _settle_reservations(self) -> None:
+        """Place those whose admission checks are all Ready, take back those that can not stay."""
+        if not self.index.reservations:
+            return
+        self.index.refresh_room()
+        filters = registry.filters(self._hub.settings.scheduling.suspect_after_s)
+        settled = self.index.reservations.settle(
+            filters, self._hub.clock.now(), self.index.keys.since
+        )
+        if settled:
+            gate, term = self.index.routes.gate(), self._term()
+            placed = await self._hub.write(settle.carry_out, settled, gate, term)
+            self.placed_total += len(placed)
+            queue_gauges.settled(settled, placed, self._hub.clock.now())
+            await self.follow({"workloads": settled.uids})
+
+    def _decide(self, snapshot: Snapshot, gate: Gate) -> tuple[Plan, PreparedPlan]:
+        limits, clock = self._hub.settings.scheduling, self._hub.clock
+        deadline = clock.monotonic() + limits.cycle_s
+        profile = Profile(
+            rules=rules_of(self._hub.settings.queueing, clock.now()),
+            filters=registry.filters(limits.suspect_after_s),
+            may_go_on=lambda _: clock.monotonic() < deadline,
+            max_placements=limits.cycle_placements,
+        )
+        plan = decide(snapshot, clock.now(), profile)
+        return plan, commit.prepare(plan, gate)
+
+    async def _require_keys(self) -> None:
+        """See that agents group nodes by every label key that flavors and waiting jobs look at."""
+        if self.index.keys.covers(self.index.seen_keys):
+            return
+        needed = self.index.needed_keys()
+        if not self.index.keys.covers(needed):
+            self.index.keys = await self._hub.write(pool_keys.require, self.index.keys, needed)
+            self.index.waiting.wake_all_for_room()
+
+    async def _sample(self) -> None:
+        """Bring what LocalQueues have consumed up to date, when it is time."""
+        now = self._hub.clock.now()
+        if self.index.consumption.due(now):
+            sample = await asyncio.to_thread(
+                self.index.consumption.sample, self.index.holders, now
+            )
+            await self._hub.write(fair_usage.store, sample, self._term())
+            self.index.consumption.read(sample[0])
+
+    def _note(self, plan: Plan) -> None:
+        if plan.notes and plan.notes != self._notes:
+            _log.warning("properties not read", notes=list(plan.notes[:10]))
+        self._notes = plan.notes

@@ -1,0 +1,1 @@
+"""What members are given, and how it is taken back."""

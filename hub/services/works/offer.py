@@ -1,0 +1,196 @@
+"""Offering works to an agent: marked in the store before the manifest leaves the hub (S1, R-03).
+
+What an epoch is offered with (suspended or not, for which queue, under which apply strategy) is
+decided at its first offering and stands in `works.options` from then on: the choice never flips.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from hub.domain.workloads.states import State, Transition
+from hub.services.works import compose
+from hub.services.works.restored import DOUBTFUL
+from hub.store import objects, workloads, works
+from hub.store.transaction import Transaction
+from hub.store.works import Composable, Desired
+from shared import labels as keys
+from shared.failpoints import failpoint
+
+# In a Job's apply options: the session that its epoch was first offered to.
+SESSION: Final = "session"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One cluster's request for the manifests of `uids`."""
+
+    cluster: str
+    uids: tuple[str, ...]
+    session: str  # that asks
+    queue_managers: frozenset[str]  # "namespace/name" of LocalQueues that are Active there
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedOffer:
+    """A work that may be sent: its row as it now stands in the store, with what it is composed from."""
+
+    row: Composable
+    options: dict[str, Any]
+    hash: str
+
+    @property
+    def desired(self) -> Desired:
+        """The row as the index of desired sets keeps it."""
+        row = self.row
+        return Desired(
+            row.cluster, row.uid, row.epoch, row.generation, row.action, self.hash, True
+        )
+
+
+def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
+    """Settle and mark offered what is asked for; left out is what may not or no longer be sent."""
+    failpoint("H08")
+    found = [works.composable(tx, ask.cluster, ask.uids) for ask in asks]
+    placements = _placements(tx, found)
+    prepared: list[list[PreparedOffer]] = []
+    changed: list[dict[str, Any]] = []
+    offered: list[dict[str, Any]] = []
+    for ask, rows in zip(asks, found, strict=True):
+        ready: list[PreparedOffer] = []
+        for row in rows:
+            one = _prepare(tx, row, ask, placements)
+            if one is None:
+                continue
+            ready.append(one)
+            if row.action == "Apply" and not row.offered and row.kind == "Job" and row.state:
+                offered.append({"uid": row.uid, "epoch": row.epoch})
+            if not row.offered or one.hash != row.hash or one.options != row.options:
+                changed.append(
+                    {
+                        "cluster": row.cluster,
+                        "uid": row.uid,
+                        "options": one.options,
+                        "hash": one.hash,
+                    }
+                )
+        prepared.append(ready)
+    works.offer(tx, changed)
+    workloads.transition(tx, Transition.OFFER, offered)
+    return prepared
+
+
+def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> dict[str, Any]:
+    """The wire form of a prepared work (`agent_v1.Work`), composed if it is to be applied.
+
+    `session`: that gets it. Where it is the one that the epoch was first offered to, no other agent
+    can have started anything of it.
+    """
+    row, options = one.row, one.options
+    work: dict[str, Any] = {
+        "uid": row.uid,
+        "epoch": row.epoch,
+        "generation": row.generation,
+        "action": row.action,
+        "api_version": row.api_version,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "hash": "" if row.action == "Withdraw" else one.hash,
+        "seen": row.seen,
+        "fresh": bool(session) and options.get(SESSION) == session and DOUBTFUL not in options,
+    }
+    if options.get("ttl_s") is not None:
+        work["ttl_s"] = options["ttl_s"]
+    if row.action != "Apply":
+        return work
+    stamp = compose.Stamp(
+        hub_id=hub_id,
+        incarnation=incarnation,
+        uid=row.uid,
+        epoch=row.epoch,
+        generation=row.generation,
+        hash=one.hash,
+        placed_by=options.get("placed_by", ""),
+    )
+    if row.job_manifest is not None:
+        work["manifest"] = compose.compose_job(orjson.loads(row.job_manifest), options, stamp)
+        work["when_to_take_over"] = "Never"
+    else:
+        work["manifest"] = compose.compose_object(row.object_manifest or {}, stamp)
+        # It may have been edited in another version of its kind since it was placed.
+        work["api_version"] = work["manifest"].get("apiVersion") or row.api_version
+        work["when_to_take_over"] = options.get("when_to_take_over") or "IfNoDiff"
+    work["when_to_apply"] = options.get("when_to_apply") or "Always"
+    work["placed_by"] = stamp.placed_by
+    work["ignore_drift"] = ignored_paths(row.annotations)
+    return work
+
+
+def ignored_paths(annotations: Mapping[str, str] | None) -> list[str]:
+    """JSON pointers of annotation `roadstead.dev/ignore-drift`, separated by commas or blanks."""
+    text = (annotations or {}).get(keys.PREFIX + "ignore-drift", "")
+    return [each for each in text.replace(",", " ").split() if each.startswith("/")]
+
+
+def _prepare(
+    tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]
+) -> PreparedOffer | None:
+    if row.action != "Apply":
+        return PreparedOffer(row, row.options, row.hash)
+    if row.job_manifest is None and row.object_manifest is None:
+        _give_up(tx, row)
+        return None
+    placed = row.state == State.PLACED and row.workload_epoch == row.epoch
+    if row.state is not None and not row.offered and not placed:
+        works.remove(tx, [(row.cluster, row.uid)])  # taken back; nobody outside knows of it
+        return None
+    options = row.options if row.offered else _decide(row, ask, placements)
+    manifest_hash = row.job_hash if row.job_manifest is not None else row.object_hash
+    return PreparedOffer(row, options, compose.digest(manifest_hash or "", options, row.epoch))
+
+
+def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """The options of an epoch, at its first offering (architecture 5)."""
+    options = dict(row.options)
+    if row.job_manifest is None:
+        return options  # an object's stand since its placement wrote the row
+    options[SESSION] = ask.session
+    placement = placements.get(row.placed_by)
+    if placement is not None:
+        apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}
+        options.setdefault("when_to_apply", apply.get("whenToApply") or "Always")
+        if apply.get("whenToTakeOver"):
+            options.setdefault("when_to_take_over", apply["whenToTakeOver"])
+        name = f"{placement['kind']}/{placement['name']}"
+        options["placed_by"] = name
+    queue = row.queue or ""
+    managed = bool(queue) and f"{row.namespace}/{queue}" in ask.queue_managers
+    options["suspend"] = managed
+    options["queue"] = queue if managed else ""
+    if placement is None:
+        options["placed_by"] = f"LocalQueue/{queue}" if queue else ""
+    if row.ttl_s is not None:
+        options["ttl_s"] = row.ttl_s
+    return options
+
+
+def _placements(
+    tx: Transaction, found: Sequence[Sequence[Composable]]
+) -> dict[str, dict[str, Any]]:
+    """The placements that caused rows offered for the first time."""
+    return objects.get_many(tx, {row.placed_by for rows in found for row in rows if row.placed_by})
+
+
+def _give_up(tx: Transaction, row: Composable) -> None:
+    """A work whose manifest is gone: a job fails, an object is withdrawn; other works go on."""
+    if row.state is None or row.offered:
+        works.act(tx, "Withdraw", [(row.cluster, row.uid)])
+        return
+    mine = {"uid": row.uid, "epoch": row.epoch}
+    reason = {"reason": "ManifestMissing", "message": "the hub no longer has its manifest"}
+    workloads.transition(tx, Transition.UNPLACE, [mine | reason])
+    workloads.transition(tx, Transition.FAIL, [mine | reason])
+    works.remove(tx, [(row.cluster, row.uid)])

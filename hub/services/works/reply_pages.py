@@ -1,0 +1,63 @@
+"""What one reply to an agent carries, composed in parts: a thousand manifests would hold up everybody else.
+
+A work is composed after it was marked offered, and only goes out while the index of desired sets and
+the incarnation still are what it was composed from.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import orjson
+
+from hub.services.works import offer
+from hub.services.works.offer import PreparedOffer
+from hub.store import works
+
+PART_BYTES: Final = 256 * 1024  # composed in one go, about 10 ms
+
+
+@dataclass(slots=True)
+class Page:
+    """One reply's worth of the desired set."""
+
+    full: bool = False
+    works: list[orjson.Fragment] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    number: int = 0
+    digest: str = ""
+    more: bool = False
+
+
+class Composed(NamedTuple):
+    """A work as it is sent, an `agent_v1.Work` as JSON, and what it was composed from."""
+
+    row: works.Composable
+    incarnation: str
+    told: orjson.Fragment
+
+    def matches(self, row: works.Desired, incarnation: str) -> bool:
+        """Is it still what the index has?"""
+        held = self.row
+        known = (held.epoch, held.generation, held.action, self.incarnation)
+        return known == (row.epoch, row.generation, row.action, incarnation)
+
+
+async def compose(
+    ready: Iterable[PreparedOffer],
+    hub_id: str,
+    incarnation: str,
+    session: str,
+    pause: Callable[[], Awaitable[None]],
+) -> dict[str, Composed]:
+    """The works as they are sent, by uid; `pause` lets others go on after each `PART_BYTES`."""
+    found: dict[str, Composed] = {}
+    size = 0
+    for one in ready:
+        if size >= PART_BYTES:
+            size = 0
+            await pause()
+        told = orjson.dumps(offer.work_of(one, hub_id, incarnation, session))
+        size += len(told)
+        found[one.row.uid] = Composed(one.row, incarnation, orjson.Fragment(told))
+    return found

@@ -1,0 +1,99 @@
+"""What becomes of jobs when a store that went back is accepted: what may run unknown to it is held.
+
+In the lost time a job that waits here may have been placed, may run in a member or have ended there,
+even in a member that this store has never heard of: nothing that members say can rule that out. So it
+starts again by a person's word only, in an epoch beyond all that were given. What a member was given
+already goes on there, if it is there; it is never made again, and once it is gone it is held too.
+The rule and its proof: docs/explain/exactly-once.md, rule 12.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.states import State, WithdrawTo, beyond
+from hub.services.context import timeline
+from hub.services.works.withdraw import withdraw_jobs
+from hub.store import audit, doubts, settings, workloads
+from hub.store.transaction import Transaction
+from hub.store.workloads import BARE
+
+REASON: Final = "Restored"
+MESSAGE: Final = (
+    "the hub's store was restored from an older copy: in the time that is lost this job may have been "
+    "started or have ended. Look for it in the members, then release it or cancel it"
+)
+HELD: Final = {"reason": REASON, "message": MESSAGE}
+# In the options of a work: whether its job is still where it was given is not known.
+DOUBTFUL: Final = "doubtful"
+_ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
+
+_AT_ONCE: Final = (State.PENDING, State.RESERVED, State.PLACED)
+_MAY_START: Final = (*_AT_ONCE, State.HELD, State.DEACTIVATED)
+_GIVEN: Final = (
+    State.OFFERED,
+    State.APPLIED,
+    State.RUNNING,
+    State.UNKNOWN,
+    State.WITHDRAWING,
+)
+
+
+def accept(tx: Transaction, principal: str) -> str:
+    """Go on from the restored state under a new incarnation; the incarnation.
+
+    What members hold from before and this store does not know is left alone and shown, never removed.
+    What may run there unknown to it is held. Raises Rejected: NotRolledBack.
+    """
+    incarnation = timeline.begin_anew(tx)
+    held = hold_everything(tx)
+    timeline.say(
+        tx, "HubRestored", f"{principal} accepted the restored state: {held} jobs are held"
+    )
+    audit.add(
+        tx,
+        principal=principal,
+        verb="accept-restored",
+        object=f"Hub incarnation {incarnation}",
+        outcome="ok",
+    )
+    return incarnation
+
+
+def hold_everything(tx: Transaction) -> int:
+    """Hold what waits, and mark what members were given; how many jobs are held."""
+    settings.put(tx, _ACCEPTED_AT, tx.now.isoformat())
+    jobs = doubts.jobs_in(tx, _MAY_START)
+    withdraw_jobs(
+        tx, [job["uid"] for job in jobs if job["state"] in _AT_ONCE], WithdrawTo.HELD, **HELD
+    )
+    held = [job["uid"] for job in jobs if job["state"] == State.HELD]
+    workloads.change(tx, [{"uid": uid, **HELD} for uid in held])
+    workloads.change(
+        tx, [{"uid": job["uid"], "epoch": beyond(job["epoch"], tx.now)} for job in jobs]
+    )
+    given = doubts.given_in(tx, _GIVEN)
+    doubts.mark(tx, [{**work, "options": {**work["options"], DOUBTFUL: True}} for work in given])
+    return sum(job["state"] != State.DEACTIVATED for job in jobs)
+
+
+def hold_late(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
+    """Hold Jobs of the hub cluster that are taken now and were made before the store was accepted.
+
+    Their uids are those of the hub cluster: the store may have known them in the time that is lost.
+    """
+    theirs = [row for row in rows if row["origin"] == Origin.HUB_CLUSTER and row["kind"] != BARE]
+    accepted_at = settings.get(tx, _ACCEPTED_AT) if theirs else None
+    if accepted_at is None:
+        return
+    until = dt.datetime.fromisoformat(accepted_at)
+    late = [row["uid"] for row in theirs if row["created_at"] <= until]
+    withdraw_jobs(tx, late, WithdrawTo.HELD, **HELD)
+    workloads.change(tx, [{"uid": uid, **HELD, "epoch": beyond(0, tx.now)} for uid in late])
+
+
+def doubtful(tx: Transaction, cluster: str, uids: Iterable[str]) -> set[str]:
+    """Those of a cluster's works of which it is not known where their jobs are."""
+    found = doubts.options_of(tx, cluster, uids)
+    return {uid for uid, options in found.items() if options.get(DOUBTFUL)}

@@ -1,0 +1,90 @@
+"""One transaction as the functions of store and services see it.
+
+Inside a group commit it is a savepoint: what it touched and said counts only if it succeeds.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import Connection, select
+
+from hub.store.errors import StaleTerm
+from hub.store.tables import leases
+
+LEADER = "leader"
+MESSAGE_CHARS = 4096
+
+
+T = TypeVar("T")
+# What the one writer knows to hold in the database, by kind; forgotten when that kind is touched.
+Memory = dict[str, dict[Any, Any]]
+
+
+class Transaction:
+    """One transaction: its connection, its instant, and what followers are told when it commits."""
+
+    __slots__ = ("conn", "events", "memory", "now", "touched")
+
+    def __init__(self, conn: Connection, now: dt.datetime, memory: Memory | None = None) -> None:
+        self.conn = conn
+        self.now = now
+        self.memory = memory
+        self.touched: dict[str, set[str]] = {}
+        self.events: list[dict[str, Any]] = []
+
+    def touch(self, kind: str, *keys: str) -> None:
+        """Enter `keys` of `kind` into the change feed of this transaction."""
+        self.touched.setdefault(kind, set()).update(keys)
+
+    def event(
+        self,
+        *,
+        uid: str,
+        kind: str,
+        namespace: str,
+        name: str,
+        reason: str,
+        message: str,
+        type: str = "Normal",  # noqa: A002 - the column's name, and Kubernetes' word
+    ) -> None:
+        """Say what happened to one object; written in bulk when the transaction commits."""
+        self.events.append(
+            {
+                "at": self.now,
+                "uid": uid,
+                "kind": kind,
+                "namespace": namespace,
+                "name": name,
+                "type": type,
+                "reason": reason,
+                "message": message[:MESSAGE_CHARS],
+            }
+        )
+
+    def remembered(self, kind: str, key: Any, read: Callable[[], T]) -> T:
+        """What `read` gives, which follows from rows of `kind` alone: read again once they changed.
+
+        Only the writer's transactions remember; every change of such rows must touch `kind`.
+        """
+        if self.memory is None or kind in self.touched:
+            return read()
+        known = self.memory.setdefault(kind, {})
+        if key not in known:
+            known[key] = read()
+        return cast("T", known[key])
+
+    def require_term(self, term: int) -> None:
+        """Go on only while leadership term `term` is the present one.
+
+        Raises StaleTerm. Checked inside the transaction, so a paused former leader can not commit.
+        """
+        held = self.conn.execute(select(leases.c.term).where(leases.c.name == LEADER)).scalar()
+        if held != term:
+            raise StaleTerm(f"term {term} has ended; the present one is {held}")
+
+    def absorb(self, part: "Transaction") -> None:
+        """Take over what a succeeded part of this transaction touched and said."""
+        for kind, keys in part.touched.items():
+            self.touched.setdefault(kind, set()).update(keys)
+        self.events.extend(part.events)

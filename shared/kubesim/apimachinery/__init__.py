@@ -1,0 +1,1 @@
+"""What every part agrees on: kinds, metadata, selectors, refusals, columns."""

@@ -1,0 +1,1 @@
+"""The built-in kinds: defaults, validation and columns of each."""

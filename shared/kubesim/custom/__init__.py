@@ -1,0 +1,1 @@
+"""Custom resources: their definitions, columns and versions."""

@@ -1,0 +1,1 @@
+"""The controllers of Deployments, ReplicaSets and Services."""

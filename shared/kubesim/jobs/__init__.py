@@ -1,0 +1,1 @@
+"""The Job controller, and a queue manager in front of it."""

@@ -1,0 +1,1 @@
+"""Nodes, and how pods live on them."""

@@ -1,0 +1,1 @@
+"""PATCH in its four kinds, and who owns which field."""

@@ -1,0 +1,1 @@
+"""The types of fields, of built-in kinds and of custom ones."""

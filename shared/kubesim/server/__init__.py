@@ -1,0 +1,1 @@
+"""The HTTP face: the routes of the API server and what each answers."""

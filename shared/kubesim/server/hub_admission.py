@@ -1,0 +1,97 @@
+"""What a hub cluster does with Jobs: they are Roadstead's, so the Job controller leaves them alone.
+Kueue's kinds are kept in the names of the version that is stored.
+
+The built-in equivalent of the admission policy of a real hub cluster (architecture, section 4): it
+sets `managedBy` on creation, and keeps it on update, for Jobs with the queue-name label or
+annotation or in selected namespaces, never for Jobs with a controller owner. Who waits for a pod of
+such a Job, as `kubectl logs` does, is told at once that none will come.
+"""
+
+from typing import Any, Final, Literal
+
+from shared import labels
+from shared.kubesim.apimachinery import errors, metadata
+from shared.kubesim.apimachinery.registry import Resource
+from shared.kubesim.apimachinery.selectors import labels_match
+from shared.kubesim.apimachinery.strategies import Object
+from shared.kubesim.custom.kueue_v1beta2 import defaulted, in_new_names
+from shared.kubesim.requests.call import Call
+from shared.kubesim.store.objects import ObjectStore
+
+# Nothing but Roadstead runs Jobs of an embedded hub cluster: there every namespace is selected.
+EVERY_NAMESPACE: Final[dict[str, Any]] = {
+    "matchExpressions": [
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system", "kube-public", "kube-node-lease"],
+        }
+    ]
+}
+
+
+class HubAdmission:
+    """Marks Jobs as managed by the hub. `namespaces` is a label selector of namespaces, if any."""
+
+    def __init__(self, store: ObjectStore, namespaces: dict[str, Any] | None = None) -> None:
+        self._store = store
+        self._namespaces = namespaces
+
+    def admit(
+        self,
+        operation: Literal["CREATE", "UPDATE"],
+        resource: Resource,
+        new: Object,
+        old: Object | None,
+    ) -> Object:
+        if resource.key != "jobs.batch":
+            return defaulted(resource.key, in_new_names(resource.key, new, old))
+        spec = new["spec"]
+        if old is not None:
+            kept = old["spec"].get("managedBy")
+            if kept != labels.JOB_CONTROLLER or spec.get("managedBy") is not None:
+                return new
+            return {**new, "spec": {**spec, "managedBy": kept}}
+        if spec.get("managedBy") or not self._is_ours(new):
+            return new
+        return {**new, "spec": {**spec, "managedBy": labels.JOB_CONTROLLER}}
+
+    def _is_ours(self, job: Object) -> bool:
+        if metadata.controller_of(job) is not None:
+            return False
+        meta = job["metadata"]
+        for kind in ("labels", "annotations"):
+            if (meta.get(kind) or {}).get(labels.QUEUE_NAME):
+                return True
+        if self._namespaces is None:
+            return False
+        namespace = self._store.get("namespaces", "", meta.get("namespace", ""))
+        its_labels = (namespace or {"metadata": {}})["metadata"].get("labels") or {}
+        return labels_match(self._namespaces, its_labels)
+
+
+class AbsentPods:
+    """Refuses to watch for pods of Jobs that run in a member: they never come here."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    def check(self, call: Call) -> None:
+        """Raises ApiError for a watch of the pods of one of the hub's Jobs."""
+        if call.resource is None or call.resource.key != "pods":
+            return
+        wanted = call.query.get("labelSelector", [""])[0]
+        for part in wanted.split(","):
+            name, _, uid = part.partition("=")
+            if name.rpartition("/")[2] == "controller-uid" and uid:
+                self._refuse(call.namespace, uid.lstrip("="))
+
+    def _refuse(self, namespace: str, uid: str) -> None:
+        for job in self._store.list("jobs.batch", namespace):
+            meta = job["metadata"]
+            if meta["uid"] == uid and job["spec"].get("managedBy") == labels.JOB_CONTROLLER:
+                where = f"{namespace}/{meta['name']}"
+                raise errors.bad_request(
+                    f"Job {where} has no pods here: it runs in a member cluster, and its logs are "
+                    f"there; `roadstead explain {where}` says in which"
+                )

@@ -1,0 +1,1 @@
+"""Objects as the server keeps them: their life, their history, their bytes."""

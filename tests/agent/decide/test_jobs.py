@@ -1,0 +1,397 @@
+"""What is decided about a Job, as a table over what is desired and what is seen."""
+
+import pytest
+
+from agent.decide.decision import Seen, Trouble
+from agent.decide.jobs import FOREGROUND
+from shared import labels
+from tests.agent.moments import a_live_job, settled
+from tests.agent.scripted_hub import a_job
+
+APPLY, KEEP, WITHDRAW = a_job(), a_job(action="Keep", ttl_s=60), a_job(action="Withdraw")
+FRESH = a_job(action="Withdraw", fresh=True)
+BOTH = [FOREGROUND, labels.MEMBER_FINALIZER]
+ASKED = {"live": a_live_job(deleting=True), "foreground": "m-1"}  # deleted, the collector is done
+OVER = {**ASKED, "podless": "m-1"}  # its pods are gone
+
+JOBS = [
+    ("absent", APPLY, Seen(), {}, ("Create", "Waiting", "Creating")),
+    (
+        "absent, lease over",
+        APPLY,
+        Seen(),
+        {"may_start": False},
+        ("Nothing", "Waiting", "LeaseExpired"),
+    ),
+    (
+        "cache not complete",
+        APPLY,
+        Seen(),
+        {"synced": False},
+        ("Nothing", "Waiting", "Observing"),
+    ),
+    ("there", APPLY, Seen(live=a_live_job()), {}, ("Nothing", "Applied", "")),
+    (
+        "there, older generation",
+        a_job(generation=2),
+        Seen(live=a_live_job()),
+        {},
+        ("PatchJob", "Applied", ""),
+    ),
+    (
+        "there, older generation, ended",
+        a_job(generation=2),
+        Seen(live=a_live_job(ended_ago=1)),
+        {},
+        ("Nothing", "Applied", ""),
+    ),
+    (
+        "lower epoch there",
+        a_job(epoch=2),
+        Seen(live=a_live_job()),
+        {},
+        ("Delete", "Waiting", "EarlierEpochGoing"),
+    ),
+    (
+        "lower epoch going",
+        a_job(epoch=2),
+        Seen(live=a_live_job(deleting=True, finalizers=BOTH)),
+        {},
+        ("Nothing", "Waiting", "EarlierEpochGoing"),
+    ),
+    (
+        "lower epoch gone but for us",
+        a_job(epoch=2),
+        Seen(**OVER),
+        {},
+        ("Release", "Waiting", "EarlierEpochGoing"),
+    ),
+    (
+        "lower epoch's pods left",
+        a_job(epoch=2),
+        Seen(pods=2),
+        {},
+        ("Nothing", "Waiting", "EarlierEpochGoing"),
+    ),
+    (
+        "higher epoch there",
+        a_job(epoch=1),
+        Seen(live=a_live_job(epoch=2)),
+        {},
+        ("Nothing", "Applied", "NewerEpoch"),
+    ),
+    (
+        "higher epoch there, withdrawn",
+        a_job(epoch=1, action="Withdraw"),
+        Seen(live=a_live_job(epoch=2)),
+        {},
+        ("Nothing", "Applied", "NewerEpoch"),
+    ),
+    (
+        "created, not started",
+        APPLY,
+        Seen(live=a_live_job(waiting=True)),
+        {},
+        ("Start", "Waiting", "Creating"),
+    ),
+    (
+        "created, not started, lease over",
+        APPLY,
+        Seen(live=a_live_job(waiting=True)),
+        {"may_start": False},
+        ("Nothing", "Waiting", "LeaseExpired"),
+    ),
+    (
+        "created, not started, start refused",
+        APPLY,
+        Seen(live=a_live_job(waiting=True), trouble=Trouble("Unavailable"), not_before=1010),
+        {},
+        ("Nothing", "Waiting", "Unavailable"),
+    ),
+    (
+        "not started, someone deletes it",
+        APPLY,
+        Seen(live=a_live_job(waiting=True, deleting=True)),
+        {},
+        ("Release", "Waiting", "EarlierEpochGoing"),
+    ),
+    (
+        "someone deletes it in the background",
+        APPLY,
+        Seen(live=a_live_job(deleting=True)),
+        {},
+        ("Delete", "Applied", "Deleting"),
+    ),
+    (
+        "someone deletes it, pods are going",
+        APPLY,
+        Seen(live=a_live_job(deleting=True, finalizers=BOTH)),
+        {},
+        ("Nothing", "Applied", "Deleting"),
+    ),
+    (
+        "someone deleted it, pods are gone",
+        APPLY,
+        Seen(**OVER),
+        {},
+        ("Nothing", "Missing", "Missing"),
+    ),
+    (
+        "someone deleted it, the hub knows",
+        APPLY,
+        Seen(**OVER, acknowledged="m-1"),
+        {},
+        ("Release", "Missing", "Missing"),
+    ),
+    ("was there", APPLY, Seen(ever=True), {}, ("ReadBack", "Waiting", "Proving")),
+    (
+        "was there, read before others had ended",
+        APPLY,
+        Seen(ever=True, absent_at=899),
+        {},
+        ("ReadBack", "Waiting", "Proving"),
+    ),
+    (
+        "was there, is not",
+        APPLY,
+        Seen(ever=True, absent_at=950),
+        {},
+        ("CountPods", "Waiting", "Proving"),
+    ),
+    (
+        "was there, is not, nor a pod",
+        APPLY,
+        Seen(ever=True, absent_at=950, podless_at=951),
+        {},
+        ("Nothing", "Missing", "Missing"),
+    ),
+    (
+        "was there, pods counted too early",
+        APPLY,
+        Seen(ever=True, absent_at=950, podless_at=949),
+        {},
+        ("CountPods", "Waiting", "Proving"),
+    ),
+    (
+        "was there, session young",
+        APPLY,
+        Seen(ever=True),
+        {"settled_at": None},
+        ("Nothing", "Waiting", "LeaseWait"),
+    ),
+    ("hub saw it", a_job(seen=True), Seen(), {}, ("ReadBack", "Waiting", "Proving")),
+    (
+        "said to be gone, asked for again",
+        APPLY,
+        Seen(closed="Gone"),
+        {},
+        ("Nothing", "Missing", "Missing"),
+    ),
+    (
+        "name is a stranger's",
+        APPLY,
+        Seen(trouble=Trouble("NameConflict"), not_before=1010),
+        {},
+        ("Nothing", "Failed", "NameConflict"),
+    ),
+    (
+        "tried again when due",
+        APPLY,
+        Seen(trouble=Trouble("NameConflict"), not_before=990),
+        {},
+        ("Create", "Waiting", "Creating"),
+    ),
+    (
+        "invalid for good",
+        APPLY,
+        Seen(trouble=Trouble("Invalid", final=True), not_before=990),
+        {},
+        ("Nothing", "Failed", "Invalid"),
+    ),
+    (
+        "member unavailable",
+        APPLY,
+        Seen(trouble=Trouble("Unavailable"), not_before=1010),
+        {},
+        ("Nothing", "Waiting", "Unavailable"),
+    ),
+    (
+        "withdrawn, there",
+        WITHDRAW,
+        Seen(live=a_live_job()),
+        {},
+        ("Delete", "Applied", "Withdrawing"),
+    ),
+    (
+        "withdrawn, ended: that is told before it is deleted",
+        WITHDRAW,
+        Seen(live=a_live_job(ended_ago=1)),
+        {},
+        ("Nothing", "Applied", "Withdrawing"),
+    ),
+    (
+        "withdrawn, ended, the hub knows",
+        WITHDRAW,
+        Seen(live=a_live_job(ended_ago=1), told="m-1"),
+        {},
+        ("Delete", "Applied", "Withdrawing"),
+    ),
+    (
+        "withdrawn, going",
+        WITHDRAW,
+        Seen(live=a_live_job(deleting=True, finalizers=BOTH)),
+        {},
+        ("Nothing", "Applied", "Withdrawing"),
+    ),
+    (
+        "withdrawn, pods left, their Job perhaps hidden by an edited label",
+        WITHDRAW,
+        Seen(pods=1),
+        {},
+        ("ReadBack", "Waiting", "PodsRemain"),
+    ),
+    (
+        "withdrawn, pods left",
+        WITHDRAW,
+        Seen(pods=1, absent_at=90.0),
+        {},
+        ("Nothing", "Waiting", "PodsRemain"),
+    ),
+    (
+        "withdrawn, deleted, pods gone: its end is told",
+        WITHDRAW,
+        Seen(**OVER),
+        {},
+        ("Nothing", "Gone", ""),
+    ),
+    (
+        "withdrawn, deleted, but no one said that its pods are gone",
+        WITHDRAW,
+        Seen(live=a_live_job(deleting=True)),
+        {},
+        ("Delete", "Applied", "Withdrawing"),
+    ),
+    (
+        "withdrawn, deleted, nobody has looked for its pods",
+        WITHDRAW,
+        Seen(**ASKED),
+        {},
+        ("CountPods", "Applied", "Withdrawing"),
+    ),
+    (
+        "withdrawn, its end is known to the hub",
+        WITHDRAW,
+        Seen(**OVER, acknowledged="m-1"),
+        {},
+        ("Release", "Gone", ""),
+    ),
+    (
+        "withdrawn, another object's end is known",
+        WITHDRAW,
+        Seen(**OVER, acknowledged="m-0"),
+        {},
+        ("Nothing", "Gone", ""),
+    ),
+    (
+        "withdrawn, session young",
+        WITHDRAW,
+        Seen(),
+        {"settled_at": None},
+        ("Nothing", "Waiting", "LeaseWait"),
+    ),
+    ("withdrawn, not looked for", WITHDRAW, Seen(), {}, ("ReadBack", "Waiting", "Proving")),
+    (
+        "withdrawn, absent",
+        WITHDRAW,
+        Seen(absent_at=900, podless_at=900),
+        {},
+        ("Nothing", "Gone", ""),
+    ),
+    (
+        "withdrawn, nobody can have started it, whatever the member does",
+        FRESH,
+        Seen(),
+        {"settled_at": None, "synced": False},
+        ("Nothing", "Gone", ""),
+    ),
+    (
+        "withdrawn, created and never started",
+        FRESH,
+        Seen(live=a_live_job(waiting=True)),
+        {},
+        ("Nothing", "Gone", ""),
+    ),
+    (
+        "withdrawn, its start was asked for",
+        FRESH,
+        Seen(live=a_live_job(waiting=True), started=True),
+        {},
+        ("Delete", "Applied", "Withdrawing"),
+    ),
+    (
+        "withdrawn, offered to an earlier session too",
+        WITHDRAW,
+        Seen(live=a_live_job(waiting=True)),
+        {},
+        ("Delete", "Applied", "Withdrawing"),
+    ),
+    (
+        "kept, held by us",
+        KEEP,
+        Seen(live=a_live_job(ended_ago=59)),
+        {},
+        ("Release", "Applied", ""),
+    ),
+    (
+        "kept",
+        KEEP,
+        Seen(live=a_live_job(ended_ago=59, finalizers=[])),
+        {},
+        ("Nothing", "Applied", ""),
+    ),
+    (
+        "kept, over, held by us",
+        KEEP,
+        Seen(live=a_live_job(ended_ago=61)),
+        {},
+        ("Release", "Applied", ""),
+    ),
+    (
+        "kept, over",
+        KEEP,
+        Seen(live=a_live_job(ended_ago=61, finalizers=[])),
+        {},
+        ("Delete", "Applied", "Expiring"),
+    ),
+    ("kept, young", KEEP, Seen(**OVER), {"settled_at": None}, ("Nothing", "Applied", "LeaseWait")),
+    (
+        "kept, someone deletes it",
+        KEEP,
+        Seen(live=a_live_job(ended_ago=1, deleting=True)),
+        {},
+        ("Release", "Applied", "Expiring"),
+    ),
+    (
+        "kept for good",
+        a_job(action="Keep"),
+        Seen(live=a_live_job(ended_ago=9999, finalizers=[])),
+        {},
+        ("Nothing", "Applied", ""),
+    ),
+    (
+        "kept, its name needed",
+        a_job(action="Keep"),
+        Seen(live=a_live_job(ended_ago=1, finalizers=[]), make_room=True),
+        {},
+        ("Delete", "Applied", "Expiring"),
+    ),
+    ("kept, absent", KEEP, Seen(ever=True), {}, ("Nothing", "Gone", "")),
+]
+
+
+@pytest.mark.parametrize(
+    ("work", "seen", "picture", "wanted"), [c[1:] for c in JOBS], ids=[c[0] for c in JOBS]
+)
+def test_jobs(work, seen, picture, wanted):
+    """A Job is created once, under a fresh lease, one epoch at a time, and never made again."""
+    assert settled(work, seen, **picture) == wanted
