@@ -85,7 +85,7 @@ def a_scene(
 
 
 def test_most_of_what_is_drawn_makes_somebody_go() -> None:
-    """The rules below have something to say: in at least two of five fleets somebody is evicted."""
+    """The rules below have something to say: in at least a quarter of the fleets somebody is evicted."""
     contents = Contents()
 
     @examples(60)
@@ -94,7 +94,7 @@ def test_most_of_what_is_drawn_makes_somebody_go() -> None:
         contents.note(decide(a_scene(*fleet, ask), PROFILE).evictions)
 
     play()
-    assert contents.are_in(0.4), contents.seen
+    assert contents.are_in(0.25), contents.seen
 
 
 def victims_of(plan: Plan, nominated: Nominated) -> set[str]:
