@@ -13,14 +13,14 @@ from typing import Any, Final, Protocol
 import structlog
 
 from hub.bridge.check_conditions import CheckConditions
+from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
 from hub.bridge.deletion import Deletions
+from hub.bridge.events import EventRecorder
 from hub.bridge.following import Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
-from hub.bridge.standing import PULSE_S, BridgeCondition
-from hub.bridge.tellings import EventRecorder
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
 from hub.services.context.hub import Hub
@@ -68,7 +68,7 @@ class Bridge:
         self._term = term
         self._kubeconfig = kubeconfig
         self._make_loop = make_loop
-        self.standing = BridgeCondition(hub, term)
+        self.condition = BridgeCondition(hub, term)
 
     async def run(self) -> None:
         """Bridge until cancelled."""
@@ -79,15 +79,15 @@ class Bridge:
                 async with await KubeClient.connect(
                     self._kubeconfig, clock=self._hub.clock
                 ) as client:
-                    await self.standing.check(client)
+                    await self.condition.check(client)
                     failures = 0
-                    if self.standing.stopped:  # not ours to touch: look again later
-                        if not await self.standing.obey():
+                    if self.condition.stopped:  # not ours to touch: look again later
+                        if not await self.condition.obey():
                             await self._hub.clock.sleep(STOPPED_S)
                         continue
                     await install_crds(client, self._hub.clock)
                     crossing = _Crossing(
-                        self._hub, self._term, client, self.standing, self._make_loop
+                        self._hub, self._term, client, self.condition, self._make_loop
                     )
                     await crossing.run()
                     ended = True
@@ -96,7 +96,7 @@ class Bridge:
                 why = _words(failure, self._kubeconfig)
                 log.warning("bridge.retry", error=why, times=failures)
                 with contextlib.suppress(StoreUnavailable):  # it is tried, and told, again
-                    await self.standing.is_silent(why)
+                    await self.condition.is_silent(why)
                 await self._hub.clock.sleep(backoff(failures))
 
 
@@ -133,9 +133,9 @@ class _Crossing:
         self._following = Following(client, self._sources, self._index)
         self._mirror = Mirror(hub, client, self._sources, self._index, self._look_at)
         self._deletions = Deletions(hub, client, self._sources, self._mirror, standing)
-        self._tellings = EventRecorder(hub, client, self._sources)
+        self._events = EventRecorder(hub, client, self._sources)
         self._writeback = Writeback(
-            hub, client, self._sources, self._mirror, self._tellings, self._following.unreadable
+            hub, client, self._sources, self._mirror, self._events, self._following.unreadable
         )
         self._checks = CheckConditions(hub, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
@@ -220,7 +220,7 @@ class _Crossing:
             for uid in self._following.news():
                 self._writeback.note(uid)
             await self._writeback.turn()
-            await self._tellings.turn()
+            await self._events.turn()
         return None
 
     async def _show(self) -> float | None:

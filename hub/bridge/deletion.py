@@ -11,10 +11,10 @@ from typing import Final
 
 import structlog
 
+from hub.bridge.condition import BridgeCondition
 from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD, Mirrored
 from hub.bridge.mirror import Mirror, MirrorRefusal, finalizer_patch
 from hub.bridge.sources import Absence, Place, Source, Sources
-from hub.bridge.standing import BridgeCondition
 from hub.bridge.workload_words import job_of
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored

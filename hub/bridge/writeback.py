@@ -13,10 +13,10 @@ import structlog
 
 from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
+from hub.bridge.events import EventRecorder
 from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
 from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
-from hub.bridge.tellings import EventRecorder
 from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
@@ -45,14 +45,14 @@ class Writeback:
         client: KubeClient,
         sources: Sources,
         mirror: Mirror,
-        tellings: EventRecorder,
+        events: EventRecorder,
         unreadable: Callable[[str], str],
     ) -> None:
         self._hub = hub
         self._client = client
         self._sources = sources
         self._mirror = mirror
-        self._tellings = tellings
+        self._events = events
         self._unreadable = unreadable  # of a placement's uid: what the hub may not read of it
         self._pending: set[str] = set()  # uids whose status may differ
         self._waits: dict[str, dt.datetime] = {}  # of Jobs: when it is worth saying why they wait
@@ -107,7 +107,7 @@ class Writeback:
             source, obj = found
             refusal = self._mirror.refusals.get(uid)
             if refusal is not None:
-                self._tellings.warn(source, obj, refusal.code, refusal.detail)
+                self._events.warn(source, obj, refusal.code, refusal.detail)
             fact = facts.get(uid)
             if fact is None:
                 if refusal is not None:
@@ -132,7 +132,7 @@ class Writeback:
         if due > now:
             self._waits[row["uid"]] = due
         else:
-            self._tellings.explain(source, obj, row["reason"], row["message"])
+            self._events.explain(source, obj, row["reason"], row["message"])
 
     # --- everything else ------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class Writeback:
                 continue
             if uid in self._mirror.refusals:
                 refusal = self._mirror.refusals[uid]
-                self._tellings.warn(*found, refusal.code, refusal.detail)
+                self._events.warn(*found, refusal.code, refusal.detail)
             if not _has_status(place):
                 continue
             source, obj = found

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.quota.declared import FlavorResource, Usage
+from hub.domain.workloads.apply_options import ApplyOptions
 from shared import quantity
 from shared.resources import Toleration
 
@@ -91,31 +92,35 @@ class Assignment:
             told["growing"] = True  # it may wait for nodes that are not there yet
         return told | {"reduced": True} if self.reduced else told
 
-    def additions(self) -> dict[str, Any]:
+    def additions(self) -> ApplyOptions:
         """What flavors add to the pods: node selector and tolerations (a Job has one pod set)."""
-        options: dict[str, Any] = {}
-        labels = {k: v for p in self.pod_sets for k, v in p.labels}
-        tolerations = [
-            {
-                key: value
-                for key, value in (
-                    ("key", t.key),
-                    ("operator", t.operator),
-                    ("value", t.value),
-                    ("effect", t.effect),
-                    ("tolerationSeconds", t.seconds),
-                )
-                if value not in ("", None)
-            }
-            for t in dict.fromkeys(t for p in self.pod_sets for t in p.tolerations)
-        ]
-        if self.reduced:
-            options["parallelism"] = self.pod_sets[0].count
-        if labels:
-            options["node_selector"] = labels
-        if tolerations:
-            options["tolerations"] = tolerations
-        return options
+        return ApplyOptions(
+            parallelism=self.pod_sets[0].count if self.reduced else None,
+            node_selector={k: v for p in self.pod_sets for k, v in p.labels},
+            tolerations=tuple(
+                {
+                    key: value
+                    for key, value in (
+                        ("key", t.key),
+                        ("operator", t.operator),
+                        ("value", t.value),
+                        ("effect", t.effect),
+                        ("tolerationSeconds", t.seconds),
+                    )
+                    if value not in ("", None)
+                }
+                for t in dict.fromkeys(t for p in self.pod_sets for t in p.tolerations)
+            ),
+        )
+
+
+class LeftOut(StrEnum):
+    """Why a placement was not written: what it was decided of is no longer so. It is decided anew."""
+
+    GONE = "Gone"  # the workload was deleted
+    MOVED = "Moved"  # it is in another state, or of another epoch
+    CHANGED = "Changed"  # its manifest is of another generation
+    CLUSTER_CLOSED = "ClusterClosed"  # the cluster was forgotten, written off or cordoned
 
 
 class TermScore(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, select, update
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
 from hub.store.tables import workloads, works
@@ -55,7 +56,7 @@ def mark(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
     tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def options_of(tx: Transaction, cluster: str, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def options_of(tx: Transaction, cluster: str, uids: Iterable[str]) -> dict[str, ApplyOptions]:
     """The options of one cluster's works, by uid."""
     query = select(works.c.uid, works.c.options).where(works.c.cluster == cluster)
     return {

@@ -5,16 +5,10 @@ narrow, hot table (`workloads`, `works`) carries state; what a user sent lies on
 `objects`. Growing tables have an index on their age, by which `hub.services.jobs.retention` trims them.
 """
 
-import datetime as dt
-from typing import Any
-
-import orjson
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    DateTime,
-    Dialect,
     Index,
     Integer,
     LargeBinary,
@@ -22,10 +16,11 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    TypeDecorator,
     UniqueConstraint,
     text,
 )
+
+from hub.store.columns import JsonColumn, OptionsColumn, Utc
 
 metadata = MetaData(
     naming_convention={
@@ -36,40 +31,6 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
-
-
-class Utc(TypeDecorator[dt.datetime]):
-    """A timezone-aware instant; stored as UTC, returned as UTC. A naive value is refused."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(
-        self, value: dt.datetime | None, dialect: Dialect
-    ) -> dt.datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("naive datetime")
-        return value.astimezone(dt.UTC)
-
-    def process_result_value(
-        self, value: dt.datetime | None, dialect: Dialect
-    ) -> dt.datetime | None:
-        return None if value is None else value.replace(tzinfo=dt.UTC)
-
-
-class JsonColumn(TypeDecorator[Any]):
-    """An opaque JSON value, kept as the bytes orjson writes."""
-
-    impl = LargeBinary
-    cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: Dialect) -> bytes | None:
-        return None if value is None else orjson.dumps(value)
-
-    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
-        return None if value is None else orjson.loads(value)
 
 
 _REVISION = BigInteger().with_variant(Integer, "sqlite")  # so that SQLite numbers it by itself
@@ -322,9 +283,7 @@ works = Table(
     Column("name", String(253), nullable=False),
     Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw
     Column("hash", String(64), nullable=False),
-    Column(
-        "options", JsonColumn, nullable=False
-    ),  # suspend, strip, node selector, apply strategy …
+    Column("options", OptionsColumn, nullable=False),
     Column("placed_by", String(64), nullable=False),  # uid of the placement; "" = the job's queue
     Column("offered", Boolean, nullable=False),
     Column("seen", Boolean, nullable=False),

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, func, select, update
 
+from hub.domain.plan import LeftOut
 from hub.domain.workloads.states import (
     QUEUED,
     TERMINAL,
@@ -153,6 +154,20 @@ def transition(tx: Transaction, name: Transition, rows: Sequence[Row]) -> list[s
     for row, columns in zip(moved.values(), changed, strict=True):
         _say(tx, name, row, known[row["uid"]], columns)
     return list(moved)
+
+
+def left_out(tx: Transaction, rows: Sequence[Row]) -> dict[str, LeftOut]:
+    """By uid, why `transition` moved none of these, as things stand now."""
+    known = _standing(tx, [row["uid"] for row in rows])
+    return {row["uid"]: _why_left_out(row, known.get(row["uid"])) for row in rows}
+
+
+def _why_left_out(row: Row, standing: _Standing | None) -> LeftOut:
+    if standing is None:
+        return LeftOut.GONE
+    if row.get("if_generation", standing.generation) != standing.generation:
+        return LeftOut.CHANGED
+    return LeftOut.MOVED
 
 
 def _as_decided(row: Row, standing: _Standing) -> bool:

@@ -21,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
@@ -57,7 +58,7 @@ class WorkRow(NamedTuple):
     action: str
     seen: bool
     phase: str
-    options_json: bytes
+    options: ApplyOptions
     observed_json: bytes | None
     drift_json: bytes | None
     state: str | None
@@ -74,10 +75,6 @@ class WorkRow(NamedTuple):
     pods_ready: int  # all of them were, and no longer are not
     annotations_json: bytes | None
     set_aside_json: bytes | None
-
-    def options(self) -> dict[str, Any]:
-        """The apply options of this epoch."""
-        return _decoded(self.options_json) or {}
 
     def previous(self) -> dict[str, Any]:
         """The Job's status as last observed for this epoch."""
@@ -113,7 +110,7 @@ class Composable(NamedTuple):
     name: str
     action: str
     hash: str
-    options: dict[str, Any]
+    options: ApplyOptions
     placed_by: str
     offered: bool
     seen: bool
@@ -157,11 +154,8 @@ _OF_WORKLOAD = ("state", "epoch", "withdraw_to", "reason", "message", "succeeded
 _STANDING = Lookup(
     lambda among: (
         select(
-            *(works.c[name] for name in WorkRow._fields[:9]),
-            *(
-                type_coerce(works.c[name], LargeBinary)
-                for name in ("options", "observed", "drift")
-            ),
+            *(works.c[name] for name in WorkRow._fields[:10]),
+            *(type_coerce(works.c[name], LargeBinary) for name in ("observed", "drift")),
             *(workloads.c[name] for name in _OF_WORKLOAD),
             and_(workloads.c.pods_ready_at.is_not(None), workloads.c.pods_lost_at.is_(None)),
             *(

@@ -18,7 +18,7 @@ import jinja2
 
 from hub.services.context.hub import Hub
 from hub.services.index.index import ScheduleIndex
-from hub.services.questions.dashboard import Asked, Page, read_page
+from hub.services.questions.dashboard import Asked, BoardPage, read_page
 from hub.web import views
 
 _LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best
@@ -91,7 +91,7 @@ class Board:
         return Sight(at, revision, parts, hub.clock.monotonic(), pause_s)
 
 
-def _render(page: Page, asked: Asked) -> tuple[dt.datetime, Mapping[str, str], float]:
+def _render(page: BoardPage, asked: Asked) -> tuple[dt.datetime, Mapping[str, str], float]:
     """Render what was read, beside the event loop: the moment, the parts, processor time in s of both."""
     began = time.thread_time()
     at: dt.datetime = page.fleet["at"]

@@ -33,7 +33,7 @@ from shared.kubesim.pki import Certificates, ensure_certificates, write_private
 from shared.kubesim.requests.call import User
 from shared.kubesim.requests.decoding import FieldChecker
 from shared.kubesim.schema.lookup import Schemas
-from shared.kubesim.server.app import ApiServer
+from shared.kubesim.server.app import SimulatedApiServer
 from shared.kubesim.server.faults import Faults
 from shared.kubesim.server.hub_admission import AbsentPods, HubAdmission
 from shared.kubesim.server.node_endpoint import NodeEndpoint
@@ -121,7 +121,7 @@ class SimCluster:
         self.reader = Reader(self.store, self.watch_hub, self.wire)
         self.reader.selectable_fields = lambda key: self.crds.selectable.get(key, frozenset())
         self.writer = self._make_writer(managed)
-        self.server = ApiServer(
+        self.server = SimulatedApiServer(
             self.store, self.reader, self.writer, self.durability, self._tokens
         )
         self.server.check_delete = self.namespaces.check_delete

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hub.bridge.condition import BridgeCondition
 from hub.bridge.deletion import Deletions
+from hub.bridge.events import EventRecorder
 from hub.bridge.kinds import JOB, NAMESPACE, Mirrored
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
-from hub.bridge.standing import BridgeCondition
-from hub.bridge.tellings import EventRecorder
 from hub.bridge.writeback import Writeback
 from hub.services.context import leadership
 from hub.services.placements.index import PlacementIndex
@@ -33,9 +33,9 @@ class Parts:
         self.hub, self.kube, self.term = hub, kube, term
         self.sources = Sources(kube, hub.clock, lambda: None)
         self.index = PlacementIndex()
-        self.standing = BridgeCondition(hub.hub, lambda: term)
+        self.condition = BridgeCondition(hub.hub, lambda: term)
         self.mirror = Mirror(hub.hub, kube, self.sources, self.index, lambda uid: None)
-        self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.standing)
+        self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.condition)
         self.writeback = Writeback(
             hub.hub,
             kube,

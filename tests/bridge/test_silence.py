@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hub.bridge.bridge import Bridge
-from hub.bridge.standing import BridgeCondition
+from hub.bridge.condition import BridgeCondition
 from hub.controllers.loop import Loop
 from hub.services.context import hub_cluster
 from shared.kube import errors

@@ -149,7 +149,7 @@ async def test_a_node_selector_of_a_check_chooses_the_cluster_anew(tmp_path: Pat
         job = await hub.job(uid)
         assert (job["state"], job["cluster"]) == ("Placed", "b")
         (work,) = await hub.hub.read(works.of_uids, [uid])
-        assert (work["cluster"], work["options"]["node_selector"]) == ("b", {"zone": "b"})
+        assert (work["cluster"], work["options"].node_selector) == ("b", {"zone": "b"})
 
 
 async def test_where_the_tentative_cluster_has_such_nodes_it_stays(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from pathlib import Path
 
 from tests.house import sources
 
@@ -16,6 +17,35 @@ VAGUE = (
     "helpers",
     "common",
     "misc",
+)
+# Private words for what the field has a name for; none is part of the name of a module.
+METAPHORS = (
+    "bench",
+    "bid",
+    "contender",
+    "desk",
+    "door",
+    "given",
+    "ground",
+    "heads",
+    "ladder",
+    "lives",
+    "looking",
+    "market",
+    "pulse",
+    "roster",
+    "rung",
+    "scene",
+    "scenes",
+    "sight",
+    "stand",
+    "standing",
+    "teller",
+    "telling",
+    "tellings",
+    "told",
+    "tournament",
+    "wish",
 )
 # Words of the field that end in one of those all the same.
 TERMS = ("QueueManager",)
@@ -47,3 +77,25 @@ def test_no_class_has_a_vague_name() -> None:
         if _words(node.name)[-1] in VAGUE
     ]
     assert vague == []
+
+
+def test_no_module_is_named_by_a_metaphor() -> None:
+    """Whoever knows Kueue and Kubernetes guesses what a file holds."""
+    named = [
+        str(path)
+        for path in sources.python_files()
+        if any(word in METAPHORS for part in path.parts[1:] for word in _words(Path(part).stem))
+    ]
+    assert named == []
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """No two classes of one root share a name; kinds that have several API versions are one kind."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in sources.python_files():
+        if path.parts[0] in {"tests", "bench"} or path.parts[:2] == ("shared", "kinds"):
+            continue
+        for node in ast.walk(sources.tree_of(path)):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault((path.parts[0], node.name), []).append(str(path))
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}

@@ -117,6 +117,6 @@ async def test_a_hub_that_starts_anew_takes_no_reason_away(tmp_path: Path) -> No
         await hub.settle()
         hub.scheduler.loaded = False
         await hub.follow()
-        assert not hub.scheduler.index.tellings
+        assert not hub.scheduler.index.pending_reasons
         await hub.settle()
         assert await reasons(hub, waiting) == ["NoClusterFits", "BehindHead"]

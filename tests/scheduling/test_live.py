@@ -173,7 +173,7 @@ async def test_flavor_labels_are_asked_of_agents_and_injected(tmp_path: Path) ->
         await hub.settle()
         assert (await hub.job(uid))["state"] == "Placed"
         (work,) = await hub.hub.read(works.of_uids, [uid])
-        assert work["options"] == {"node_selector": labels}
+        assert work["options"].as_json() == {"node_selector": labels}
 
 
 async def test_a_poison_job_is_set_aside_and_the_others_go_on(tmp_path: Path) -> None:

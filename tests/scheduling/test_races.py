@@ -6,9 +6,11 @@ import pytest
 
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
+from hub.domain.plan import LeftOut
 from hub.domain.quota.declared import FlavorResource
+from hub.services.jobs import cancel, hold
 from hub.services.objects.fence import fence_cluster
-from hub.services.scheduling.commit import PreparedPlan, commit_plan, prepare
+from hub.services.scheduling.commit import Committed, PreparedPlan, commit_plan, prepare
 from hub.store import clusters
 from tests.checks.controller import a_checked_queue, answer
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
@@ -32,9 +34,8 @@ async def decided(hub: Running) -> PreparedPlan:
     return prepare(schedule(snapshot, now, Profile()), index.routes.gate())
 
 
-async def written(hub: Running, prepared: PreparedPlan) -> list[str]:
-    found: list[str] = await hub.hub.write(commit_plan, prepared, hub.scheduler._term())
-    return found
+async def written(hub: Running, prepared: PreparedPlan) -> Committed:
+    return await hub.hub.write(commit_plan, prepared, hub.scheduler._term())
 
 
 async def test_a_job_that_grew_meanwhile_is_not_placed_by_the_old_plan(tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ async def test_a_job_that_grew_meanwhile_is_not_placed_by_the_old_plan(tmp_path:
         (uid,) = await hub.apply(of_forty(1))
         plan = await decided(hub)
         await hub.apply(of_forty(40))
-        assert await written(hub, plan) == []
+        assert await written(hub, plan) == Committed([], {uid: LeftOut.CHANGED})
         await hub.settle()
         job = await hub.job(uid)
         assert job["state"] == "Pending"
@@ -59,7 +60,7 @@ async def test_a_job_that_stayed_as_it_was_is_placed(tmp_path: Path) -> None:
         (uid,) = await hub.apply(a_job("j"))
         plan = await decided(hub)
         await hub.apply(a_job("j"))
-        assert await written(hub, plan) == [uid]
+        assert await written(hub, plan) == Committed([uid], {})
 
 
 async def test_a_check_that_takes_its_word_back_leaves_nothing_placed(tmp_path: Path) -> None:
@@ -91,5 +92,18 @@ async def test_a_member_that_left_meanwhile_gets_nothing(tmp_path: Path, how: st
             await hub.hub.write(fence_cluster, "a", "a", "ada", 45.0, though_it_answers=True)
         else:
             await hub.hub.write(lambda unit: clusters.change(unit, "a", cordoned=True))
-        assert await written(hub, plan) == []
+        assert await written(hub, plan) == Committed([], {uid: LeftOut.CLUSTER_CLOSED})
         assert (await hub.job(uid))["state"] == "Pending"
+
+
+async def test_it_is_said_why_a_placement_was_left_out(tmp_path: Path) -> None:
+    """One that was held meanwhile has moved on; one that was deleted is gone."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="64"))
+        held, deleted = await hub.apply(a_job("held"), a_job("deleted"))
+        plan = await decided(hub)
+        await hub.hub.write(hold.hold_job, held, "ada")
+        await hub.hub.write(cancel.delete_job, deleted, "ada")
+        committed = await written(hub, plan)
+        assert committed.left_out[held] is LeftOut.MOVED
+        assert deleted in committed.left_out

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from hub.controllers.expiry import Expiry
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.access import credentials
 from hub.services.context.settings import Api, Retention, Settings
 from hub.store import tables, workloads, works
@@ -124,7 +125,7 @@ async def test_a_record_outlives_its_copy_in_the_member(tmp_path):
 
 async def test_a_former_leader_removes_nothing(tmp_path):
     """Every step names the term."""
-    from hub.services.context.hub import StaleTerm
+    from hub.store.errors import StaleTerm
 
     async with served(tmp_path, LIMITS) as hub:
         await hub.db.write(lambda tx: seize(tx, "other", dt.timedelta(days=1)))
@@ -144,7 +145,7 @@ def _work(uid: str) -> dict:
         "name": "ok",
         "action": "Apply",
         "hash": "",
-        "options": {},
+        "options": ApplyOptions(),
         "placed_by": "",
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from shared.wire.agent_v1 import (
     Mark,
     Pools,
@@ -242,7 +243,7 @@ class SimHub:
                 {
                     "cluster": cluster, "uid": row["uid"], "epoch": epoch + 1,
                     "generation": row["generation"], "namespace": "n", "name": row["name"],
-                    "options": {}, "placed_by": "",
+                    "options": ApplyOptions(), "placed_by": "",
                 }
             ],
         )  # fmt: skip

@@ -238,7 +238,7 @@ def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, Wo
         job = tx.store.workloads[uid]
         found[uid] = WorkRow(
             uid, row["epoch"], row["generation"], "Job", "n", row["name"], row["action"],
-            row["seen"], row["phase"], orjson.dumps(row["options"]),
+            row["seen"], row["phase"], row["options"],
             None if row["observed"] is None else orjson.dumps(row["observed"]), None,
             job["state"], job["epoch"], job["withdraw_to"], job["reason"], job["message"],
             job["succeeded"], job["failed"], job["active"], job["ready"], job["parallelism"],

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from hub.api import agents
 from hub.api.errors import refused
 from hub.api.guard import Guard
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.origin import Origin
 from hub.services.access.credentials import issue_join
 from hub.services.context import identity, timeline
@@ -95,7 +96,7 @@ class Running:
         self, uid: str, cluster: str, *, scores: dict[str, Any] | None = None, **options: Any
     ) -> None:
         """Place a job as the scheduler does."""
-        await self.write(_place, uid, cluster, options, scores)
+        await self.write(_place, uid, cluster, ApplyOptions(**options), scores)
 
     async def placed(self, cluster: str, name: str = "one", **changes: Any) -> str:
         uid = await self.submit(name, **changes)
@@ -112,7 +113,7 @@ class Running:
                 manifest = copy.deepcopy(JOB)
                 manifest["metadata"]["name"] = f"job-{index}"
                 uids.append(_submit(tx, manifest))
-                _place(tx, uids[-1], cluster, {})
+                _place(tx, uids[-1], cluster, ApplyOptions())
             return uids
 
         uids = await self.write(all_of_them)
@@ -304,7 +305,7 @@ def _place(
     tx: Transaction,
     uid: str,
     cluster: str,
-    options: dict[str, Any],
+    options: ApplyOptions,
     scores: dict[str, Any] | None = None,
 ) -> None:
     row = workloads.get(tx, uid)

@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.works import reply_pages
 from hub.services.works.offer import PreparedOffer
 from hub.store.works import Composable, Desired
@@ -20,10 +21,11 @@ def a_work(number: int, size: int = 0) -> PreparedOffer:
     }
     row = Composable(
         "north", f"uid-{number}", 1, 1, "batch/v1", "Job", "team-a", f"job-{number}", "Apply", "",
-        {}, "", False, False, orjson.dumps({**JOB, "metadata": metadata}), "m", "q", "Placed", 1, None,
+        ApplyOptions(), "", False, False,
+        orjson.dumps({**JOB, "metadata": metadata}), "m", "q", "Placed", 1, None,
         None, None, {},
     )  # fmt: skip
-    return PreparedOffer(row, {}, "h")
+    return PreparedOffer(row, ApplyOptions(), "h")
 
 
 async def composed(ready: list[PreparedOffer]) -> tuple[int, dict[str, reply_pages.Composed]]:

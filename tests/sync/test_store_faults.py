@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Intake
 from hub.services.objects.apply import apply_documents
@@ -29,7 +30,7 @@ async def test_the_desired_sets_follow_again_once_the_store_answers(tmp_path: Pa
         uid = await hub.submit()
 
         def place(tx):
-            _place(tx, uid, "north", {})
+            _place(tx, uid, "north", ApplyOptions())
             away("works")(tx)
 
         await hub.write(place)

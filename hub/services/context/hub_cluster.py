@@ -1,6 +1,6 @@
 """The hub cluster as people see it: whether the bridge to it runs, and the word that lifts a stop.
 
-The bridge stops where acting could destroy something (`hub.bridge.standing`). What it then does with
+The bridge stops where acting could destroy something (`hub.bridge.condition`). What it then does with
 what it found is an administrator's to decide, by naming the reason; the bridge carries the word out.
 """
 

@@ -61,7 +61,7 @@ class ScheduleIndex:
             self.waiting.rank_of = self.consumption.rank_of
         self.keys = PoolKeys()
         self.held_back = Aside()
-        self.tellings = PendingReasons()
+        self.pending_reasons = PendingReasons()
         self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
         self.seen_keys: set[str] = set()  # node label keys looked at lately, by whomever
         self._backing_off = BackingOff()
@@ -219,8 +219,8 @@ class ScheduleIndex:
         self.waiting.remove(uid)
         self.held_back.drop(uid)
         self._backing_off.forget(uid)
-        self.tellings.forget(uid)
-        self.tellings.note(uid, "")
+        self.pending_reasons.forget(uid)
+        self.pending_reasons.note(uid, "")
         if self.claims.drop(uid):
             self.waiting.wake_all_for_room()
 
@@ -244,7 +244,7 @@ class ScheduleIndex:
             row.generation,
         )
         self.waiting.add(demand, entry)
-        self.tellings.note(row.uid, row.reason)
+        self.pending_reasons.note(row.uid, row.reason)
         self.claims.read(row)
         self._tell_as_class(row, self.waiting.lane(demand))
 
@@ -269,9 +269,9 @@ class ScheduleIndex:
         if row.reason in SAID_BY_MEMBER and reason in ("", Reason.NO_CLUSTER_MATCHES):
             return  # the member that refused it has said more
         if (row.reason, row.message) == (reason, message):
-            self.tellings.forget(row.uid)
+            self.pending_reasons.forget(row.uid)
         else:
-            self.tellings.one(row.uid, reason, message)
+            self.pending_reasons.one(row.uid, reason, message)
 
     # --- answering ----------------------------------------------------------------------------
 
@@ -368,13 +368,15 @@ class ScheduleIndex:
             self._pods_awaited |= lane.parked is not None and (
                 lane.parked.reason is Reason.WAITING_FOR_PODS_READY
             )
-            if lane.refusal is not None and self.tellings.lane(lane, lane.refusal, now):
+            if lane.refusal is not None and self.pending_reasons.lane(lane, lane.refusal, now):
                 stored[lane.demand.key] = lane.refusal
         return stored
 
     def tell(self, limit: int) -> list[dict[str, str]]:
         """Rows of waiting workloads to set reason and message of, at most `limit`."""
-        return self.tellings.take(limit, lambda uid: uid in self.waiting or uid in self.held_back)
+        return self.pending_reasons.take(
+            limit, lambda uid: uid in self.waiting or uid in self.held_back
+        )
 
     def position(self, uid: str) -> tuple[int, int] | None:
         """Place in its ClusterQueue and overall, from 1; None if it is not in line."""

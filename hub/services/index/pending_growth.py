@@ -1,5 +1,6 @@
 """Charged jobs that are wanted larger than they are: they grow by what a cycle leaves over."""
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,13 @@ class Wish:
     admission: Row
 
 
+@functools.lru_cache(maxsize=10_000)  # equal workloads have equal bytes
+def _size_changes(admission: bytes | None) -> tuple[bool, bool]:
+    """Whether more pods are wanted than are admitted, and whether some are on their way out."""
+    told = {} if admission is None else orjson.loads(admission)
+    return "wanted" in told, "shrinks" in told
+
+
 class Wishes:
     """Charged jobs that are wanted larger than they are. Part of the scheduler's index."""
 
@@ -41,9 +49,9 @@ class Wishes:
 
     def follow(self, row: SchedulingRow) -> None:
         """A row was read: it is kept while it runs smaller than wanted."""
-        shrinks = row.admission is not None and b'"shrinks"' in row.admission
+        wanted, shrinks = _size_changes(row.admission)
         (self.shrinking.add if shrinks else self.shrinking.discard)(row.uid)
-        if row.admission is None or b'"wanted"' not in row.admission:
+        if not wanted or row.admission is None:
             self._rows.pop(row.uid, None)
         else:
             self._rows[row.uid] = (row.epoch, orjson.loads(row.admission))

@@ -7,7 +7,7 @@ cluster do; so a turn costs nothing while checks merely stay open.
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -22,13 +22,13 @@ from hub.domain.placement.rehoming import Rehoming
 from hub.domain.plan import Assignment, PodSetAssignment, Reason
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Answer, States
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.demand import Constraints, Demand
 from hub.domain.workloads.states import State
 from hub.services.index.catalog import Route, Routes
 from hub.store.schedule import SchedulingRow
 
 Line = Callable[[SchedulingRow], tuple[Route, Demand | None]]
-Options = dict[str, Any]
 _STOPPED: Final = ("ClusterQueueStopped", "LocalQueueStopped")
 
 
@@ -39,7 +39,7 @@ class Settlement:
     `back`: (uid, epoch, reason, message).
     """
 
-    ready: list[tuple[SchedulingRow, Options]] = field(default_factory=list)
+    ready: list[tuple[SchedulingRow, ApplyOptions]] = field(default_factory=list)
     back: list[tuple[str, int, str, str]] = field(default_factory=list)
     stopped: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # by reason, message
     asked: dict[str, tuple[str, ...]] = field(default_factory=dict)  # other checks than before
@@ -245,7 +245,7 @@ class Reservations:
         used = (f for p in admitted.get("podSets") or () for f in p["flavors"].values())
         return policy.required_checks(frozenset(used))
 
-    def _options(self, row: SchedulingRow) -> Options:
+    def _options(self, row: SchedulingRow) -> ApplyOptions:
         """What the flavors of its admission add to the work."""
         admitted = orjson.loads(row.admission) if row.admission else {}
         flavors = self._routes.flavors

@@ -6,6 +6,7 @@ difference. Wishes are served after a cycle, from what it left over, and never b
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain.quota import resize
@@ -113,10 +114,12 @@ def _tell_members(tx: Transaction, row: Row, admission: Row) -> None:
     """What its cluster is given follows the size that is admitted."""
     changed = []
     for work in works.composable(tx, row["cluster"], [row["uid"]]):
-        options = {k: v for k, v in work.options.items() if k not in {"parallelism", "wanted"}}
-        if admission.get("reduced"):
-            options["parallelism"] = resize.size(admission)
-            options["wanted"] = admission["wanted"]["count"]
+        reduced = bool(admission.get("reduced"))
+        options = replace(
+            work.options,
+            parallelism=resize.size(admission) if reduced else None,
+            wanted=admission["wanted"]["count"] if reduced else None,
+        )
         if work.epoch == row["epoch"] and options != work.options:
             told = compose.digest(work.job_hash or "", options, work.epoch) if work.offered else ""
             changed.append(

@@ -124,9 +124,7 @@ def _refuse(entry: Observed, work: WorkRow) -> Judgement | None:
 
 def _is_doubtful(work: WorkRow) -> bool:
     """Whether its job may be elsewhere by now: the store went back since this work was given."""
-    return restored.DOUBTFUL.encode() in work.options_json and bool(
-        work.options().get(restored.DOUBTFUL)
-    )
+    return work.options.doubtful
 
 
 def _missing(work: WorkRow, cluster: str) -> Judgement:
@@ -315,8 +313,8 @@ def _alive(
 def _pods_wanted(work: WorkRow) -> int:
     """How many pods must be ready or have succeeded for all to be: as many as run at a time."""
     parallelism = work.parallelism or 0
-    if b'"parallelism"' in work.options_json:  # admitted in part
-        parallelism = work.options()["parallelism"]
+    if work.options.parallelism is not None:  # admitted in part
+        parallelism = work.options.parallelism
     return parallelism if work.completions is None else min(parallelism, work.completions)
 
 
@@ -330,14 +328,14 @@ def _why_held(entry: Observed, work: WorkRow, cluster: str) -> tuple[str, str]:
         return plain(entry.reason, REASON_CHARS), plain(f"{cluster}: {entry.message}")
     if job.held_by:
         return "HeldByMember", plain(f"{job.held_by} keeps the Job suspended in {cluster}")
-    if job.suspended and (queue := work.options().get("queue")):
+    if job.suspended and (queue := work.options.queue):
         text = f"waits in LocalQueue {queue} of {cluster}"
         return "WaitsInMemberQueue", text
     if job.reason:
         return plain(job.reason, REASON_CHARS), plain(f"{cluster}: {job.message}")
-    if b'"wanted"' in work.options_json:
-        options = work.options()
-        return resize.SMALLER, resize.smaller(options["parallelism"], options["wanted"])
+    admitted, wanted = work.options.parallelism, work.options.wanted
+    if admitted is not None and wanted is not None:
+        return resize.SMALLER, resize.smaller(admitted, wanted)
     return "", ""
 
 

@@ -17,6 +17,7 @@ from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.scoring.balance import LABEL_POINT
 from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
 from hub.services.index.fleet import is_fenced, read_member
@@ -166,18 +167,16 @@ def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: Mapping[str
     )
 
 
-def _options(placement: Row, spec: Mapping[str, Any]) -> dict[str, Any]:
+def _options(placement: Row, spec: Mapping[str, Any]) -> ApplyOptions:
     apply = (spec.get("strategy") or {}).get("applyStrategy") or {}
-    options = {
-        "when_to_apply": apply.get("whenToApply") or "Always",
-        "placed_by": f"{placement['kind']}/{placement['name']}",
-    }
-    if apply.get("whenToTakeOver"):
-        options["when_to_take_over"] = apply["whenToTakeOver"]
-    return options
+    return ApplyOptions(
+        when_to_apply=apply.get("whenToApply") or "Always",
+        when_to_take_over=apply.get("whenToTakeOver") or "",
+        placed_by=f"{placement['kind']}/{placement['name']}",
+    )
 
 
-def _work(cluster: str, row: Row, options: dict[str, Any], placement: str) -> Row:
+def _work(cluster: str, row: Row, options: ApplyOptions, placement: str) -> Row:
     return {
         "cluster": cluster,
         "uid": row["uid"],

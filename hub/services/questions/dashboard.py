@@ -50,7 +50,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class BoardPage:
     """What one view of the live page is made of, read over one snapshot."""
 
     fleet: Row  # `read_fleet`
@@ -60,11 +60,11 @@ class Page:
 
 def read_page(
     tx: Transaction, asked: Asked, settings: Settings, index: ScheduleIndex | None
-) -> Page:
+) -> BoardPage:
     """Everything that one viewer's page shows."""
     began = time.thread_time()
     fleet, jobs = read_fleet(tx, settings), read_jobs(tx, asked, index)
-    return Page(fleet, jobs, time.thread_time() - began)
+    return BoardPage(fleet, jobs, time.thread_time() - began)
 
 
 def read_jobs(tx: Transaction, asked: Asked, index: ScheduleIndex | None) -> Row:

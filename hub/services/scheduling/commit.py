@@ -4,7 +4,7 @@ A workload that moved meanwhile is left out: nothing is merged into a plan. What
 prepared outside the transaction, since equal workloads share nearly all of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +13,14 @@ import orjson
 from hub.domain.plan import (
     Assignment,
     Eviction,
+    LeftOut,
     Nominated,
     Placement,
     Plan,
     Score,
     Verdict,
 )
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import Transition
 from hub.services.context.decisions import score_view, told_growth, verdict_view
 from hub.services.index.check_catalog import Gate
@@ -38,18 +40,18 @@ class PreparedPlan:
 
     moves: list[Row] = field(default_factory=list)
     reserves: list[Row] = field(default_factory=list)  # admission checks come first
-    options: dict[str, Row] = field(default_factory=dict)
+    options: dict[str, ApplyOptions] = field(default_factory=dict)
     placed_by: dict[str, str] = field(default_factory=dict)
     evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
     nominations: list[Nominated] = field(default_factory=list)
-    tellings: list[dict[str, str]] = field(default_factory=list)
+    reasons: list[dict[str, str]] = field(default_factory=list)
     explanations: dict[str, Row] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(
             self.moves
             or self.reserves
-            or self.tellings
+            or self.reasons
             or self.explanations
             or self.evictions
             or self.nominations
@@ -92,27 +94,42 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
     return prepared
 
 
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What became of a plan: the uids placed, and why each other placement was left out."""
+
+    placed: list[str]
+    left_out: Mapping[str, LeftOut]
+
+
 def commit_plan(
     tx: Transaction, prepared: PreparedPlan, term: int, gate: Gate = _OPEN
-) -> list[str]:
-    """Write a plan in one transaction; the uids placed. Raises StaleTerm if another leads by now."""
+) -> Committed:
+    """Write a plan in one transaction. Raises StaleTerm if another leads by now."""
     tx.require_term(term)
     reserve.reserve(tx, prepared.reserves, gate)
-    moves = _to_open_clusters(tx, reserve.with_states(tx, prepared.moves, gate))
+    moves, closed = _to_open_clusters(tx, reserve.with_states(tx, prepared.moves, gate))
     placed = workloads.transition(tx, Transition.PLACE, moves)
     if placed:
         _hand_over(tx, placed, prepared)
     moved = set(placed)
-    workloads.refuse(tx, [row for row in prepared.tellings if row["uid"] not in moved])
+    workloads.refuse(tx, [row for row in prepared.reasons if row["uid"] not in moved])
     preempt(tx, prepared.evictions, prepared.nominations)
     schedule.put_explanations(tx, prepared.explanations)
-    return placed
+    stayed = [row for row in moves if row["uid"] not in moved]
+    left_out = workloads.left_out(tx, stayed) if stayed else {}
+    return Committed(placed, left_out | dict.fromkeys(closed, LeftOut.CLUSTER_CLOSED))
 
 
-def _to_open_clusters(tx: Transaction, moves: Sequence[Row]) -> list[Row]:
-    """Without those to members that were forgotten, written off or cordoned while this was decided."""
+def _to_open_clusters(tx: Transaction, moves: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """Those to members that are open, and the uids of the others: their members were forgotten, written
+    off or cordoned while this was decided.
+    """
     closed = {row["cluster"] for row in moves} - clusters.open_names(tx) - {""}
-    return [row for row in moves if row["cluster"] not in closed]
+    return (
+        [row for row in moves if row["cluster"] not in closed],
+        [row["uid"] for row in moves if row["cluster"] in closed],
+    )
 
 
 def _hand_over(tx: Transaction, placed: Sequence[str], prepared: PreparedPlan) -> None:
@@ -145,7 +162,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self._admissions: dict[int, Any] = {}
-        self._options: dict[int, Row] = {}
+        self._options: dict[int, ApplyOptions] = {}
         self._scores: dict[tuple[int, int], bytes] = {}
         self._rejected: dict[int, bytes] = {}
 
@@ -156,7 +173,7 @@ class _Writer:
             self._admissions[id(assignment)] = found
         return found
 
-    def options(self, assignment: Assignment) -> Row:
+    def options(self, assignment: Assignment) -> ApplyOptions:
         found = self._options.get(id(assignment))
         if found is None:
             found = self._options[id(assignment)] = assignment.additions()

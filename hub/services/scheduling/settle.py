@@ -5,14 +5,16 @@ where two of them disagree, or contradict the template, the workload is evicted 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from hub.domain.workloads import admission_checks
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import Transition
 from hub.services.index.check_catalog import Gate
-from hub.services.index.reservations import Options, Settlement
+from hub.services.index.reservations import Settlement
 from hub.services.scheduling import commit
 from hub.services.scheduling.commit import PreparedPlan
 from hub.services.scheduling.reserve import awaited
@@ -70,7 +72,7 @@ def _ask(tx: Transaction, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> N
 
 
 def _place(
-    tx: Transaction, ready: Sequence[tuple[SchedulingRow, Options]], term: int
+    tx: Transaction, ready: Sequence[tuple[SchedulingRow, ApplyOptions]], term: int
 ) -> list[str]:
     """Fix the tentative clusters and hand the works over."""
     states = {row.uid: orjson.loads(row.checks) for row, _ in ready if row.checks}
@@ -98,7 +100,7 @@ def _place(
         )
         prepared.options[row.uid] = options
         prepared.placed_by[row.uid] = row.placement
-    return commit.commit_plan(tx, prepared, term) if prepared.moves else []
+    return commit.commit_plan(tx, prepared, term).placed if prepared.moves else []
 
 
 def _updates(states: admission_checks.States) -> bool:
@@ -106,12 +108,12 @@ def _updates(states: admission_checks.States) -> bool:
 
 
 def _with_updates(
-    row: SchedulingRow, options: Options, states: admission_checks.States, manifest: Row
-) -> tuple[Options, list[str]]:
+    row: SchedulingRow, options: ApplyOptions, states: admission_checks.States, manifest: Row
+) -> tuple[ApplyOptions, list[str]]:
     """The options with what checks add to a Job's one pod set, and where they contradict."""
     admitted = orjson.loads(row.admission) if row.admission else {}
     name, *more = [p["name"] for p in admitted.get("podSets") or ()] or ["main"]
-    added = admission_checks.additions(states, name, options.get("node_selector") or {})
+    added = admission_checks.additions(states, name, dict(options.node_selector))
     for other in more:  # of a bare Workload: who runs it reads them from its status
         added.conflicts += admission_checks.additions(states, other, {}).conflicts
     template = (manifest.get("spec") or {}).get("template") or {}
@@ -122,11 +124,11 @@ def _with_updates(
         metadata.get("annotations") or {},
         pod.get("nodeSelector") or {},
     )
-    tolerations = [*(options.get("tolerations") or ()), *added.tolerations]
-    found = {
-        "pod_labels": added.labels,
-        "pod_annotations": added.annotations,
-        "node_selector": added.node_selector,
-        "tolerations": tolerations,
-    }
-    return {**options, **{key: value for key, value in found.items() if value}}, conflicts
+    with_added = replace(
+        options,
+        pod_labels=added.labels or options.pod_labels,
+        pod_annotations=added.annotations or options.pod_annotations,
+        node_selector=added.node_selector or options.node_selector,
+        tolerations=(*options.tolerations, *added.tolerations),
+    )
+    return with_added, conflicts

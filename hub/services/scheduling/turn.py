@@ -6,6 +6,7 @@ goes wrong while a plan is written, the index is read anew: it is only a copy of
 
 import asyncio
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -127,13 +128,19 @@ class Scheduler:
             explained = {key: refusal_view(r) for key, r in refused.items()}
             prepared = replace(prepared, explanations=explained)
         told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE)
-        prepared = replace(prepared, tellings=told)
+        prepared = replace(prepared, reasons=told)
         if prepared:
             term = self._term()
-            placed = set(await self._hub.write(commit.commit_plan, prepared, term, gate))
+            committed = await self._hub.write(commit.commit_plan, prepared, term, gate)
+            placed = set(committed.placed)
+            if committed.left_out:
+                _log.info(
+                    "placements left out",
+                    **Counter(str(why) for why in committed.left_out.values()),
+                )
             self.placed_total += len(placed)
             await self._take_in(plan, placed, now)
-            stale = {row["uid"] for row in prepared.moves} - placed
+            stale = set(committed.left_out)
             stale |= {row["uid"] for row in prepared.reserves}
             stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
             if stale:
@@ -143,7 +150,7 @@ class Scheduler:
         if not unfinished and (wishes := self.index.grow()):
             uids = frozenset(await self._hub.write(resize.grow, wishes, self._term()))
             await self.follow({"workloads": uids, TERMS: uids})
-        return unfinished or bool(self.index.tellings)
+        return unfinished or bool(self.index.pending_reasons)
 
     async def _shrink(self) -> None:
         """Give back the quota of pods that members say are gone."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from shared import labels as keys
 
 # Labels that the API server generates on Jobs and their templates; a copy of them is refused there.
@@ -49,22 +50,15 @@ class Stamp:
     placed_by: str
 
 
-def digest(manifest_hash: str, options: Mapping[str, Any], epoch: int) -> str:
+def digest(manifest_hash: str, options: ApplyOptions, epoch: int) -> str:
     """The hash of a work: of its manifest, its apply options and its epoch; 32 hex digits."""
-    told = orjson.dumps([manifest_hash, options, epoch], option=orjson.OPT_SORT_KEYS)
+    told = orjson.dumps([manifest_hash, options.as_json(), epoch], option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(told, digest_size=16).hexdigest()
 
 
-def compose_job(
-    manifest: dict[str, Any], options: Mapping[str, Any], stamp: Stamp
-) -> dict[str, Any]:
-    """The Job for the member.
-
-    `options`: `suspend` (bool), `queue` (LocalQueue whose manager starts it there; "" = none, and
-    all kueue.x-k8s.io keys go), `node_selector`, `tolerations` (of its flavors and its admission
-    checks), `pod_labels`, `pod_annotations` (of its admission checks).
-    """
-    queue = options.get("queue") or ""
+def compose_job(manifest: dict[str, Any], options: ApplyOptions, stamp: Stamp) -> dict[str, Any]:
+    """The Job for the member. Without a queue manager there all kueue.x-k8s.io keys go."""
+    queue = options.queue or ""
     spec = manifest.setdefault("spec", {})
     manifest.pop("status", None)
     given = (manifest.get("metadata") or {}).get("annotations") or {}
@@ -77,11 +71,11 @@ def compose_job(
     if not spec.get("manualSelector"):
         spec.pop("selector", None)
         spec.pop("manualSelector", None)
-    if "parallelism" in options:  # admitted in part
-        spec["parallelism"] = options["parallelism"]
+    if options.parallelism is not None:  # admitted in part
+        spec["parallelism"] = options.parallelism
         if given.get(_EQUAL) == "true":
-            spec["completions"] = options["parallelism"]
-    spec["suspend"] = bool(options.get("suspend"))
+            spec["completions"] = options.parallelism
+    spec["suspend"] = bool(options.suspend)
     spec.setdefault("podReplacementPolicy", "Failed")
     _template(spec, options, stamp, strip=not queue)
     return manifest
@@ -141,9 +135,7 @@ def _own(given: Mapping[str, str] | None, stamp: Stamp, *, strip: bool) -> dict[
     return kept
 
 
-def _template(
-    spec: dict[str, Any], options: Mapping[str, Any], stamp: Stamp, *, strip: bool
-) -> None:
+def _template(spec: dict[str, Any], options: ApplyOptions, stamp: Stamp, *, strip: bool) -> None:
     template = spec.setdefault("template", {})
     metadata = template.get("metadata") or {}
     metadata.pop("creationTimestamp", None)
@@ -154,16 +146,17 @@ def _template(
             for name, value in metadata["annotations"].items()
             if not name.startswith(keys.KUEUE_PREFIX)
         }
-    for part in ("labels", "annotations"):  # what admission checks add
-        if options.get(f"pod_{part}"):
-            metadata[part] = {**(metadata.get(part) or {}), **options[f"pod_{part}"]}
+    # What admission checks add.
+    for part, added in (("labels", options.pod_labels), ("annotations", options.pod_annotations)):
+        if added:
+            metadata[part] = {**(metadata.get(part) or {}), **added}
     template["metadata"] = metadata
     pod = template.setdefault("spec", {})
-    if options.get("node_selector"):
-        pod["nodeSelector"] = {**(pod.get("nodeSelector") or {}), **options["node_selector"]}
-    if options.get("tolerations"):
+    if options.node_selector:
+        pod["nodeSelector"] = {**(pod.get("nodeSelector") or {}), **options.node_selector}
+    if options.tolerations:
         have = list(pod.get("tolerations") or [])
-        pod["tolerations"] = have + [one for one in options["tolerations"] if one not in have]
+        pod["tolerations"] = have + [one for one in options.tolerations if one not in have]
     fence = [
         {"name": keys.JOB_UID_VARIABLE, "value": stamp.uid},
         {"name": keys.EPOCH_VARIABLE, "value": str(stamp.epoch)},

@@ -5,22 +5,19 @@ decided at its first offering and stands in `works.options` from then on: the ch
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
 from hub.services.works import compose
-from hub.services.works.restored import DOUBTFUL
 from hub.store import objects, workloads, works
 from hub.store.transaction import Transaction
 from hub.store.works import Composable, Desired
 from shared import labels as keys
 from shared.failpoints import failpoint
-
-# In a Job's apply options: the session that its epoch was first offered to.
-SESSION: Final = "session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ class PreparedOffer:
     """A work that may be sent: its row as it now stands in the store, with what it is composed from."""
 
     row: Composable
-    options: dict[str, Any]
+    options: ApplyOptions
     hash: str
 
     @property
@@ -100,10 +97,10 @@ def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> 
         "name": row.name,
         "hash": "" if row.action == "Withdraw" else one.hash,
         "seen": row.seen,
-        "fresh": bool(session) and options.get(SESSION) == session and DOUBTFUL not in options,
+        "fresh": bool(session) and options.session == session and not options.doubtful,
     }
-    if options.get("ttl_s") is not None:
-        work["ttl_s"] = options["ttl_s"]
+    if options.ttl_s is not None:
+        work["ttl_s"] = options.ttl_s
     if row.action != "Apply":
         return work
     stamp = compose.Stamp(
@@ -113,7 +110,7 @@ def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> 
         epoch=row.epoch,
         generation=row.generation,
         hash=one.hash,
-        placed_by=options.get("placed_by", ""),
+        placed_by=options.placed_by or "",
     )
     if row.job_manifest is not None:
         work["manifest"] = compose.compose_job(orjson.loads(row.job_manifest), options, stamp)
@@ -122,8 +119,8 @@ def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> 
         work["manifest"] = compose.compose_object(row.object_manifest or {}, stamp)
         # It may have been edited in another version of its kind since it was placed.
         work["api_version"] = work["manifest"].get("apiVersion") or row.api_version
-        work["when_to_take_over"] = options.get("when_to_take_over") or "IfNoDiff"
-    work["when_to_apply"] = options.get("when_to_apply") or "Always"
+        work["when_to_take_over"] = options.when_to_take_over or "IfNoDiff"
+    work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
     work["ignore_drift"] = ignored_paths(row.annotations)
     return work
@@ -152,29 +149,30 @@ def _prepare(
     return PreparedOffer(row, options, compose.digest(manifest_hash or "", options, row.epoch))
 
 
-def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def _decide(row: Composable, ask: Ask, placements: Mapping[str, dict[str, Any]]) -> ApplyOptions:
     """The options of an epoch, at its first offering (architecture 5)."""
-    options = dict(row.options)
+    options = row.options
     if row.job_manifest is None:
         return options  # an object's stand since its placement wrote the row
-    options[SESSION] = ask.session
-    placement = placements.get(row.placed_by)
-    if placement is not None:
-        apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}
-        options.setdefault("when_to_apply", apply.get("whenToApply") or "Always")
-        if apply.get("whenToTakeOver"):
-            options.setdefault("when_to_take_over", apply["whenToTakeOver"])
-        name = f"{placement['kind']}/{placement['name']}"
-        options["placed_by"] = name
     queue = row.queue or ""
     managed = bool(queue) and f"{row.namespace}/{queue}" in ask.queue_managers
-    options["suspend"] = managed
-    options["queue"] = queue if managed else ""
-    if placement is None:
-        options["placed_by"] = f"LocalQueue/{queue}" if queue else ""
-    if row.ttl_s is not None:
-        options["ttl_s"] = row.ttl_s
-    return options
+    placement = placements.get(row.placed_by)
+    apply: Mapping[str, Any] = {}
+    placed_by = f"LocalQueue/{queue}" if queue else ""
+    if placement is not None:
+        apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}
+        placed_by = f"{placement['kind']}/{placement['name']}"
+    always = "Always" if placement is not None else ""
+    return replace(
+        options,
+        session=ask.session,
+        when_to_apply=options.when_to_apply or apply.get("whenToApply") or always,
+        when_to_take_over=options.when_to_take_over or apply.get("whenToTakeOver") or "",
+        placed_by=placed_by,
+        suspend=managed,
+        queue=queue if managed else "",
+        ttl_s=options.ttl_s if row.ttl_s is None else row.ttl_s,
+    )
 
 
 def _placements(

@@ -9,6 +9,7 @@ The rule and its proof: docs/explain/exactly-once.md, rule 12.
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain.workloads.origin import Origin
@@ -25,8 +26,6 @@ MESSAGE: Final = (
     "started or have ended. Look for it in the members, then release it or cancel it"
 )
 HELD: Final = {"reason": REASON, "message": MESSAGE}
-# In the options of a work: whether its job is still where it was given is not known.
-DOUBTFUL: Final = "doubtful"
 _ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
 
 _AT_ONCE: Final = (State.PENDING, State.RESERVED, State.PLACED)
@@ -74,7 +73,9 @@ def hold_everything(tx: Transaction) -> int:
         tx, [{"uid": job["uid"], "epoch": beyond(job["epoch"], tx.now)} for job in jobs]
     )
     given = doubts.given_in(tx, _GIVEN)
-    doubts.mark(tx, [{**work, "options": {**work["options"], DOUBTFUL: True}} for work in given])
+    doubts.mark(
+        tx, [{**work, "options": replace(work["options"], doubtful=True)} for work in given]
+    )
     return sum(job["state"] != State.DEACTIVATED for job in jobs)
 
 
@@ -96,4 +97,4 @@ def hold_late(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
 def doubtful(tx: Transaction, cluster: str, uids: Iterable[str]) -> set[str]:
     """Those of a cluster's works of which it is not known where their jobs are."""
     found = doubts.options_of(tx, cluster, uids)
-    return {uid for uid, options in found.items() if options.get(DOUBTFUL)}
+    return {uid for uid, options in found.items() if options.doubtful}

@@ -20,7 +20,7 @@ from shared.kubesim.requests.call import (
     json_reply,
     read_scope,
 )
-from shared.kubesim.server.discovery import Discovery
+from shared.kubesim.server.discovery import DiscoveryRoutes
 from shared.kubesim.server.reading import Reader
 from shared.kubesim.server.writing import Writer
 from shared.kubesim.store.objects import ObjectStore
@@ -60,7 +60,7 @@ class ConnectionCut(Exception):
     """Raised by an intercept to end the connection without a reply."""
 
 
-class ApiServer:
+class SimulatedApiServer:
     """One cluster's API as an ASGI application."""
 
     def __init__(
@@ -76,7 +76,7 @@ class ApiServer:
         self._writer = writer
         self._durability = durability
         self.tokens = tokens
-        self._discovery = Discovery(store.registry)
+        self._discovery = DiscoveryRoutes(store.registry)
         self.authorize: Authorize = lambda user, verb, resource, namespace: ""
         self.intercept: Intercept | None = None
         self.check_watch: Callable[[Call], None] | None = None  # raises ApiError

@@ -38,7 +38,7 @@ _FURTHER = (
 )
 
 
-class Discovery:
+class DiscoveryRoutes:
     """Describes a registry; the answers are made anew when it changes."""
 
     def __init__(self, registry: Registry) -> None:

@@ -55,7 +55,7 @@ async def test_what_was_deleted_meanwhile_is_noticed_by_the_first_list(tmp_path:
         vanish(cluster, "configmaps", "shop", "settings")
         async with world(tmp_path, cluster) as it:
             await until(lambda: gone(it))
-            assert not it.bridge.standing.stopped
+            assert not it.bridge.condition.stopped
     finally:
         await cluster.stop()
 
@@ -160,7 +160,7 @@ async def test_a_job_that_ends_while_it_is_deleted_stops_nothing(tmp_path: Path)
         async with world(tmp_path, cluster) as it:
             await until(lambda: told(it, "True"))
             await compared(it)
-            assert not it.bridge.standing.stopped
+            assert not it.bridge.condition.stopped
     finally:
         await cluster.stop()
 
@@ -180,7 +180,7 @@ async def test_a_job_whose_deletion_was_known_may_be_absent(tmp_path: Path):
         vanish(cluster, "jobs.batch", "compute-jobs", "mock-workload")
         async with world(tmp_path, cluster) as it:
             await compared(it)
-            assert not it.bridge.standing.stopped
+            assert not it.bridge.condition.stopped
     finally:
         await cluster.stop()
 
@@ -251,7 +251,7 @@ metadata: {name: mark}
 
 
 async def stopped(it: World, reason: str) -> bool:
-    return it.bridge.standing.reason == reason
+    return it.bridge.condition.reason == reason
 
 
 async def told(it: World, status: str) -> bool:

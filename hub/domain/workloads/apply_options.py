@@ -1,0 +1,53 @@
+"""How a work is applied beside its manifest: decided at its first offering, fixed for its epoch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """Options of one work; None and empty: not decided, and nothing of it is kept.
+
+    Of a Job: `parallelism` as admitted, where that is less than is `wanted`; `node_selector` and
+    `tolerations` of its flavors and its admission checks, `pod_labels` and `pod_annotations` of its
+    checks; `suspend` where the queue manager of LocalQueue `queue` starts it there; `session` that its
+    epoch was first offered to; `doubtful`: where its job is now is not known.
+    """
+
+    parallelism: int | None = None
+    wanted: int | None = None
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    pod_labels: Mapping[str, str] = field(default_factory=dict)
+    pod_annotations: Mapping[str, str] = field(default_factory=dict)
+    suspend: bool | None = None
+    queue: str | None = None
+    when_to_apply: str = ""
+    when_to_take_over: str = ""
+    placed_by: str | None = None  # kind and name of what placed it
+    ttl_s: int | None = None
+    session: str = ""
+    doubtful: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """What is decided, as the store keeps it and the hash of a work covers it."""
+        found: dict[str, Any] = {}
+        for name in _NAMES:
+            value = getattr(self, name)
+            if value is not None and (value or name in _KEPT_EMPTY):
+                found[name] = list(value) if name == "tolerations" else value
+        return found
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """As `as_json` wrote it; what is not known is left out."""
+        known = {name: value for name, value in told.items() if name in _NAMES}
+        if "tolerations" in known:
+            known["tolerations"] = tuple(known["tolerations"])
+        return cls(**known)
+
+
+_NAMES: Final = tuple(each.name for each in fields(ApplyOptions))
+_KEPT_EMPTY: Final = frozenset({"parallelism", "wanted", "suspend", "queue", "placed_by", "ttl_s"})
+NONE: Final = ApplyOptions()

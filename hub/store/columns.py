@@ -1,0 +1,63 @@
+"""Types of columns: instants in UTC, JSON as bytes, and the apply options of works."""
+
+import datetime as dt
+import functools
+from typing import Any
+
+import orjson
+from sqlalchemy import DateTime, Dialect, LargeBinary
+from sqlalchemy.types import TypeDecorator
+
+from hub.domain.workloads.apply_options import ApplyOptions
+
+
+class Utc(TypeDecorator[dt.datetime]):
+    """A timezone-aware instant; stored as UTC, returned as UTC. A naive value is refused."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(
+        self, value: dt.datetime | None, dialect: Dialect
+    ) -> dt.datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("naive datetime")
+        return value.astimezone(dt.UTC)
+
+    def process_result_value(
+        self, value: dt.datetime | None, dialect: Dialect
+    ) -> dt.datetime | None:
+        return None if value is None else value.replace(tzinfo=dt.UTC)
+
+
+class JsonColumn(TypeDecorator[Any]):
+    """An opaque JSON value, kept as the bytes orjson writes."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> bytes | None:
+        return None if value is None else orjson.dumps(value)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
+        return None if value is None else orjson.loads(value)
+
+
+class OptionsColumn(TypeDecorator[ApplyOptions]):
+    """The apply options of a work: the one place that writes and reads their JSON."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: ApplyOptions | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else orjson.dumps(value.as_json())
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> ApplyOptions | None:
+        return None if value is None else _read_options(value)
+
+
+@functools.lru_cache(maxsize=10_000)  # those of one plan are mostly alike
+def _read_options(body: bytes) -> ApplyOptions:
+    return ApplyOptions.from_json(orjson.loads(body))
