@@ -14,6 +14,7 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from bench.local_fleet import LocalFleet, equal_members, fleet, machine, show
 from roadstead import Client
@@ -21,7 +22,7 @@ from roadstead import Client
 _CHUNK = 1000
 
 
-def manifests(count: int, run_s: float) -> Iterator[dict]:
+def manifests(count: int, run_s: float) -> Iterator[dict[str, Any]]:
     for i in range(count):
         yield {
             "apiVersion": "batch/v1",
@@ -45,7 +46,7 @@ def manifests(count: int, run_s: float) -> Iterator[dict]:
         }
 
 
-def run(args: argparse.Namespace, rate: float | None) -> dict:
+def run(args: argparse.Namespace, rate: float | None) -> dict[str, Any]:
     with fleet(equal_members(args.members), packed=args.pack) as local:
         began = time.monotonic()
         before = local.cpu_by_part()
@@ -60,13 +61,13 @@ def run(args: argparse.Namespace, rate: float | None) -> dict:
         return report(local, jobs, before, submitted_s, rate)
 
 
-def chunks(args: argparse.Namespace, size: int) -> Iterator[list[dict]]:
+def chunks(args: argparse.Namespace, size: int) -> Iterator[list[dict[str, Any]]]:
     left = manifests(args.jobs, args.run_seconds)
     while chunk := list(itertools.islice(left, size)):
         yield chunk
 
 
-def submit(hub: Client, chunk: list[dict]) -> None:
+def submit(hub: Client, chunk: list[dict[str, Any]]) -> None:
     for result in hub.submit_many(chunk):
         if result.get("code"):
             raise SystemExit(f"refused: {result}")
@@ -77,7 +78,7 @@ def submit_evenly(local: LocalFleet, args: argparse.Namespace, rate: float, bega
     size = max(1, round(rate / 10))
     clients = threading.local()
 
-    def send(number: int, chunk: list[dict]) -> None:
+    def send(number: int, chunk: list[dict[str, Any]]) -> None:
         if not hasattr(clients, "hub"):
             clients.hub = local.client()
         time.sleep(max(0.0, began + number * size / rate - time.monotonic()))
@@ -87,7 +88,7 @@ def submit_evenly(local: LocalFleet, args: argparse.Namespace, rate: float, bega
         list(pool.map(send, itertools.count(), chunks(args, size)))
 
 
-def until_ended(hub, count: int) -> list[dict]:
+def until_ended(hub, count: int) -> list[dict[str, Any]]:
     deadline = time.monotonic() + 1200
     while True:
         states = hub.overview()["jobs"]
@@ -100,8 +101,12 @@ def until_ended(hub, count: int) -> list[dict]:
 
 
 def report(
-    local: LocalFleet, jobs: list[dict], before: dict, submitted_s: float, rate: float | None
-) -> dict:
+    local: LocalFleet,
+    jobs: list[dict[str, Any]],
+    before: dict[str, Any],
+    submitted_s: float,
+    rate: float | None,
+) -> dict[str, Any]:
     def at(stamp: str) -> float:
         return dt.datetime.fromisoformat(stamp).timestamp()
 

@@ -7,6 +7,7 @@ what tests ask about, and no state machine: desired works are put in by hand.
 import asyncio
 import itertools
 from collections.abc import Callable
+from typing import Literal
 
 import httpx
 
@@ -155,7 +156,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
         self.incarnation = "i-1"
-        self.stray_action = "Remove"
+        self.stray_action: Literal["Remove", "Quarantine"] = "Remove"
         self._revision = itertools.count(1)
         self.revision = 0
         self._changed = asyncio.Event()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hub.domain.workloads.states import Transition
 from hub.store import workloads
 from tests.api.serving import a_job
 from tests.bad_inputs.objects import KUEUE, a_queue
@@ -39,5 +40,5 @@ async def only_job(hub: Any) -> dict[str, Any]:
 
 async def move(hub: Any, name: str, row: dict[str, Any], **columns: Any) -> None:
     given = {"uid": row["uid"], "epoch": row["epoch"], **columns}
-    moved = await hub.db.write(lambda unit: workloads.transition(unit, name, [given]))
+    moved = await hub.db.write(lambda unit: workloads.transition(unit, Transition(name), [given]))
     assert moved == [row["uid"]], name

@@ -7,6 +7,7 @@ import httpx
 import orjson
 import pytest
 
+from hub.domain.workloads.states import Transition
 from hub.services.questions import watch as watching
 from hub.store import workloads
 from hub.store.transaction import Transaction
@@ -39,7 +40,7 @@ async def admit(hub: Served, uid: str) -> None:
             "podSets": [{"name": "main", "count": 1, "flavors": {}, "usage": {"cpu": 1000}}]
         }
         move = {"uid": uid, "epoch": row["epoch"], "cluster": "", "admission": admission}
-        assert workloads.transition(tx, "place", [move | {"cluster_queue": "a"}]) == [uid]
+        assert workloads.transition(tx, Transition.PLACE, [move | {"cluster_queue": "a"}]) == [uid]
 
     await hub.db.write(run)
 
@@ -297,9 +298,10 @@ async def test_one_whose_queue_is_missing_is_shown_with_the_others(tmp_path):
             (item,) = (await hub.admin.post("/v1/apply", json=held)).json()["items"]
             assert item["result"] == "created"
             assert "LocalQueue team-a/nosuch does not exist" in item["warnings"][0]
-        found, on = [], ""
+        found: list[str] = []
+        on = ""
         while not found or on:
-            asked = {"limit": 1, "continue": on} if on else {"limit": 1}
+            asked: dict[str, Any] = {"limit": 1, "continue": on} if on else {"limit": 1}
             page = (await hub.admin.get("/v1/workloads", params=asked)).json()
             (one,) = page["items"]
             found.append(one["metadata"]["name"])

@@ -1,5 +1,7 @@
 """Copies of a Job that people make in a member, with all that it carries."""
 
+from typing import Any
+
 import pytest
 
 from shared import labels
@@ -138,7 +140,11 @@ async def test_a_copy_that_an_agent_finds_first_does_not_end_the_job(tmp_path):
         runs = {"running_since": "2026-05-01T00:00:00Z", "active": 1}
         await agent.sync(seen(uid, "Applied", object_uid="m-1", job=runs))
         agent.restart("session-2")
-        copy = {"reason": "Orphan", "object_uid": "m-2", "incarnation": hub.sync.incarnation}
+        copy: dict[str, Any] = {
+            "reason": "Orphan",
+            "object_uid": "m-2",
+            "incarnation": hub.sync.incarnation,
+        }
         await agent.sync(seen(uid, "Applied", job={"result": "Succeeded"}, **copy))
         assert (await hub.job(uid))["state"] == "Running"
         await agent.sync(seen(uid, "Applied", object_uid="m-1", job={"result": "Failed"}))

@@ -3,6 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def _cases() -> list[Case]:
     return [c for c in job_cases() if c.number not in OTHERWISE and c.id != "40.0"]
 
 
-def _manifest(case: Case) -> dict:
+def _manifest(case: Case) -> dict[str, Any]:
     manifest = json.loads(case.body)
     metadata = manifest["metadata"]
     if metadata.get("name") == "ok":

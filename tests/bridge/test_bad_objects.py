@@ -186,7 +186,7 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
             await until(lambda: it.hub.hub.read(objects.find, "", "Namespace", "", "later"))
             found = await leaving(it)
             assert found["metadata"]["finalizers"] == ["roadstead.dev/hub"]
-            ended = {"result": "Succeeded", "succeeded": 3}
+            ended: dict[str, Any] = {"result": "Succeeded", "succeeded": 3}
             await agent.sync(ran(row["uid"], **ended))
             await until(lambda: gone(it, agent))
             return
@@ -227,7 +227,7 @@ async def test_a_workload_that_can_not_be_admitted_waits_and_says_why(tmp_path: 
             "restartPolicy": "Never",
             "containers": [{"name": "c", "image": "x", "resources": asked}],
         }
-        load = {
+        load: dict[str, Any] = {
             "apiVersion": "kueue.x-k8s.io/v1beta2",
             "kind": "Workload",
             "metadata": {"name": "wide", "namespace": "compute-jobs"},

@@ -1,6 +1,7 @@
 """Jobs applied on the hub cluster: taken by uid, never run there, their state written back."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,10 +57,10 @@ async def test_a_job_that_its_member_keeps_suspended_is_shown_suspended(tmp_path
         agent = await it.hub.join("north")
         await it.hub.place(row["uid"], "north")
         await agent.sync()
-        runs = {"active": 3, "running_since": "2026-05-01T00:00:01Z"}
+        runs: dict[str, Any] = {"active": 3, "running_since": "2026-05-01T00:00:01Z"}
         await agent.sync(ran(row["uid"], **runs))
         await until(lambda: suspension(it, "False", "JobResumed"))
-        held = {"suspended": True, "held_by": "kubectl-edit"}
+        held: dict[str, Any] = {"suspended": True, "held_by": "kubectl-edit"}
         await agent.sync(ran(row["uid"], **held, active=1))
         await until(lambda: status(it, "active", 1))
         assert await suspension(it, "False", "JobResumed"), "a pod is still there"

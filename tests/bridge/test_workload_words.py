@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from hub.domain.workloads.states import Transition
 from hub.store import objects, workloads
 from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import World, until, world
@@ -58,7 +59,7 @@ async def test_a_hold_from_elsewhere_is_shown_there(tmp_path: Path):
         await until(lambda: shown(it))
         row = await workload(it, "mock-workload")
         moved = {"uid": row["uid"], "epoch": row["epoch"], "reason": "HeldByUser"}
-        await it.hub.write(lambda unit: workloads.transition(unit, "hold", [moved]))
+        await it.hub.write(lambda unit: workloads.transition(unit, Transition.HOLD, [moved]))
 
         async def inactive() -> bool:
             found = await shown(it)
@@ -83,7 +84,7 @@ async def reserved(it: World) -> Any:
             "budget": {"state": "Pending", "message": "", "at": "2026-05-01T00:00:00+00:00"}
         },
     }
-    await it.hub.write(lambda unit: workloads.transition(unit, "reserve", [given]))
+    await it.hub.write(lambda unit: workloads.transition(unit, Transition.RESERVE, [given]))
     return await until(lambda: says(it, "Admitted", "False UnsatisfiedAdmissionChecks"))
 
 
@@ -163,7 +164,7 @@ async def test_a_bare_workload_shows_its_conditions_and_is_ended_there(tmp_path:
         await until(lambda: by_hand(it))
         placed = {"uid": row["uid"], "epoch": row["epoch"], "cluster_queue": "cluster-queue"}
         placed["admission"] = {"podSets": []}
-        await it.hub.write(lambda unit: workloads.transition(unit, "place", [placed]))
+        await it.hub.write(lambda unit: workloads.transition(unit, Transition.PLACE, [placed]))
 
         async def admitted() -> Any:
             obj = await by_hand(it)
@@ -193,7 +194,7 @@ async def test_a_bare_workload_deleted_there_gives_its_quota_back(tmp_path: Path
         row = await until(lambda: bare(it))
         placed = {"uid": row["uid"], "epoch": row["epoch"], "cluster_queue": "cluster-queue"}
         placed["admission"] = {"podSets": []}
-        await it.hub.write(lambda unit: workloads.transition(unit, "place", [placed]))
+        await it.hub.write(lambda unit: workloads.transition(unit, Transition.PLACE, [placed]))
         await it.kube.delete(KUEUE, "Workload", NAMESPACE, "by-hand")
 
         async def gone() -> bool:

@@ -245,7 +245,7 @@ async def test_nodes_to_come_may_be_reserved(tmp_path: Path) -> None:
     async with running(tmp_path) as hub:
         await a_member(hub, "east", 2)
         await a_checked_queue(hub, "budget")
-        small = {"requests": {"cpu": "4"}, "queue": "gold"}
+        small: dict[str, Any] = {"requests": {"cpu": "4"}, "queue": "gold"}
         first, second, third = "", "", ""
         for name in ("x", "y", "z"):
             (uid,) = await hub.apply(a_job(name, **small))

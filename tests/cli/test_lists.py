@@ -169,7 +169,7 @@ def test_explain_says_why_a_job_waits(hub):
 
 
 @contextlib.contextmanager
-def _watching(server: str, output: int | None) -> Iterator[subprocess.Popen]:
+def _watching(server: str, output: int | None) -> Iterator[subprocess.Popen[str]]:
     """`jobs ls --watch` as a process that ends with the block, however that ends."""
     command = [sys.executable, "-m", "roadstead.cli", "--server", server, "jobs", "ls", "--watch"]
     process = subprocess.Popen(

@@ -5,6 +5,7 @@ ways, and end in the same place: the same clusters, scores, reasons, conditions 
 """
 
 import re
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_the_guide_ends_the_same_by_kubectl_cli_and_rest(tmp_path):
     assert ends["kubectl"] == ends["cli"] == ends["rest"]
 
 
-def _settled(fleet) -> dict:
+def _settled(fleet) -> dict[str, Any]:
     """Where everything is once both jobs have ended and all placements have all conditions."""
     with fleet.client() as hub:
         until(lambda: _ended(hub), 60, "both jobs have ended")
@@ -81,12 +82,12 @@ def _all_true(hub):
     return placements if complete else None
 
 
-def _ladder(placement: dict) -> list[dict]:
+def _ladder(placement: dict[str, Any]) -> list[dict[str, Any]]:
     """Its conditions that tell how far it has come; others tell what is not acted on."""
     return [c for c in placement["conditions"] if c["type"].startswith(placement["kind"])]
 
 
-def _shape(placement: dict) -> dict:
+def _shape(placement: dict[str, Any]) -> dict[str, Any]:
     """What has to be equal: everything but times."""
     prefix = placement["kind"]
     assert [c["type"] for c in _ladder(placement)] == [prefix + c for c in CONDITIONS]

@@ -17,7 +17,7 @@ class Following:
 
     def __init__(self, stub, client, **options):
         self.stub = stub
-        self.told = []
+        self.told: list[tuple[str, str]] = []
         self.informer = Informer(
             client,
             "v1",
@@ -46,23 +46,29 @@ def name_of(obj):
     return obj["metadata"]["name"]
 
 
+class Follow:
+    """Starts informers on one stub."""
+
+    def __init__(self, stub, client):
+        self.stub, self._client = stub, client
+        self.made: list[Following] = []
+
+    def __call__(self, **options):
+        self.made.append(Following(self.stub, self._client, **options))
+        return self.made[-1]
+
+
 @pytest.fixture
 async def following(tmp_path):
     async with (
         running(tmp_path) as (stub, kubeconfig),
         await KubeClient.connect(kubeconfig) as client,
     ):
-        made = []
-
-        def follow(**options):
-            made.append(Following(stub, client, **options))
-            return made[-1]
-
-        follow.stub = stub
+        follow = Follow(stub, client)
         yield follow
-        for each in made:
+        for each in follow.made:
             each.task.cancel()
-        await asyncio.gather(*(each.task for each in made), return_exceptions=True)
+        await asyncio.gather(*(each.task for each in follow.made), return_exceptions=True)
 
 
 async def test_it_lists_and_then_follows(following):

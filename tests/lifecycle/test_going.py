@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from hub.services.works.withdraw import withdraw_jobs
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 async def being_deleted(hub: Running) -> str:
     uid = await admitted(hub)
     await lively(hub, uid)
-    await hub.hub.write(withdraw_jobs, [uid], "Deleted", "Deleted", "")
+    await hub.hub.write(withdraw_jobs, [uid], WithdrawTo.DELETED, "Deleted", "")
     assert (await hub.job(uid))["state"] == "Withdrawing"
     return uid
 

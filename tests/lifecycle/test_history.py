@@ -5,6 +5,7 @@ import contextlib
 import datetime as dt
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given, strategies as st
 
@@ -80,7 +81,7 @@ async def _play(folder: Path, limits: Settings, history: list[tuple[str, int, in
         await _check_charges(hub, followed, uids)
 
 
-def _job(number: int, pods: int, named: str = "") -> dict:
+def _job(number: int, pods: int, named: str = "") -> dict[str, Any]:
     labels = {"kueue.x-k8s.io/priority-class": named} if named else {}
     annotations = {"roadstead.dev/retry": "2"}
     job = a_job(f"j{number}", queue="q", count=pods, labels=labels, annotations=annotations)

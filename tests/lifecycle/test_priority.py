@@ -1,5 +1,7 @@
 """Priority that changes: of a job that waits at once, of one that runs for who may displace it."""
 
+from typing import Any
+
 import pytest
 
 from tests.lifecycle.steps import CLASS, LOWER, admitted, gone, lively
@@ -19,7 +21,7 @@ async def _submit(hub: Running, name: str, named: str = "") -> str:
     return (await hub.apply(_job(name, named)))[0]
 
 
-def _job(name: str, named: str) -> dict:
+def _job(name: str, named: str) -> dict[str, Any]:
     labels = {CLASS: named} if named else {}
     return a_job(name, queue="q", requests={"cpu": "8"}, labels=labels)
 

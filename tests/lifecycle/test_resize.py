@@ -1,5 +1,7 @@
 """Parallelism that changes while a job is on its cluster: the difference is admitted anew."""
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -14,7 +16,7 @@ from tests.sync.hubs import seen
 pytestmark = pytest.mark.anyio
 
 
-def a_crowd(pods: int, name: str = "j") -> dict:
+def a_crowd(pods: int, name: str = "j") -> dict[str, Any]:
     """A Job of so many pods at a time, of 20 in all."""
     job = a_job(name, queue="q", count=pods)
     job["spec"]["completions"] = 20

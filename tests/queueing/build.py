@@ -269,7 +269,9 @@ def play(*objects: Any, settings: Json | None = None, rounds: int = 1) -> Played
     return Played(report.cycle_report(a_scene(*objects, settings=settings), rounds))
 
 
-def a_member(name: str, *pools: dict[str, Any], labels: dict[str, str] | None = None) -> dict:
+def a_member(
+    name: str, *pools: dict[str, Any], labels: dict[str, str] | None = None
+) -> dict[str, Any]:
     return {
         "apiVersion": "cluster.kubernetes-fleet.io/v1", "kind": "MemberCluster",
         "metadata": {"name": name, "labels": labels or {}}, "spec": {},
@@ -277,7 +279,9 @@ def a_member(name: str, *pools: dict[str, Any], labels: dict[str, str] | None = 
     }  # fmt: skip
 
 
-def a_pool(count: int = 1, labels: dict[str, str] | None = None, **allocatable: Any) -> dict:
+def a_pool(
+    count: int = 1, labels: dict[str, str] | None = None, **allocatable: Any
+) -> dict[str, Any]:
     listed = {GPU if k == "gpu" else k: str(v) for k, v in allocatable.items()}
     return {"name": "p", "count": count, "labels": labels or {}, "allocatable": listed}
 

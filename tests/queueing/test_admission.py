@@ -1,5 +1,7 @@
 """Partial admission, requeueing, order in a queue, history, gates of eligibility (rows A, B, S)."""
 
+from typing import Any
+
 import pytest
 
 from hub.domain.queueing.requeue import Outcome, Where, is_sticky, wake, where_next
@@ -73,7 +75,7 @@ def test_b1_untried_flavors_and_wake_events() -> None:
 @pytest.mark.parametrize(
     ("selector", "requeue"), [({}, "heap"), ({"matchLabels": {"team": "x"}}, "parked")]
 )
-def test_b2_strict_fifo(selector: dict, requeue: str) -> None:
+def test_b2_strict_fifo(selector: dict[str, Any], requeue: str) -> None:
     """B2: a strict head that does not fit is back on the heap; only a namespace mismatch parks."""
     played = play(
         a_queue("q", 1, queueingStrategy="StrictFIFO", namespaceSelector=selector),
@@ -121,10 +123,10 @@ def test_b4_eviction_by_timeout_moves_back(timestamp: str, first: str) -> None:
 
 
 _AFS = {"admissionFairSharing": {"usageHalfLifeTime": "1h", "usageSamplingInterval": "5m"}}
-_BY_USAGE = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
+_BY_USAGE: dict[str, Any] = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
 
 
-def _with_history(name: str, used: int, weight: object = 1) -> dict:
+def _with_history(name: str, used: int, weight: object = 1) -> dict[str, Any]:
     status = {"fairSharing": {"admissionFairSharingStatus": {"consumedResources": {"cpu": used}}}}
     return a_local_queue(name, "q", spec={"fairSharing": {"weight": weight}}, status=status)
 
@@ -216,7 +218,9 @@ def test_a_missing_selector_follows_the_setting(
         ({"quota": {"missing": 5}}, {}, "Misconfigured"),
     ],
 )
-def test_what_keeps_a_turn_from_coming(queue: dict, workload: dict, reason: str) -> None:
+def test_what_keeps_a_turn_from_coming(
+    queue: dict[str, Any], workload: dict[str, Any], reason: str
+) -> None:
     """Stopped and inactive queues, deactivated workloads and back-off: no turn, and why."""
     quota = queue.pop("quota", 5)
     played = play(a_queue("q", quota, **queue), a_workload("w", "q", **workload))

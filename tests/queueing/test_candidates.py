@@ -1,5 +1,7 @@
 """Which candidates are taken, in which order, and on which ground (queueing 2.4), worked by hand."""
 
+from typing import Any
+
 import pytest
 
 from hub.domain.quota.declared import FlavorResource
@@ -53,7 +55,9 @@ def test_whoever_is_going_already_goes_first() -> None:
         (1, {}),  # above it: only without borrowing, and four are more than a has
     ],
 )
-def test_borrowing_within_a_cohort_up_to_the_threshold(priority: int, expected: dict) -> None:
+def test_borrowing_within_a_cohort_up_to_the_threshold(
+    priority: int, expected: dict[str, Any]
+) -> None:
     """borrowWithinCohort preempts while borrowing only up to maxPriorityThreshold."""
     borrow = {"policy": "LowerPriority", "maxPriorityThreshold": 0}
     played = play(
@@ -177,7 +181,7 @@ def test_borrow_or_preempt(preference: str | None, flavor: str, decision: str) -
     assert (played.flavor("w"), played.of("w")["decision"]) == (flavor, decision)
 
 
-def _history(name: str, used: int, queue: str) -> dict:
+def _history(name: str, used: int, queue: str) -> dict[str, Any]:
     consumed = {"consumedResources": {"cpu": str(used)}, "lastUpdate": "2026-01-01T00:00:00Z"}
     status = {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": consumed}}
     return a_local_queue(name, queue, status=status)
@@ -185,7 +189,9 @@ def _history(name: str, used: int, queue: str) -> dict:
 
 def test_the_local_queue_that_used_more_gives_first() -> None:
     """2.7: among victims of one queue the higher usage goes first, before the lower priority."""
-    by_usage = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
+    by_usage: dict[str, Any] = {
+        "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    }
     settings = {"admissionFairSharing": {"usageHalfLifeTime": "1h"}}
     holders = [
         a_holder("of-much", "b", 4, prio=1, local_queue="much"),
@@ -238,7 +244,7 @@ def test_who_has_given_everything_back_is_no_victim() -> None:
     ],
     ids=["stopped", "misconfigured"],
 )  # fmt: skip
-def test_inactive_queues_lose_nobody(idle: dict, settings: dict) -> None:
+def test_inactive_queues_lose_nobody(idle: dict[str, Any], settings: dict[str, Any]) -> None:
     """Workloads of a stopped or misconfigured ClusterQueue are no victims of others."""
     played = play(
         a_queue("alpha", 2, "all", reclaim="Any"),

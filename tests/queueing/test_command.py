@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -50,7 +51,7 @@ def test_the_answer_has_the_fixed_shape(tmp_path: Path) -> None:
     assert answer["cohorts"] == [{"name": "all", "weightedShare": 0}]
 
 
-def _bad_status() -> list:
+def _bad_status() -> list[Any]:
     return [a_workload("w", "q", status={"requeueState": {"requeueAt": "soon"}})]
 
 
@@ -71,7 +72,7 @@ def _bad_status() -> list:
     ],
 )
 def test_unreadable_input_names_file_document_and_field(
-    tmp_path: Path, objects: list, said: list[str]
+    tmp_path: Path, objects: list[Any], said: list[str]
 ) -> None:
     """What can not be used is refused with its place; nothing is printed as an answer."""
     path = _write(tmp_path / "scene.yaml", *objects)

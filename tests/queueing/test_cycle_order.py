@@ -1,5 +1,7 @@
 """Several heads in one cycle: order, races, reservation (queueing 2.1, rows C1-C9)."""
 
+from typing import Any
+
 import pytest
 
 from tests.queueing.build import Q, a_condition, a_holder, a_queue, a_workload, nominated, play
@@ -91,7 +93,7 @@ def test_c8_disjoint_preemptions_in_one_cycle() -> None:
 _TIMED_OUT = [a_condition("Evicted", "PodsReadyTimeout", since=-50)]
 
 # name: amount, priority, age in seconds, conditions. Each queue has ten.
-_NINE = {
+_NINE: dict[str, tuple[Any, int, float, Any]] = {
     "high": (1, 9, 10, None),
     "older": (1, 0, 100, None),
     "timed-out": (1, 0, 200, _TIMED_OUT),

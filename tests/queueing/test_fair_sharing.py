@@ -1,14 +1,16 @@
 """Fair sharing: shares, the tournament, and preemption by share (queueing 2.3, rows F1-F13)."""
 
+from typing import Any
+
 import pytest
 
 from tests.queueing.build import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, play
 
-_POLICY = {"within": "LowerPriority", "reclaim": "Any"}
+_POLICY: dict[str, Any] = {"within": "LowerPriority", "reclaim": "Any"}
 FINAL, INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
 
 
-def _three(weight_of_a: object = None) -> list:
+def _three(weight_of_a: object = None) -> list[Any]:
     return [
         a_queue("a", 3, "all", weight=weight_of_a, **_POLICY),
         a_queue("b", 3, "all", **_POLICY),
@@ -16,7 +18,7 @@ def _three(weight_of_a: object = None) -> list:
     ]
 
 
-def _units(queue: str, count: int, first: int = 1) -> list:
+def _units(queue: str, count: int, first: int = 1) -> list[Any]:
     return [a_holder(f"{queue}{n}", queue, 1, since=-n) for n in range(first, first + count)]
 
 
@@ -191,7 +193,7 @@ def test_whoever_has_weight_zero_gives_back_all_that_it_borrows() -> None:
 
 def test_an_equal_of_the_own_queue_does_not_go_for_a_larger_share() -> None:
     """An older equal that asks for more than it frees would be next to go: three would evict in turn."""
-    policy = {"within": "LowerOrNewerEqualPriority", "reclaim": "Any"}
+    policy: dict[str, Any] = {"within": "LowerOrNewerEqualPriority", "reclaim": "Any"}
     scene = [
         a_cohort("all", 5), a_cohort("light", parent="all", weight=0),
         a_queue("a", 4, "all", **policy), a_queue("b", 6, "light", **policy),
@@ -256,7 +258,7 @@ def test_shares_are_looked_at_once_more_only_where_victims_could_answer(
 
 def test_an_equal_of_the_own_queue_goes_where_nobody_else_reclaims() -> None:
     """Without anybody who could evict the larger one in turn, an older equal goes for it."""
-    policy = {"within": "LowerOrNewerEqualPriority"}
+    policy: dict[str, Any] = {"within": "LowerOrNewerEqualPriority"}
     played = play(
         a_cohort("all", 5), a_cohort("light", parent="all", weight=0),
         a_queue("a", 4, "all"), a_queue("b", 6, "light", reclaim="Any", **policy),

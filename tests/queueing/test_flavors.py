@@ -1,5 +1,7 @@
 """Which flavor is chosen, and how far the search goes (queueing 2.5, rows G1-G4)."""
 
+from typing import Any
+
 import pytest
 
 from tests.queueing.build import (
@@ -16,9 +18,9 @@ _FLAVORS = [a_flavor("uno"), a_flavor("due"), a_flavor("tre")]
 GPU = "nvidia.com/gpu"
 
 
-def _queues(**fungibility: str) -> list:
+def _queues(**fungibility: str) -> list[Any]:
     ten = {"uno": 10, "due": 10, "tre": 10}
-    policy = {"within": "LowerPriority", "reclaim": "Any"}
+    policy: dict[str, Any] = {"within": "LowerPriority", "reclaim": "Any"}
     none = {"uno": 0, "due": 0, "tre": 0}
     return [
         a_queue("q", ten, "all", resource=GPU, flavorFungibility=fungibility, **policy),
@@ -26,7 +28,7 @@ def _queues(**fungibility: str) -> list:
     ]
 
 
-def _used(*more: str) -> list:
+def _used(*more: str) -> list[Any]:
     return [
         a_holder("own", "q", 1, flavor="uno", resource=GPU, prio=-1),
         *(a_holder(f"other-{f}", "other", 1, flavor=f, resource=GPU) for f in more),
@@ -177,7 +179,7 @@ def test_pods_are_charged_where_they_are_covered() -> None:
         ({"resources": {"excludeResourcePrefixes": ["mem"]}}, ("admitted", None)),
     ],
 )
-def test_undeclared_resources(settings: dict, verdict: tuple[str, str | None]) -> None:
+def test_undeclared_resources(settings: dict[str, Any], verdict: tuple[str, str | None]) -> None:
     """A request for a resource of no group does not fit, unless configuration passes over it."""
     played = play(
         a_queue("q", 5),

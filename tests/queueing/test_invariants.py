@@ -144,7 +144,7 @@ def test_many_histories_have_preemptions() -> None:
 
     @examples(50, suppress_health_check=[HealthCheck.too_slow])
     @given(trees(), loads(), _configurations)
-    def play(listed: list[Any], load: Load, given_settings: dict) -> None:
+    def play(listed: list[Any], load: Load, given_settings: dict[str, Any]) -> None:
         contents.note(_Watched(_scene(listed, given_settings), load).run().preemptions)
 
     play()
@@ -153,7 +153,9 @@ def test_many_histories_have_preemptions() -> None:
 
 @_SETTINGS
 @given(trees(), loads(), _configurations)
-def test_any_history_keeps_the_rules(listed: list[Any], load: Load, given_settings: dict) -> None:
+def test_any_history_keeps_the_rules(
+    listed: list[Any], load: Load, given_settings: dict[str, Any]
+) -> None:
     """Usage is the sum of what is charged and never beyond potential; no needless victims; strict order;
     no two workloads evict each other twice; all that is finished has given everything back.
     """
@@ -173,7 +175,7 @@ def test_any_history_keeps_the_rules(listed: list[Any], load: Load, given_settin
 @_SETTINGS
 @given(trees(), loads(), _configurations, st.randoms(use_true_random=False))
 def test_input_in_any_order_gives_the_same_plan(
-    listed: list[Any], load: Load, given_settings: dict, order: Any
+    listed: list[Any], load: Load, given_settings: dict[str, Any], order: Any
 ) -> None:
     """Documents in another order: the same decisions, to the letter."""
     waiting = [

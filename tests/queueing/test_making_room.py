@@ -20,7 +20,7 @@ from tests.queueing.build import (
 )
 
 ON: dict[str, Any] = {"preemption": {"forCapacity": True}}
-WITHIN = {"within": "LowerPriority"}
+WITHIN: dict[str, Any] = {"within": "LowerPriority"}
 
 
 def full(*holders: Any, rules: dict[str, Any] | None = None, **more: Any) -> Played:

@@ -1,5 +1,7 @@
 """Classical preemption: who must go, and why (queueing 2.4, rows P1-P9 and H1)."""
 
+from typing import Any
+
 import pytest
 
 from tests.queueing.build import Q, a_cohort, a_holder, a_queue, a_workload, play
@@ -18,7 +20,7 @@ def test_p1_what_was_not_needed_is_given_back() -> None:
     assert played.victims("new") == {"mid": "InClusterQueue"}
 
 
-_P = {"within": "LowerPriority", "reclaim": "LowerPriority"}
+_P: dict[str, Any] = {"within": "LowerPriority", "reclaim": "LowerPriority"}
 
 
 def test_p2_quota_is_reclaimed_from_a_borrower() -> None:
@@ -106,7 +108,7 @@ def test_an_older_equal_is_not_preempted() -> None:
     assert played.verdict("new") == ("pending", "parked")
 
 
-def _lenders() -> list:
+def _lenders() -> list[Any]:
     return [
         a_queue("lend1", Q(6, None, 4), "all", **_P),
         a_queue("lend2", Q(6, None, 2), "all", **_P),

@@ -1,6 +1,7 @@
 """Who waits for its victims goes first in a round; as in Kueue, where it does not, they may go in a ring."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from hub.offline.load import Arrival, Kind, Load, pod_set
 from hub.offline.timeline import Timeline
 from tests.queueing.build import a_cohort, a_queue, a_scene
 
-_BORROW = {"reclaim": "LowerPriority", "borrow": {"policy": "LowerPriority"}}
+_BORROW: dict[str, Any] = {"reclaim": "LowerPriority", "borrow": {"policy": "LowerPriority"}}
 # queue, arrival in s, priority, cpu; each runs for about a minute
 _LOAD = {
     "first": ("d", 0, -1, 5),
@@ -18,7 +19,7 @@ _LOAD = {
 }
 
 
-def _played(settings: dict) -> Counter[tuple[str, str]]:
+def _played(settings: dict[str, Any]) -> Counter[tuple[str, str]]:
     """How often each workload preempted each other one."""
     scene = a_scene(
         a_cohort("root", 1), a_cohort("left", 2, "root"), a_cohort("right", 3, "root"),

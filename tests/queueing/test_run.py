@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -29,7 +30,7 @@ def _write(path: Path, *objects: object) -> Path:
     return path
 
 
-def _stream(**more: object) -> dict:
+def _stream(**more: object) -> dict[str, Any]:
     workload = {"className": "w", "runtimeMs": 1000, "request": 2}
     return {"namespace": "ns", "queue": "q", "count": 3, "workloads": [workload], **more}
 
@@ -124,7 +125,9 @@ def test_the_page_stands_alone(tmp_path: Path) -> None:
         ({}, "neither cohorts nor streams"),
     ],
 )  # fmt: skip
-def test_a_bad_generator_is_refused_with_its_place(tmp_path: Path, given: dict, said: str) -> None:
+def test_a_bad_generator_is_refused_with_its_place(
+    tmp_path: Path, given: dict[str, Any], said: str
+) -> None:
     """File, document and field, exit code 2."""
     load = _write(tmp_path / "load.yaml", given)
     done = _run("--workloads", load)

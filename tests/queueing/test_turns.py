@@ -1,6 +1,7 @@
 """What a round leaves to the next: flavors, reservations, victims, equals (queueing 1.2, 2.1)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -96,7 +97,10 @@ def test_overlapping_heads_look_for_other_victims() -> None:
 def test_looking_again_keeps_the_flavor() -> None:
     """What an overlapping head is recomputed for is the flavor it was nominated with."""
     # MayStopSearch stops wb at f1, whose victim is wa's; f2 is free, but for its next turn.
-    policy = {"reclaim": "Any", "flavorFungibility": {"whenCanPreempt": "MayStopSearch"}}
+    policy: dict[str, Any] = {
+        "reclaim": "Any",
+        "flavorFungibility": {"whenCanPreempt": "MayStopSearch"},
+    }
     played = play(
         _TWO,
         a_queue("a", {"f1": 4, "f2": 0}, "all", **policy),
@@ -203,7 +207,7 @@ def test_the_first_pod_set_that_fails_says_why() -> None:
 
 def test_a_head_that_stopped_in_the_middle_goes_on_from_there() -> None:
     """The search remembers the flavor at which it stopped, not whether it was the last but one."""
-    elsewhere = {"nodeSelector": {"zone": "y"}}
+    elsewhere: dict[str, Any] = {"nodeSelector": {"zone": "y"}}
     played = play(
         a_flavor("f1", nodeLabels={"zone": "x"}), a_flavor("f2"), a_flavor("f3"),
         a_queue("x", {"f2": 4}, "all"), a_queue("y", {"f2": 4}, "all"),

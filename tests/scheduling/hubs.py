@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from hub.domain.workloads.states import Transition
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
@@ -92,7 +93,9 @@ class Running:
         row = await self.job(uid)
 
         def run(tx: Transaction) -> list[str]:
-            return workloads.transition(tx, name, [{"uid": uid, "epoch": row["epoch"], **columns}])
+            return workloads.transition(
+                tx, Transition(name), [{"uid": uid, "epoch": row["epoch"], **columns}]
+            )
 
         assert await self.hub.db.write(run) == [uid]
 

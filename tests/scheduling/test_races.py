@@ -1,6 +1,7 @@
 """What changes between a decision and its commit: nothing that was decided of something else is written."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 pytestmark = pytest.mark.anyio
 
 
-def of_forty(pods: int) -> dict:
+def of_forty(pods: int) -> dict[str, Any]:
     """A Job of forty pods, so many at a time."""
     job = a_job("j", queue="q", count=pods)
     job["spec"]["completions"] = 40

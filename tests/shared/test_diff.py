@@ -1,6 +1,7 @@
 """Differences as data, and which manager owns what a manifest says."""
 
 import copy
+from typing import Any
 
 from hypothesis import given, strategies as st
 
@@ -97,7 +98,7 @@ def test_pointers_escape_what_they_must():
     assert d.split(path) == ("metadata", "labels", "a.b/c~d", "0")
 
 
-JOB = {
+JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
     "kind": "Job",
     "metadata": {"name": "j", "uid": "u", "labels": {"a": "b"}},

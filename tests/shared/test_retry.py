@@ -1,6 +1,7 @@
 """Waiting before the next attempt: bounded, growing, and never in step."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -45,7 +46,9 @@ class Flaky:
 def run(work, **options):
     async def main():
         clock = ManualClock()
-        task = asyncio.create_task(retry.retrying(clock, is_os_error, **options)(work))
+        task: asyncio.Task[Any] = asyncio.create_task(
+            retry.retrying(clock, is_os_error, **options)(work)
+        )
         while not task.done():
             clock.advance(60)
             await waiting.turns()

@@ -192,7 +192,7 @@ class Talk(Exchange):
         held = self.desired
         base = Base(held._revision, held._digest.hex())
         said = Saying(self._full, observed.digest, list(entries))
-        request = Request(
+        request: Any = Request(
             self._session, self._seq, self._cluster_uid, self.incarnation,
             self._reconciler.marks.tell(everything=self._full), base, said,
         )  # fmt: skip
@@ -226,11 +226,11 @@ class Agent:
             session,
             f"uid-{network.name}",
             self.reconciler,
-            self.lease,  # type: ignore[arg-type]
+            self.lease,
             lease_s=LEASE_S,
             clock=self.clock,
             health=QUIET,
-            meters=QUIET,  # type: ignore[arg-type]
+            meters=QUIET,
         )
         self.waiting = False  # for the answer to a request that says something
         self.due_at = float("inf")

@@ -28,7 +28,7 @@ class Quiet:
         return self
 
 
-QUIET = Quiet()
+QUIET: Any = Quiet()
 
 
 class OwnClock:
@@ -86,7 +86,7 @@ class SimulatedObserver(Observer):
 
     def __init__(self, agent: "Agent", listener: Any) -> None:
         super().__init__(CLIENT, HUB_ID, listener, agent.clock)
-        self.ledger = QUIET  # type: ignore[assignment]
+        self.ledger = QUIET
         self.agent = agent
         self.informers: dict[str, Informer[Any]] = {}
         self.positions: dict[str, int] = {}  # in the log; -1: to be listed

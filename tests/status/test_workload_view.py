@@ -45,7 +45,7 @@ def test_the_job_owns_its_workload():
 
 def test_the_spec_says_what_is_asked():
     """Queue, priority and its class, pod sets with the template as it was sent, longest run."""
-    job = {"spec": {"template": {"spec": {"containers": []}}}}
+    job: dict[str, Any] = {"spec": {"template": {"spec": {"containers": []}}}}
     row = a_row(priority=7, priority_class="high", max_runtime_s=60)
     spec = workload_object(row, A_SHAPE, job, now=minutes(0))["spec"]
     assert spec["queueName"] == "gpu"

@@ -19,6 +19,7 @@ from hub.api.errors import refused
 from hub.api.guard import Guard
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.states import Transition
 from hub.services.access.credentials import issue_join
 from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
@@ -121,7 +122,7 @@ class Running:
         return uids
 
     async def job(self, uid: str) -> dict[str, Any]:
-        return await self.hub.read(workloads.get, uid)  # type: ignore[return-value]
+        return await self.hub.read(workloads.get, uid)
 
     async def work(self, uid: str) -> dict[str, Any] | None:
         found = await self.hub.read(works.of_uids, [uid])
@@ -312,7 +313,7 @@ def _place(
     assert row is not None
     columns = {"uid": uid, "epoch": row["epoch"], "cluster": cluster, "cluster_queue": "default"}
     columns["scores"] = scores
-    assert workloads.transition(tx, "place", [columns]) == [uid]
+    assert workloads.transition(tx, Transition.PLACE, [columns]) == [uid]
     works.upsert(
         tx,
         [

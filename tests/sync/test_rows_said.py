@@ -12,6 +12,7 @@ Not as the list has it, and why:
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from hub.services.works.withdraw import withdraw_jobs
 from tests.sync.hubs import Agent, Running, noted, ran, running_hub, seen, warnings_of
 
 pytestmark = pytest.mark.anyio
-RUNS = {"active": 1, "running_since": "2026-05-01T00:00:01Z"}
+RUNS: dict[str, Any] = {"active": 1, "running_since": "2026-05-01T00:00:01Z"}
 
 
 def codes(reply) -> dict[str, str]:
@@ -44,7 +45,11 @@ async def test_row_100_a_job_that_nobody_knows(tmp_path: Path):
         agent = await hub.join("north")
         uid = await hub.placed("north")
         await agent.sync()
-        more = {"object_uid": "m-1", "incarnation": hub.sync.incarnation, "job": RUNS}
+        more: dict[str, Any] = {
+            "object_uid": "m-1",
+            "incarnation": hub.sync.incarnation,
+            "job": RUNS,
+        }
         reply = await agent.sync(seen("dead", "Applied", **more), ran(uid, **RUNS))
         assert codes(reply) == {"dead": "Unknown"}
         assert reply["orders"] == [{"uid": "dead", "object_uid": "m-1", "action": "Remove"}]

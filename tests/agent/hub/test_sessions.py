@@ -1,6 +1,7 @@
 """Sessions, leases and a hub that is away, slow or somebody else's."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ async def test_the_join_token_is_spent_once_and_the_credential_is_kept_private(m
 
 async def test_what_was_not_acknowledged_is_sent_again(member):
     """A report whose reply was lost is repeated, unchanged, until a reply comes."""
-    lost = []
+    lost: list[Any] = []
 
     def loses(request):
         if len(lost) < 3 and results_in(request.observed.entries):

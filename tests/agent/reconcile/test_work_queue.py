@@ -28,7 +28,7 @@ async def test_more_than_a_burst_is_decided_about_without_another_word():
 
 async def test_a_release_is_put_off_for_a_minute_at_most():
     """However much else is done, and however often it is decided again that the Job may go."""
-    released = []
+    released: list[tuple[str, float]] = []
 
     class Busy(ManualClock):
         async def sleep(self, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from typing import Any
 
 from hypothesis import given, strategies as st
 
@@ -60,7 +61,7 @@ async def lived(path, steps):
 def test_a_restart_finds_every_object_as_it_was(tmp_path_factory, lives):
     """Whatever was written, deleted and pruned meanwhile, no object is lost and none comes back."""
     path = tmp_path_factory.mktemp("journal") / "j.sqlite"
-    last = {}
+    last: dict[str, Any] = {}
     for steps in lives:
         begun, ended = asyncio.run(lived(path, steps))
         assert begun == last
