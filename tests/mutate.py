@@ -21,8 +21,8 @@ COPY = REPOSITORY / ".cache" / "mutate"
 ROOTS = ("hub", "agent", "shared", "roadstead", "tests", "examples", "docs")
 # Where the tests of a module are: the longest beginning of its path counts.
 SPECIFIED_BY = {
-    "hub/domain": ("tests/domain", "tests/queueing", "tests/properties"),
-    "hub/offline": ("tests/queueing", "tests/properties"),
+    "hub/domain": ("tests/domain",),
+    "hub/offline": ("tests/offline", "tests/properties"),
     "hub/services": ("tests/services", "tests/scheduling", "tests/lifecycle", "tests/sync"),
     "hub/services/placements": ("tests/placements",),
     "hub/services/kueue_view": ("tests/status",),

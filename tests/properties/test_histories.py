@@ -12,7 +12,7 @@ from hub.offline.load import Arrival, Kind, Load, pod_set
 from hub.offline.settings import settings_of
 from hub.offline.timeline import Timeline
 from tests.examples import Contents, examples
-from tests.queueing.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
+from tests.offline.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
 
 _NOW = documents.read_instant(stamp())
 _QUEUES = ("a", "b", "c", "d")

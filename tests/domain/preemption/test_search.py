@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from hub.domain.quota.declared import FlavorResource
-from tests.queueing.build import (
+from tests.offline.build import (
     FAIR,
-    Q,
     a_cohort,
-    a_flavor,
     a_holder,
     a_local_queue,
     a_queue,
@@ -130,55 +128,6 @@ def test_a_whole_small_set_rather_than_one_needless_large() -> None:
         a_workload("w", "q", 4, prio=1),
     )
     assert played.victims("w") == {"big": "InClusterQueue"}
-
-
-def test_lending_limits_of_cohorts() -> None:
-    """A cohort that lends 3 of 15 keeps 12: its queue sees 30, its neighbour 18, and 16 once it borrows."""
-    root = (
-        a_cohort("root", 10),
-        a_cohort("left", Q(10, None, 3), "root"),
-        a_cohort("right", parent="root"),
-        a_queue("l", 5, "left"),
-        a_queue("r", 5, "right"),
-    )
-    idle = play(*root)
-    assert idle.potential("l", "r") == ["30", "18"]
-    busy = play(*root, a_holder("h", "l", 14))
-    assert busy.available("l", "r") == ["16", "16"]
-
-
-def test_lending_limit_protects_what_is_not_lent() -> None:
-    """What a queue does not lend cannot have been borrowed: nobody is preempted for it."""
-    played = play(
-        a_queue("keeper", Q(6, None, 2), "all", reclaim="Any"),
-        a_queue("taker", 2, "all"),
-        a_holder("t", "taker", 4),
-        a_workload("fits", "keeper", 4),
-    )
-    assert played.verdict("fits") == ("admitted", None)
-
-
-@pytest.mark.parametrize(
-    ("preference", "flavor", "decision"),
-    [
-        (None, "f1", "admitted"),
-        ("BorrowingOverPreemption", "f1", "admitted"),
-        ("PreemptionOverBorrowing", "f2", "preempting"),
-    ],
-)
-def test_borrow_or_preempt(preference: str | None, flavor: str, decision: str) -> None:
-    """With both policies TryNextFlavor the preference says: borrow in f1, or preempt in f2."""
-    fungibility = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}
-    if preference:
-        fungibility["preference"] = preference
-    played = play(
-        a_flavor("f1"), a_flavor("f2"),
-        a_queue("a", {"f1": 0, "f2": 2}, "all", within="LowerPriority", flavorFungibility=fungibility),
-        a_queue("b", {"f1": 2, "f2": 0}, "all"),
-        a_holder("low", "a", 2, flavor="f2", prio=-1),
-        a_workload("w", "a", 2),
-    )  # fmt: skip
-    assert (played.flavor("w"), played.of("w")["decision"]) == (flavor, decision)
 
 
 def _history(name: str, used: int, queue: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.examples import examples
-from tests.queueing.build import (
+from tests.offline.build import (
     Played,
     Q,
     a_cohort,

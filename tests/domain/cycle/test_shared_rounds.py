@@ -1,10 +1,8 @@
-"""Several heads in one cycle: order, races, reservation (queueing 2.1, rows C1-C9)."""
-
-from typing import Any
+"""Several heads in one cycle: order, races, reservation (queueing 2.1, rows C1-C8)."""
 
 import pytest
 
-from tests.queueing.build import Q, a_condition, a_holder, a_queue, a_workload, nominated, play
+from tests.offline.build import Q, a_holder, a_queue, a_workload, play
 
 
 @pytest.mark.parametrize(
@@ -88,39 +86,6 @@ def test_c8_disjoint_preemptions_in_one_cycle() -> None:
     assert played.victims("new-a") == {"a1": "InClusterQueue"}
     assert played.victims("new-b") == {"b1": "InClusterQueue"}
     assert played.verdict("new-a") == played.verdict("new-b") == ("preempting", "heap")
-
-
-_TIMED_OUT = [a_condition("Evicted", "PodsReadyTimeout", since=-50)]
-
-# name: amount, priority, age in seconds, conditions. Each queue has ten.
-_NINE: dict[str, tuple[Any, int, float, Any]] = {
-    "high": (1, 9, 10, None),
-    "older": (1, 0, 100, None),
-    "timed-out": (1, 0, 200, _TIMED_OUT),
-    "newer": (1, 0, 40, None),
-    "level1-high": (15, 5, 10, None),
-    "level1-old": (15, 1, 90, None),
-    "level1-new": (15, 1, 80, None),
-    "level2-high": (65, 50, 10, None),
-    "level2-low": (65, 1, 300, None),
-}
-
-
-@pytest.mark.parametrize(
-    ("timestamp", "within"),
-    [
-        ("Eviction", ["high", "older", "timed-out", "newer"]),
-        ("Creation", ["high", "timed-out", "older", "newer"]),
-    ],
-)
-def test_c9_nine_heads(timestamp: str, within: list[str]) -> None:
-    """C9: inside nominal by priority and time, then borrowing level 1, then level 2."""
-    from hub.domain.admission.head_order import in_order
-
-    heads = nominated(_NINE, timestamp)
-    assert [h.who.name for h in in_order(heads)] == [
-        *within, "level1-high", "level1-old", "level1-new", "level2-high", "level2-low",
-    ]  # fmt: skip
 
 
 def test_overlapping_victims_are_preempted_once() -> None:

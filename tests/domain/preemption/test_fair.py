@@ -1,13 +1,14 @@
-"""Fair sharing: shares, the tournament, and preemption by share (queueing 2.3, rows F1-F13)."""
+"""Fair sharing: preemption by share (queueing 2.3, rows F1-F9)."""
 
 from typing import Any
 
 import pytest
 
-from tests.queueing.build import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, play
+from tests.offline.build import FAIR, a_cohort, a_holder, a_queue, a_workload, play
+
+FINAL, INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
 
 _POLICY: dict[str, Any] = {"within": "LowerPriority", "reclaim": "Any"}
-FINAL, INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
 
 
 def _three(weight_of_a: object = None) -> list[Any]:
@@ -16,10 +17,6 @@ def _three(weight_of_a: object = None) -> list[Any]:
         a_queue("b", 3, "all", **_POLICY),
         a_queue("c", 3, "all", **_POLICY),
     ]
-
-
-def _units(queue: str, count: int, first: int = 1) -> list[Any]:
-    return [a_holder(f"{queue}{n}", queue, 1, since=-n) for n in range(first, first + count)]
 
 
 def test_f1_within_nominal_reclaims() -> None:
@@ -98,79 +95,6 @@ def test_f8_a_weight_of_two_halves_the_share() -> None:
     assert played.victims("new") == {"b1": "InCohortFairSharing", "b2": "InCohortFairSharing"}
 
 
-GPU = "nvidia.com/gpu"
-
-
-def test_f10_the_dominant_resource_counts() -> None:
-    """F10: of cpu 1/10 and gpu 2/10 borrowed, gpu is dominant: 200."""
-    quota = {"default": {"cpu": 2, GPU: 5}}
-    lender = {"default": {"cpu": 8, GPU: 5}}
-    played = play(
-        a_queue("q", quota, "all"),
-        a_queue("lender", lender, "all"),
-        a_holder("h", "q", {"cpu": "3", GPU: "7"}),
-    )
-    assert played.share("q") == 200
-
-
-@pytest.mark.parametrize(("weight", "share"), [(2, 100), ("0.5", 400), (0, 2**63 - 1)])
-def test_f10_weights(weight: object, share: int) -> None:
-    """F10: 2 of 10 lendable borrowed; a share is divided by the weight, by zero it is infinite."""
-    played = play(
-        a_queue("q", 5, "all", resource=GPU, weight=weight),
-        a_queue("lender", 5, "all", resource=GPU),
-        a_holder("h", "q", 7, resource=GPU),
-    )
-    assert played.share("q") == share
-
-
-def test_f11_shares_are_summed_over_flavors() -> None:
-    """F11: 5 of 200 CPUs borrowed, over all flavors of the tree: 25."""
-    played = play(
-        a_flavor("on-demand"), a_flavor("spot"), a_flavor("other"),
-        a_queue("q", {"on-demand": 20, "spot": 80}, "all"),
-        a_queue("lender", {"other": 100}, "all"),
-        a_holder("h1", "q", 15, flavor="on-demand"),
-        a_holder("h2", "q", 10, flavor="on-demand"),
-        a_holder("h3", "q", 5, flavor="spot"),
-    )  # fmt: skip
-    assert played.share("q") == 25
-
-
-def test_f13_the_lower_share_wins_the_tournament() -> None:
-    """F13: 60 of 100 against 75: b goes first, and c does not fit any more."""
-    played = play(
-        a_cohort("all", 100), a_queue("b", 0, "all"), a_queue("c", 0, "all"),
-        a_holder("b1", "b", 10), a_workload("wb", "b", 50), a_workload("wc", "c", 75),
-        settings=FAIR,
-    )  # fmt: skip
-    assert played.verdict("wb") == ("admitted", None)
-    assert played.verdict("wc") == ("skipped", "heap")
-
-
-def test_a_cohorts_share_counts_at_its_level() -> None:
-    """At each level the child with the lower share wins, whatever stands below it."""
-    played = play(
-        a_cohort("root", 10), a_cohort("left", parent="root"), a_cohort("right", parent="root"),
-        a_queue("l1", 0, "left"), a_queue("l2", 0, "left"), a_queue("r", 0, "right"),
-        a_holder("h1", "l1", 4), a_holder("h2", "r", 1),
-        a_workload("wl", "l2", 4, age=9), a_workload("wr", "r", 4),
-        settings=FAIR,
-    )  # fmt: skip
-    assert played.admitted() == {"wr"}
-    assert (played.share("left"), played.share("right")) == (400, 100)
-
-
-def test_those_who_do_not_borrow_go_first() -> None:
-    """A head inside its quota beats one that borrows, even with the higher share elsewhere."""
-    played = play(
-        a_queue("a", 4, "all"), a_queue("b", Q(2, 8), "all"), a_cohort("all", 2),
-        a_workload("wa", "a", 4), a_workload("wb", "b", 5, prio=9, age=99),
-        settings=FAIR,
-    )  # fmt: skip
-    assert played.admitted() == {"wa"}
-
-
 def test_two_do_not_evict_each_other_in_turn() -> None:
     """Once a victim waits, it may not take its place back from who preempted it."""
     held = [*_units("b", 6), *_units("a", 3)]
@@ -179,16 +103,6 @@ def test_two_do_not_evict_each_other_in_turn() -> None:
     after = [h for h in [*held, a_holder("new", "a", 1)] if h["metadata"]["name"] != "b1"]
     again = play(_three(), after, a_workload("b1", "b"), settings=FAIR)
     assert again.victims("b1") == {}
-
-
-def test_whoever_has_weight_zero_gives_back_all_that_it_borrows() -> None:
-    """An infinite share is above ours until the last borrowed unit is gone, and it can not take them back."""
-    played = play(
-        a_queue("a", 3, "all", **_POLICY), a_queue("b", 3, "all", weight=0, **_POLICY),
-        a_queue("c", 3, "all", **_POLICY),
-        _units("a", 3), _units("b", 6), a_workload("new", "a", 3), settings=FAIR,
-    )  # fmt: skip
-    assert played.victims("new") == dict.fromkeys(("b1", "b2", "b3"), "InCohortFairSharing")
 
 
 def test_an_equal_of_the_own_queue_does_not_go_for_a_larger_share() -> None:
@@ -204,35 +118,6 @@ def test_an_equal_of_the_own_queue_does_not_go_for_a_larger_share() -> None:
     assert larger.victims("older") == {}
     same = play(scene, a_workload("older", "b", 4, age=50), settings=FAIR)
     assert same.victims("older") == {"newer": "InClusterQueue"}
-
-
-def test_who_uses_more_than_its_quota_borrows_though_nothing_is_lent() -> None:
-    """Whether a queue borrows is a question of its usage, not of its share: that of nothing lent is zero."""
-    played = play(
-        a_queue("alpha", Q(2, None, 0), "all", reclaim="Any"), a_queue("beta", 0, "all"),
-        a_holder("b1", "beta", 2), a_workload("w", "alpha", 2), settings=FAIR,
-    )  # fmt: skip
-    assert played.share("beta") == 0
-    assert played.victims("w") == {"b1": "InCohortReclamation"}
-
-
-def test_weight_zero_is_infinite_though_nothing_is_lent() -> None:
-    """A queue of weight zero that borrows has an infinite share, whatever could be lent to it."""
-    played = play(
-        a_queue("alpha", Q(2, None, 0), "all"), a_queue("beta", 0, "all", weight=0),
-        a_holder("b1", "beta", 2),
-    )  # fmt: skip
-    assert played.share("beta") == 2**63 - 1
-
-
-def test_a_flavor_taken_out_of_the_queue_is_no_borrowing() -> None:
-    """Only flavors that a queue declares count in its share."""
-    played = play(
-        a_flavor("old"), a_flavor("new"),
-        a_queue("alpha", {"old": 4, "new": 4}, "all"), a_queue("beta", {"new": 0}, "all"),
-        a_holder("b1", "beta", 2, flavor="old"),
-    )  # fmt: skip
-    assert played.share("beta") == 0
 
 
 @pytest.mark.parametrize(
@@ -283,3 +168,17 @@ def test_equal_shares_allow_what_the_final_share_decides(
         settings={"fairSharing": {"enable": True, "preemptionStrategies": [strategy]}},
     )  # fmt: skip
     assert played.victims("new") == victims
+
+
+def _units(queue: str, count: int, first: int = 1) -> list[Any]:
+    return [a_holder(f"{queue}{n}", queue, 1, since=-n) for n in range(first, first + count)]
+
+
+def test_whoever_has_weight_zero_gives_back_all_that_it_borrows() -> None:
+    """An infinite share is above ours until the last borrowed unit is gone, and it can not take them back."""
+    played = play(
+        a_queue("a", 3, "all", **_POLICY), a_queue("b", 3, "all", weight=0, **_POLICY),
+        a_queue("c", 3, "all", **_POLICY),
+        _units("a", 3), _units("b", 6), a_workload("new", "a", 3), settings=FAIR,
+    )  # fmt: skip
+    assert played.victims("new") == dict.fromkeys(("b1", "b2", "b3"), "InCohortFairSharing")

@@ -9,7 +9,7 @@ from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
 from tests.examples import examples
-from tests.queueing.build import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, stamp
+from tests.offline.build import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, stamp
 
 QUEUES = ("a", "b", "c")
 _NOW = documents.read_instant(stamp())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.queueing.build import (
+from tests.offline.build import (
     Q,
     a_flavor,
     a_holder,
@@ -198,3 +198,26 @@ def test_severity_of_reasons() -> None:
         a_workload("new", "q", 5),
     )
     assert played.of("new")["reason"] == "WaitingForQuota"
+
+
+@pytest.mark.parametrize(
+    ("preference", "flavor", "decision"),
+    [
+        (None, "f1", "admitted"),
+        ("BorrowingOverPreemption", "f1", "admitted"),
+        ("PreemptionOverBorrowing", "f2", "preempting"),
+    ],
+)
+def test_borrow_or_preempt(preference: str | None, flavor: str, decision: str) -> None:
+    """With both policies TryNextFlavor the preference says: borrow in f1, or preempt in f2."""
+    fungibility = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}
+    if preference:
+        fungibility["preference"] = preference
+    played = play(
+        a_flavor("f1"), a_flavor("f2"),
+        a_queue("a", {"f1": 0, "f2": 2}, "all", within="LowerPriority", flavorFungibility=fungibility),
+        a_queue("b", {"f1": 2, "f2": 0}, "all"),
+        a_holder("low", "a", 2, flavor="f2", prio=-1),
+        a_workload("w", "a", 2),
+    )  # fmt: skip
+    assert (played.flavor("w"), played.of("w")["decision"]) == (flavor, decision)

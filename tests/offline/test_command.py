@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from roadstead.cli.simulate import simulate
-from tests.queueing.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
+from tests.offline.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
 
 _KEYS = {
     "namespace", "name", "clusterQueue", "decision", "cluster", "podSets", "victims", "requeue",

@@ -7,7 +7,7 @@ import pytest
 
 from hub.offline.load import Arrival, Kind, Load, pod_set
 from hub.offline.timeline import Timeline
-from tests.queueing.build import a_cohort, a_queue, a_scene
+from tests.offline.build import a_cohort, a_queue, a_scene
 
 _BORROW: dict[str, Any] = {"reclaim": "LowerPriority", "borrow": {"policy": "LowerPriority"}}
 # queue, arrival in s, priority, cpu; each runs for about a minute

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from bench.queueing import the_baseline
 from roadstead.cli.simulate import simulate
-from tests.queueing.build import a_flavor, a_local_queue, a_queue
+from tests.offline.build import a_flavor, a_local_queue, a_queue
 
 _NODES = {
     "apiVersion": "cluster.kubernetes-fleet.io/v1beta1",

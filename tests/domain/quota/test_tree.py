@@ -5,7 +5,7 @@ import pytest
 from hub.domain.quota.declared import ClusterQueue, FlavorResource, Quota, ResourceGroup
 from hub.domain.quota.tree import QuotaTree
 from hub.offline.documents import Unreadable
-from tests.queueing.build import Q, a_cohort, a_holder, a_queue, a_workload, play, pods
+from tests.offline.build import Q, a_cohort, a_holder, a_queue, a_workload, play, pods
 
 
 def test_q1_own_quota_borrowing_and_lending_limits() -> None:
@@ -150,3 +150,29 @@ def test_what_a_63_bit_request_took_comes_back_exactly() -> None:
     for _ in range(3):
         tree.release("a", {of: 2**63 - 1})
     assert [tree.available(node, of) for node in tree.nodes] == before
+
+
+def test_lending_limits_of_cohorts() -> None:
+    """A cohort that lends 3 of 15 keeps 12: its queue sees 30, its neighbour 18, and 16 once it borrows."""
+    root = (
+        a_cohort("root", 10),
+        a_cohort("left", Q(10, None, 3), "root"),
+        a_cohort("right", parent="root"),
+        a_queue("l", 5, "left"),
+        a_queue("r", 5, "right"),
+    )
+    idle = play(*root)
+    assert idle.potential("l", "r") == ["30", "18"]
+    busy = play(*root, a_holder("h", "l", 14))
+    assert busy.available("l", "r") == ["16", "16"]
+
+
+def test_lending_limit_protects_what_is_not_lent() -> None:
+    """What a queue does not lend cannot have been borrowed: nobody is preempted for it."""
+    played = play(
+        a_queue("keeper", Q(6, None, 2), "all", reclaim="Any"),
+        a_queue("taker", 2, "all"),
+        a_holder("t", "taker", 4),
+        a_workload("fits", "keeper", 4),
+    )
+    assert played.verdict("fits") == ("admitted", None)

@@ -3,7 +3,7 @@
 import pytest
 
 from hub.offline.documents import Unreadable
-from tests.queueing.build import (
+from tests.offline.build import (
     GPU,
     a_flavor,
     a_holder,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.queueing.build import Q, a_cohort, a_holder, a_queue, a_workload, play
+from tests.offline.build import Q, a_cohort, a_holder, a_queue, a_workload, play
 
 
 def test_p1_what_was_not_needed_is_given_back() -> None:

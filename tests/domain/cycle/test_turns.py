@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hub.domain.queueing.requeue import Outcome, Where
-from tests.queueing.build import (
+from tests.offline.build import (
     INSTANT,
     Played,
     Q,
@@ -138,18 +138,6 @@ def test_a_strict_head_blocks_its_queue_in_every_round() -> None:
     assert played.of("small")["requeue"] is None
 
 
-def test_fewer_pods_at_the_cost_of_others() -> None:
-    """2.6: the largest size that fits or may preempt; here 10 of 12, with the low priority gone."""
-    played = play(
-        a_queue("q", 10, within="LowerPriority"),
-        a_holder("low", "q", 6, prio=-1),
-        a_workload("w", "q", pod_sets=[pods(1, 12, 4)]),
-        settings={"partialAdmission": True},
-    )
-    assert played.counts("w") == [10]
-    assert played.victims("w") == {"low": "InClusterQueue"}
-
-
 def test_a_head_whose_victims_are_taken_keeps_its_quota_from_borrowers() -> None:
     """With its victims another's and no others left, a head is parked and reserves what is its own."""
     played = play(
@@ -237,3 +225,32 @@ def test_after_the_last_flavor_the_search_begins_anew() -> None:
     (admitted,) = engine.round(INSTANT)
     assert admitted.search.assignment is not None
     assert admitted.search.assignment.pod_sets[0].flavors == (("cpu", "f1"),)
+
+
+def test_a_preemptor_sticks_to_the_head_until_its_victims_are_gone() -> None:
+    """Higher priorities that come later do not pass a best-effort preemptor; victims stay charged."""
+    played = play(
+        a_queue("q", 2, within="LowerPriority"),
+        a_holder("low", "q", 2, prio=-1),
+        a_workload("new", "q", 2),
+        rounds=3,
+    )
+    assert played.verdict("new") == ("preempting", "heap")
+    assert played.victims("new") == {"low": "InClusterQueue"}
+
+
+def test_untried_flavors_are_tried_in_the_next_round() -> None:
+    """A head that lost its first flavor to another goes on with the next one."""
+    one_each = {"uno": 1, "due": 1}
+    played = play(
+        a_flavor("uno"),
+        a_flavor("due"),
+        a_queue("a", one_each, "all"),
+        a_queue("b", {"uno": 0, "due": 1}, "all"),
+        a_holder("h", "b", 1, flavor="due"),
+        a_workload("wa", "a", age=9),
+        a_workload("wb", "b"),
+        rounds=2,
+    )
+    assert played.admitted() == {"wa", "wb"}
+    assert (played.flavor("wa"), played.flavor("wb")) == ("uno", "due")
