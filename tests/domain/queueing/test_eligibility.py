@@ -51,8 +51,7 @@ def test_what_keeps_a_turn_from_coming(
     queue: dict[str, Any], workload: dict[str, Any], reason: str
 ) -> None:
     """Stopped and inactive queues, deactivated workloads and back-off: no turn, and why."""
-    quota = queue.pop("quota", 5)
-    played = play(a_queue("q", quota, **queue), a_workload("w", "q", **workload))
+    played = play(a_queue("q", **{"quota": 5, **queue}), a_workload("w", "q", **workload))
     assert played.verdict("w") == ("pending", None)
     assert played.of("w")["reason"] == reason
 
