@@ -26,6 +26,7 @@ def test_charges_add_up_and_are_taken_back() -> None:
     assert (ledger.used("q", CPU), ledger.available("q", CPU)) == (5, 5)
     ledger.release("q", {CPU: 1}, times=2)
     assert (ledger.usage("q"), ledger.available("q", CPU)) == ({CPU: 3}, 7)
+    assert ledger.used("q", GPU) == 0
 
 
 def test_what_a_new_ledger_is_given_is_charged() -> None:
