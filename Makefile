@@ -22,9 +22,10 @@ CHAOS_ARGS ?=
 PLANTED ?=
 MODULE ?= hub/domain/quota/ledger.py
 MUTATE_ARGS ?=
+EXAMPLES ?= 100
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo simulate test coverage test-slow test-browser test-real chaos soak planted mutate check check-format check-lint check-types check-imports \
+.PHONY: help setup demo simulate test coverage test-api test-slow test-browser test-real chaos soak planted mutate check check-format check-lint check-types check-imports \
 	check-yaml format bench lock realkube clean
 
 help:  ## List the targets
@@ -54,6 +55,9 @@ coverage: test  ## The same, measured: what is covered of domain, services, brid
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
 	$(BIN)/python -m pytest -m "slow and not browser" $(TEST_ARGS)
+
+test-api: $(READY)  ## Ask each operation of the API what its description allows and what not: EXAMPLES=100
+	API_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/openapi/test_any_request.py $(TEST_ARGS)
 
 simulate: $(READY)  ## Play seeds of the deterministic simulation: SEEDS=first,count
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),$(MODELLED)) $(SIMULATE_ARGS)

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                 raise SystemExit(f"the hub did not start: {line!r}")
             (folder / "server").write_text(line.split()[1])
             with Client(line.split()[1], (folder / "admin.token").read_text().strip()) as hub:
-                uids = [told["uid"] for told in hub.submit_many(manifests(args.jobs, 1))]
+                uids = [job.uid for job in hub.submit_many(manifests(args.jobs, 1)).jobs]
             return measured(folder, args, uids[-1])
         finally:
             process.send_signal(signal.SIGTERM)

@@ -8,7 +8,6 @@ and pods; the hub's SQLite commits with synchronous=FULL.
 
 import argparse
 import concurrent.futures
-import datetime as dt
 import itertools
 import statistics
 import threading
@@ -18,6 +17,7 @@ from typing import Any
 
 from bench.local_fleet import LocalFleet, equal_members, fleet, machine, show
 from roadstead import Client
+from roadstead.models.jobs import Job
 
 _CHUNK = 1000
 
@@ -68,9 +68,7 @@ def chunks(args: argparse.Namespace, size: int) -> Iterator[list[dict[str, Any]]
 
 
 def submit(hub: Client, chunk: list[dict[str, Any]]) -> None:
-    for result in hub.submit_many(chunk):
-        if result.get("code"):
-            raise SystemExit(f"refused: {result}")
+    hub.submit_many(chunk)
 
 
 def submit_evenly(local: LocalFleet, args: argparse.Namespace, rate: float, began: float) -> None:
@@ -88,10 +86,10 @@ def submit_evenly(local: LocalFleet, args: argparse.Namespace, rate: float, bega
         list(pool.map(send, itertools.count(), chunks(args, size)))
 
 
-def until_ended(hub, count: int) -> list[dict[str, Any]]:
+def until_ended(hub: Client, count: int) -> list[Job]:
     deadline = time.monotonic() + 1200
     while True:
-        states = hub.overview()["jobs"]
+        states = hub.overview().jobs
         ended = sum(states.get(s, 0) for s in ("Succeeded", "Failed", "Cancelled"))
         if ended >= count:
             return list(hub.jobs())
@@ -102,32 +100,30 @@ def until_ended(hub, count: int) -> list[dict[str, Any]]:
 
 def report(
     local: LocalFleet,
-    jobs: list[dict[str, Any]],
+    jobs: list[Job],
     before: dict[str, Any],
     submitted_s: float,
     rate: float | None,
 ) -> dict[str, Any]:
-    def at(stamp: str) -> float:
-        return dt.datetime.fromisoformat(stamp).timestamp()
-
-    first = min(at(j["createdAt"]) for j in jobs)
-    last = max(at(j["finishedAt"]) for j in jobs)
-    waits = sorted(at(j["startedAt"]) - at(j["createdAt"]) for j in jobs if j["startedAt"])
+    first = min(j.created_at for j in jobs)
+    last = max(j.finished_at for j in jobs if j.finished_at)
+    makespan_s = (last - first).total_seconds()
+    waits = sorted((j.started_at - j.created_at).total_seconds() for j in jobs if j.started_at)
     after = local.cpu_by_part()
     cpu = {part: round(after[part] - before.get(part, 0.0), 2) for part in after}
     return {
         "jobs": len(jobs),
-        "succeeded": sum(j["state"] == "Succeeded" for j in jobs),
+        "succeeded": sum(j.has_succeeded for j in jobs),
         "rate_asked": rate,
-        "jobs_per_s": round(len(jobs) / (last - first), 1),
+        "jobs_per_s": round(len(jobs) / makespan_s, 1),
         "submit_s": round(submitted_s, 2),
-        "makespan_s": round(last - first, 2),
+        "makespan_s": round(makespan_s, 2),
         "submit_to_running_p50_s": round(statistics.median(waits), 3),
         "p99_s": round(waits[int(len(waits) * 0.99) - 1], 3),
         "hub_cpu_s": cpu.get("hub", 0.0),
         "hub_peak_rss_mib": round(local.peak_rss_mib("hub"), 1),
         "cpu_ms_per_job": {p: round(1000 * s / len(jobs), 3) for p, s in cpu.items()},
-        "clusters_used": len({j["cluster"] for j in jobs}),
+        "clusters_used": len({j.cluster for j in jobs}),
     }
 
 

@@ -129,7 +129,7 @@ class Member:
     def __init__(self, hub: LoneHub, cpus: int) -> None:
         self._address = urlsplit(hub.server).netloc
         with Client(hub.server, hub.token) as client:
-            token = client.add_cluster(_MEMBER)["joinToken"]
+            token = client.add_cluster(_MEMBER).join_token
         reply = self._post("register", {"cluster_uid": "uid-north"}, token)
         self.credential = reply["credential"]
         self._numbers = itertools.count(1)
@@ -189,8 +189,8 @@ def asking(hub: LoneHub, member: Member) -> Iterator[list[Probe]]:
 
 def held(client: Client) -> int:
     """How many jobs hold quota."""
-    (queue,) = (q for q in client.queues() if q["name"] == _QUEUE)
-    return int(queue["reserving"])
+    (queue,) = (q for q in client.queues() if q.name == _QUEUE)
+    return queue.reserving
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             )
             for start in range(0, args.kinds, _BATCH):
                 kinds = range(start, min(start + _BATCH, args.kinds))
-                list(client.submit_many([a_job(kind) for kind in kinds]))
+                client.submit_many([a_job(kind) for kind in kinds])
             member = Member(hub, args.room * 2)
         fill(folder / "hub.db", args.jobs)
         began = time.monotonic()

@@ -139,7 +139,7 @@ async def _composed(
             suspect_after_s=settings.scheduling.suspect_after_s,
             timeline=hub.timeline,
         )
-        app = create_app(hub, (agents.router, pages.router))
+        app = create_app(hub, (agents.router, pages.router), pages.nothing_here)
         app.state.agent_sync = sync
         scheduling = SchedulingController(hub, lease.term, observe_turn)
         app.state.schedule_index = lambda: scheduling.scheduler.index

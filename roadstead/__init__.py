@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from roadstead.async_client import AsyncClient
     from roadstead.client import Client
     from roadstead.errors import (
         JobFailed,
@@ -14,27 +15,36 @@ if TYPE_CHECKING:
         NotFound,
         Rejected,
         RoadsteadError,
+        SomeRejected,
         TimedOut,
         Unreachable,
         WrongAddress,
     )
+    from roadstead.models.jobs import JobState
 
 __all__ = [
+    "AsyncClient",
     "Client",
     "JobFailed",
+    "JobState",
     "NotAllowed",
     "NotFound",
     "Rejected",
     "RoadsteadError",
+    "SomeRejected",
     "TimedOut",
     "Unreachable",
     "WrongAddress",
 ]
+_ELSEWHERE = {
+    "AsyncClient": "roadstead.async_client",
+    "Client": "roadstead.client",
+    "JobState": "roadstead.models.jobs",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "roadstead.client" if name == "Client" else "roadstead.errors"
-    return getattr(importlib.import_module(module), name)
+    return getattr(importlib.import_module(_ELSEWHERE.get(name, "roadstead.errors")), name)

@@ -2,7 +2,8 @@
 
 RoadsteadError          (exit 1)
 ├── Rejected            the hub refused the request (exit 3)
-│   └── NotFound        … because the thing is absent or not yours
+│   ├── NotFound        … because the thing is absent or not yours
+│   └── SomeRejected    … some of many jobs, with what became of each
 ├── NotAllowed          no or wrong credential, or no right (exit 4)
 ├── Unreachable         no hub at that address, or it is not ready or failing (exit 5)
 ├── JobFailed           a job that was waited for ended otherwise than Succeeded (exit 1)
@@ -12,8 +13,12 @@ RoadsteadError          (exit 1)
 Wrong usage of the command line is exit 2, and Ctrl-C 130. docs/reference/cli.md lists them all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from roadstead.models.jobs import Outcome, Outcomes, WholeJob
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,21 @@ class NotFound(Rejected):
     """404: absent, or not yours."""
 
 
+class SomeRejected(Rejected):
+    """Some of many jobs were refused; the others were taken.
+
+    `outcomes` tells of each; code, detail and errors are those of the first that was refused.
+    """
+
+    def __init__(self, outcomes: "Outcomes", refused: "Sequence[Outcome]") -> None:
+        first = refused[0].refusal
+        assert first is not None
+        super().__init__(first.status, first.problem)
+        self.outcomes = outcomes
+        count = f"{len(refused)} of {len(outcomes)} jobs were refused"
+        self.args = (f"{count}; the first, number {refused[0].index}: {first}",)
+
+
 class NotAllowed(RoadsteadError):
     """401: no or wrong credential; 403: one without the right. `status` tells which."""
 
@@ -66,9 +86,14 @@ class Unreachable(RoadsteadError):
 
 
 class JobFailed(RoadsteadError):
-    """A job that was waited for ended otherwise than Succeeded."""
+    """Jobs that were waited for ended otherwise than Succeeded: `jobs`, as they ended."""
 
     exit_code = 1
+
+    def __init__(self, jobs: "Sequence[WholeJob]") -> None:
+        self.jobs = tuple(jobs)
+        told = (f"{j.full_name} {j.state}{f' ({j.reason})' if j.reason else ''}" for j in jobs)
+        super().__init__(f"did not succeed: {', '.join(told)}")
 
 
 class TimedOut(RoadsteadError):

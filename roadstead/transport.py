@@ -1,205 +1,133 @@
-"""HTTP to one hub over a kept connection, on the standard library so that the command starts fast.
+"""HTTP to one hub over kept connections, by httpx: loaded by the first `Client`, not with the SDK.
 
-Requests that may be repeated without harm (GET, PUT, DELETE, any with an Idempotency-Key, or said to
-be `repeatable`) are repeated once over a fresh connection when the kept one turns out to be dead. A
-hub that answers 429 is asked again when it says, twice, if that is soon.
+`roadstead.retries` says what is sent again. Proxies, redirects and `.netrc` are none of its business:
+a token goes to the hub that it was given for.
 """
 
-import http.client
-import json
-import select
+import contextlib
 import ssl
-import time
-from collections.abc import Iterator, Mapping
-from typing import Any
-from urllib.parse import SplitResult, urlencode, urlsplit
+from collections.abc import Generator, Iterator
+from typing import Any, Final, TypeVar
 
-from roadstead.errors import NotAllowed, NotFound, Rejected, Unreachable, WrongAddress
+import httpx
 
-_RETRIABLE = frozenset({"GET", "PUT", "DELETE", "HEAD"})
-_ASKS_ON_429 = 3
-_LONGEST_PAUSE_S = 5.0
-Query = Mapping[str, str | int | None]
+from roadstead.method import Stream
+from roadstead.models.record import Json
+from roadstead.responses import Address, ConnectionLost, EventDecoder, Response
+from roadstead.retries import send
+from roadstead.steps import EventStream, Request
+
+T = TypeVar("T")
+QUIET_S: Final = 60.0  # of a stream, which says something every few seconds
+_KEPT_S: Final = 60.0
+_DIED: Final = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 
 
 class Transport:
-    """One connection to `server` (http:// or https://), with a bearer token."""
+    """A pool of connections; threads may share it."""
 
-    def __init__(self, server: str, token: str, *, timeout_s: float = 30.0) -> None:
-        self._parts = _address(server)
-        self.server = server.rstrip("/")
-        self._timeout_s = timeout_s
-        self._headers = {"Accept": "application/json"}
-        if token:
-            if not (token.isascii() and token.isprintable()):
-                raise NotAllowed("the token holds characters that no token has")
-            self._headers["Authorization"] = f"Bearer {token}"
-        self._connection: http.client.HTTPConnection | None = None
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query | None = None,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-        headers: Mapping[str, str] | None = None,
-        repeatable: bool = False,
-    ) -> dict[str, Any]:
-        """The JSON object that the hub answers. Raises errors of `roadstead.errors`."""
-        sent = {**self._headers, **(headers or {})}
-        if body is not None:
-            sent["Content-Type"] = content_type
-        repeatable = repeatable or method in _RETRIABLE or "Idempotency-Key" in sent
-        target = self._target(path, query)
-        for ask in range(1, _ASKS_ON_429 + 1):
-            response = self._answered(method, target, body, sent, repeatable)
-            data = self._read(response)
-            pause_s = _pause_s(response)
-            if pause_s is None or ask == _ASKS_ON_429:
-                break
-            time.sleep(pause_s)
-        return _decode(response, data, self.server)
-
-    def stream(self, path: str, *, query: Query | None = None) -> Iterator[dict[str, Any]]:
-        """Server-sent events of `path`, decoded; ends when the hub ends the stream."""
-        connection = self._connect(timeout_s=60.0)
-        try:
-            sent = {**self._headers, "Accept": "text/event-stream"}
-            connection.request("GET", self._target(path, query), headers=sent)
-            response = connection.getresponse()
-            if response.status != http.client.OK:
-                _decode(response, response.read(), self.server)
-            for line in response:
-                if line.startswith(b"data:"):
-                    yield json.loads(line[5:])
-        except (OSError, http.client.HTTPException, ValueError) as failure:
-            raise self._unreachable(failure) from failure
-        finally:
-            connection.close()
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        self._address, self._timeout_s = address, timeout_s
+        self._http = httpx.Client(**options(address, timeout_s))
 
     def close(self) -> None:
-        """Drop the kept connection; the next request opens a new one."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Close the connections."""
+        self._http.close()
 
-    def _answered(
-        self,
-        method: str,
-        target: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        repeatable: bool,
-    ) -> http.client.HTTPResponse:
-        kept = self._connection is not None
-        try:
-            return self._send(method, target, body, headers)
-        except (OSError, http.client.HTTPException) as failure:
-            self.close()
-            dead = isinstance(failure, http.client.HTTPException | ConnectionError)
-            if not (kept and repeatable and dead):
-                raise self._unreachable(failure) from failure
-        try:
-            return self._send(method, target, body, headers)
-        except (OSError, http.client.HTTPException) as failure:
-            self.close()
-            raise self._unreachable(failure) from failure
+    def answer(self, ask: Request) -> Json:
+        """The JSON object that the hub answers. Raises errors of `roadstead.errors`."""
+        return self._address.decode(send(ask, self._send))
 
-    def _send(
-        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> http.client.HTTPResponse:
-        if self._connection is not None and _is_closed_by_peer(self._connection):
-            self.close()
-        if self._connection is None:
-            self._connection = self._connect(timeout_s=self._timeout_s)
-        self._connection.request(method, target, body=body, headers=dict(headers))
-        return self._connection.getresponse()
-
-    def _read(self, response: http.client.HTTPResponse) -> bytes:
-        try:
-            return response.read()
-        except (OSError, http.client.HTTPException) as failure:
-            self.close()
-            raise self._unreachable(failure) from failure
-        finally:
-            if response.will_close:
-                self.close()
-
-    def _connect(self, *, timeout_s: float) -> http.client.HTTPConnection:
-        host = self._parts.hostname or ""
-        if self._parts.scheme == "https":
-            return http.client.HTTPSConnection(
-                host, self._parts.port, timeout=timeout_s, context=ssl.create_default_context()
+    def follow(self, follow: EventStream[T]) -> Stream[T]:
+        """The stream, open. Raises errors of `roadstead.errors`."""
+        with translated_errors(self._address):
+            answer = self._http.send(
+                events_request(self._http, self._address, follow), stream=True
             )
-        return http.client.HTTPConnection(host, self._parts.port, timeout=timeout_s)
+            if answer.status_code != httpx.codes.OK:
+                answer.read()
+                self._address.decode(response_of(answer))
+        return _OpenStream(answer, follow, self._address)
 
-    def _target(self, path: str, query: Query | None) -> str:
-        given = {k: v for k, v in (query or {}).items() if v not in (None, "")}
-        return (
-            self._parts.path.rstrip("/")
-            + path
-            + (f"?{urlencode(given, errors='replace')}" if given else "")
-        )
-
-    def _unreachable(self, failure: BaseException) -> Unreachable:
-        words = getattr(failure, "strerror", None) or str(failure) or type(failure).__name__
-        return Unreachable(f"no hub answers at {self.server}: {words}")
+    def _send(self, ask: Request) -> Response:
+        with translated_errors(self._address):
+            return response_of(
+                self._http.request(**request_arguments(self._address, ask, self._timeout_s))
+            )
 
 
-def _address(server: str) -> SplitResult:
-    wrong = f"{server!r} is not the address of a hub; expected http://HOST:PORT"
+class _OpenStream(Stream[T]):
+    """A stream over a connection that it has for itself."""
+
+    def __init__(self, answer: httpx.Response, follow: EventStream[T], address: Address) -> None:
+        self._answer, self._address = answer, address
+        self._items = self._read(follow)
+
+    def __next__(self) -> T:
+        return next(self._items)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._items.close()
+        self._answer.close()
+
+    def _read(self, follow: EventStream[T]) -> Generator[T, None, None]:
+        events = EventDecoder()
+        with contextlib.closing(self._answer), translated_errors(self._address):
+            for chunk in self._answer.iter_bytes():
+                for event in events.feed(chunk):
+                    yield from follow.read(event)
+
+
+def options(address: Address, timeout_s: float) -> dict[str, Any]:
+    """What a client of httpx is made with, blocking or not."""
+    return {
+        "verify": _trust(address),
+        "trust_env": False,
+        "timeout": timeout_s,
+        "limits": httpx.Limits(
+            max_connections=100, max_keepalive_connections=20, keepalive_expiry=_KEPT_S
+        ),
+    }
+
+
+def request_arguments(address: Address, ask: Request, timeout_s: float) -> dict[str, Any]:
+    """The arguments of `httpx.Client.request` for this."""
+    return {
+        "method": ask.method,
+        "url": address.url(ask.path, ask.query),
+        "content": ask.body,
+        "headers": address.headers(ask),
+        "timeout": min(timeout_s, ask.timeout_s or timeout_s),
+    }
+
+
+def events_request(
+    http: httpx.Client | httpx.AsyncClient, address: Address, follow: EventStream[T]
+) -> httpx.Request:
+    """The request that opens a stream."""
+    url = address.url(follow.path, follow.query)
+    return http.build_request("GET", url, headers=address.headers(), timeout=QUIET_S)
+
+
+def response_of(answer: httpx.Response) -> Response:
+    """An answer that was read, without httpx."""
+    return Response(answer.status_code, answer.headers, answer.content)
+
+
+@contextlib.contextmanager
+def translated_errors(address: Address) -> Iterator[None]:
+    """Failures of httpx, and of reading what came over it, as errors of `roadstead.errors`."""
     try:
-        parts = urlsplit(server)
-        _ = parts.port
-    except ValueError as failure:
-        raise WrongAddress(f"{wrong} ({failure})") from failure
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not server.isascii():
-        raise WrongAddress(wrong)
-    return parts
+        yield
+    except _DIED as failure:
+        raise ConnectionLost(address.why_unreachable(failure)) from failure
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError) as failure:
+        raise address.unreachable(failure) from failure
 
 
-def _is_closed_by_peer(connection: http.client.HTTPConnection) -> bool:
-    """Whether an idle connection has something to read: between requests that is only its end."""
-    if connection.sock is None:
-        return True
-    try:
-        return bool(select.select([connection.sock], [], [], 0)[0])
-    except (OSError, ValueError):
-        return True
-
-
-def _pause_s(response: http.client.HTTPResponse) -> float | None:
-    """How long a busy hub asks to wait; None if it is not busy, or for too long to wait here."""
-    if response.status != http.client.TOO_MANY_REQUESTS:
-        return None
-    try:
-        asked_s = float(response.headers.get("Retry-After", "1"))
-    except ValueError:
-        return None
-    return asked_s if 0 <= asked_s <= _LONGEST_PAUSE_S else None
-
-
-def _decode(response: http.client.HTTPResponse, data: bytes, server: str) -> dict[str, Any]:
-    status = response.status
-    try:
-        answer = json.loads(data) if data else None
-    except ValueError:
-        answer = None
-    if status < 300:
-        if not isinstance(answer, dict):
-            raise Unreachable(f"what answers at {server} is no hub: its answer is no JSON object")
-        return answer
-    problem = answer if isinstance(answer, dict) else {}
-    detail = str(problem.get("detail") or "")
-    if status in {401, 403}:
-        raise NotAllowed(detail or f"{server} answered {status}", status)
-    if status >= 500:
-        request = f" (request {problem['requestId']})" if problem.get("requestId") else ""
-        raise Unreachable((detail or f"the hub at {server} answered {status}") + request)
-    if status < 400 or "code" not in problem:
-        location = response.headers.get("Location")
-        where = f" and points to {location}" if location else ""
-        raise Unreachable(f"what answers at {server} is no hub: it answered {status}{where}")
-    raise (NotFound if status == 404 else Rejected)(status, problem)
+def _trust(address: Address) -> ssl.SSLContext:
+    """What a certificate is checked against: the machine's authorities, as OpenSSL finds them."""
+    if address.is_secure:
+        return ssl.create_default_context()
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used; loading authorities takes time

@@ -15,8 +15,11 @@ from pydantic_core import ErrorDetails
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of, new_router
+from hub.api import described
+from hub.api.described import JSON, ref
+from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of
 from hub.api.reply import Json
+from hub.api.routing import new_router, refuses
 from hub.services.access.credentials import check_join
 from hub.services.access.enrol import enrol
 from hub.services.context.hub import Hub
@@ -34,6 +37,7 @@ from shared.wire.agent_v1 import (
     Refused,
     Register,
     Registered,
+    SyncReply,
     SyncRequest,
 )
 
@@ -44,12 +48,36 @@ _NOTED: Final = frozenset({"IdentityMismatch", "ClusterIdentityChanged"})
 _SHOWN = 20
 _AT_ONCE: Final = 256 << 10  # bytes of a report; a larger one is read beside the event loop
 
-router: APIRouter = new_router()
+router: APIRouter = new_router("agents")
+_A_REGISTER: Final = {
+    "cluster_uid": "7f3c9a52-0d1e-4b8e-9a57-2f6f0c1d8e11",
+    "agent_version": "0.1.0",
+}
+_A_SYNC: Final = {
+    "session": "f1b2c3d4e5",
+    "seq": 1,
+    "cluster_uid": _A_REGISTER["cluster_uid"],
+    "observed": {"full": True},
+}
 
 
-@router.post(REGISTER_PATH)
+@router.post(
+    REGISTER_PATH,
+    response_model=Registered,
+    openapi_extra=described.body({JSON: ref(Register)}, _A_REGISTER),
+)
 @allow(PUBLIC)  # the join token in the Authorization header is the policy: `enrol` redeems it
-async def register(request: Request) -> Response:
+@refuses(
+    RejectCode.UNAUTHENTICATED,
+    RejectCode.TOKEN_USED,
+    RejectCode.TOKEN_EXPIRED,
+    RejectCode.IDENTITY_MISMATCH,
+    RejectCode.CLUSTER_ALREADY_JOINED,
+    RejectCode.CLUSTER_IDENTITY_CHANGED,
+    RejectCode.INVALID_JSON,
+    RejectCode.UPGRADE_REQUIRED,
+)
+async def register_agent(request: Request) -> Response:
     """Trade a join token for the agent's credential."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else ""
@@ -71,9 +99,24 @@ async def register(request: Request) -> Response:
     return Json(answer.model_dump())
 
 
-@router.post(SYNC_PATH)
+@router.post(
+    SYNC_PATH,
+    response_model=SyncReply,
+    openapi_extra=described.body({JSON: ref(SyncRequest)}, _A_SYNC),
+)
 @allow(AGENT)
-async def sync(request: Request) -> Response:
+@refuses(
+    RejectCode.REVOKED,
+    RejectCode.IDENTITY_MISMATCH,
+    RejectCode.CLUSTER_IDENTITY_CHANGED,
+    RejectCode.HUB_ROLLED_BACK,
+    RejectCode.STALE_SEQUENCE,
+    RejectCode.SESSION_SUPERSEDED,
+    RejectCode.INVALID_JSON,
+    RejectCode.UPGRADE_REQUIRED,
+    RejectCode.TOO_MANY_REQUESTS,
+)
+async def sync_agent(request: Request) -> Response:
     """One exchange of observed and desired sets; held up to `wait_s` while there is no news."""
     hub, cluster = hub_of(request), caller(request).cluster
     body = await request.body()

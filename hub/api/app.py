@@ -1,8 +1,9 @@
 """The HTTP application: routers, one shape for every error, and the check that each route has a policy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+import orjson
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -26,12 +27,15 @@ from hub.api import (
     visibility,
     workloads,
 )
+from hub.api.description import describe
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
-from hub.api.policy import PUBLIC, allow, new_router, policy_of
+from hub.api.policy import PUBLIC, allow, hub_of, policy_of
 from hub.api.reply import Json
+from hub.api.routing import new_router
+from hub.api.validation import refusal_of
 from hub.services.context.hub import Hub
-from shared.errors import FieldError, Rejected
+from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 # Routes are tried in this order: those that are asked most come first.
@@ -50,16 +54,25 @@ ROUTERS: Final = (
 )
 
 
+Absent = Callable[[Request], Response | None]
+
+
+def _no_page(request: Request) -> None:
+    """Without pages, a problem says that there is nothing."""
+
+
 class UndeclaredRoute(RuntimeError):
     """A route without a declared policy: the application does not start."""
 
 
-def create_app(hub: Hub, more: Sequence[APIRouter] = ()) -> FastAPI:
-    """The application that serves `hub`. Raises UndeclaredRoute."""
+def create_app(
+    hub: Hub, more: Sequence[APIRouter] = (), nothing_here: Absent = _no_page
+) -> FastAPI:
+    """The application that serves `hub`. Raises UndeclaredRoute.
+
+    `nothing_here`: the page for an address that is none, where a page is asked for.
+    """
     app = FastAPI(
-        title="Roadstead",
-        version="1",
-        description="Submit jobs once; they wait in one queue and run where they fit best.",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -67,6 +80,7 @@ def create_app(hub: Hub, more: Sequence[APIRouter] = ()) -> FastAPI:
         redirect_slashes=False,  # a redirect would be built from what the client says of itself
     )
     app.state.hub = hub
+    app.state.nothing_here = nothing_here
     for router in (*HOT, *more, *ROUTERS, _description(app)):
         app.router.routes.extend(router.routes)  # flat: every route is there to be checked
     app.add_exception_handler(Rejected, _rejected)
@@ -85,13 +99,16 @@ def check_policies(routes: Sequence[BaseRoute]) -> None:
 
 
 def _description(app: FastAPI) -> APIRouter:
-    """`/openapi.json`: what the API is, the same for everybody."""
-    router = new_router()
+    """`/openapi.json`: what the API is, the same for everybody; made once, when it is first asked for."""
+    router = new_router("health")
+    made: list[bytes] = []
 
     @router.get("/openapi.json", include_in_schema=False)
     @allow(PUBLIC)
-    async def openapi() -> Response:
-        return Json(app.openapi())
+    async def openapi(request: Request) -> Response:
+        if not made:
+            made[:] = [await hub_of(request).beside(lambda: orjson.dumps(describe(app.routes)))]
+        return Json(made[0])
 
     return router
 
@@ -105,7 +122,8 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     request_id = request.state.request_id
     if error.status_code == 404:
-        return problem(RejectCode.NOT_FOUND, "there is nothing at this path", request_id)
+        page: Response | None = request.app.state.nothing_here(request)
+        return page or problem(RejectCode.NOT_FOUND, "there is nothing at this path", request_id)
     if error.status_code == 405:
         allowed = ", ".join(sorted(_methods_of(request)))
         detail = f"{request.method} is not served here; {allowed} is"
@@ -117,12 +135,9 @@ async def _http(request: Request, error: Exception) -> Response:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [
-        FieldError(".".join(str(part) for part in each["loc"]), RejectCode.INVALID, each["msg"])
-        for each in error.errors()
-    ]
-    detail = errors[0].message if errors else "invalid"
-    return problem(RejectCode.INVALID, detail, request.state.request_id, errors=errors)
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = None if body is None else body.field_info.annotation
+    return refused(refusal_of(error, model), request.state.request_id)
 
 
 def _methods_of(request: Request) -> set[str]:

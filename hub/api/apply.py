@@ -8,17 +8,22 @@ the event loop.
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import orjson
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api import described
 from hub.api.advice import warnings_of
 from hub.api.bodies import off_loop, read_many
+from hub.api.described import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.errors import PROBLEM_TYPE, problem
-from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of, new_router
-from hub.api.reply import Json, query
+from hub.api.models.objects import ApplyResult, Manifest
+from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
+from hub.api.reply import Json
+from hub.api.routing import new_router, refuses
 from hub.services.context import rendering
 from hub.services.objects.apply import REJECTED, Applied, apply_for
 from hub.services.reading.draft import Draft, draft
@@ -29,9 +34,20 @@ from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 
-router = new_router()
+router = new_router("objects")
 PART: Final = 200  # documents of one transaction
 MOST_ERRORS: Final = 1000  # of all documents of one answer together
+# What one document alone may be refused for, besides its fields.
+REFUSES: Final = (
+    RejectCode.ALREADY_EXISTS,
+    RejectCode.BEING_DELETED,
+    RejectCode.CLUSTER_NOT_EMPTY,
+    RejectCode.FORBIDDEN,
+    RejectCode.NOT_FOUND,
+    RejectCode.OWNED_ELSEWHERE,
+    RejectCode.QUEUE_NOT_EMPTY,
+    RejectCode.CONFLICT,
+)
 Read = tuple[int, Any]
 
 
@@ -46,9 +62,24 @@ class _ApplyAnswer:
     errors: list[FieldError] = field(default_factory=list)
 
 
-@router.post("/v1/apply")
-@allow(ADMINISTRATOR, query=True)
-async def apply(request: Request) -> Response:
+@router.post(
+    "/v1/apply",
+    response_model=ApplyResult,
+    responses={207: {"model": ApplyResult, "description": "Some documents were refused."}},
+    openapi_extra=described.body(
+        {
+            JSON: {"anyOf": [ref(Manifest), listed(Manifest)]},
+            NDJSON: ref(Manifest),
+            YAML: ref(Manifest),
+        },
+        A_JOB,
+    ),
+)
+@allow(ADMINISTRATOR)
+@refuses(*REFUSES)
+async def apply_documents(
+    request: Request, namespace: Annotated[str, Query()] = "default"
+) -> Response:
     """Apply documents of any kind: YAML (several), JSON (one, a list, or a `List`), or NDJSON.
 
     {"items": [...]}: per document kind, namespace, name, uid and `result` created, configured,
@@ -56,7 +87,7 @@ async def apply(request: Request) -> Response:
     nothing. The status is 200 if all were taken, 207 if some were; if none was, that of the first
     refusal, as a problem that has `items` too. `namespace` is for documents that name none.
     """
-    namespace = query(request, "namespace").get("namespace", "default")
+    namespace = namespace or "default"
     if not is_dns_label(namespace):
         raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
     hub = hub_of(request)

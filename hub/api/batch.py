@@ -12,10 +12,15 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api import described
 from hub.api.advice import warnings_of, with_warnings
 from hub.api.bodies import off_loop, read_many
-from hub.api.policy import ADMINISTRATOR, allow, hub_of, new_router
+from hub.api.described import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
+from hub.api.models.jobs import BatchResult
+from hub.api.models.objects import JobManifest
+from hub.api.policy import ADMINISTRATOR, allow, hub_of
 from hub.api.reply import Json, idempotency_key
+from hub.api.routing import new_router
 from hub.services.context.hub import Hub
 from hub.services.jobs.bare_patch import parse_unit
 from hub.services.jobs.submit import Reply, Submission, submit
@@ -29,12 +34,21 @@ from shared.manifests import (
 )
 from shared.reject_codes import RejectCode
 
-router = new_router()
+router = new_router("jobs")
 CHUNK: Final = 500
 Entry = tuple[int, Any]
 
 
-@router.post("/v1/jobs:batch")
+@router.post(
+    "/v1/jobs:batch",
+    response_model=BatchResult,
+    responses={200: {"headers": REPLAY}},
+    openapi_extra=described.body(
+        {JSON: listed(JobManifest), NDJSON: ref(JobManifest), YAML: ref(JobManifest)},
+        [A_JOB],
+        [IDEMPOTENCY_KEY],
+    ),
+)
 @allow(ADMINISTRATOR)
 async def submit_batch(request: Request) -> Response:
     """Submit a JSON list, NDJSON lines or YAML documents of Jobs, at most 16 MiB.

@@ -4,19 +4,29 @@ A usual body is read where it stands: a thread would cost more than the reading.
 than a few milliseconds is read beside the loop.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec, TypeVar
 
 from starlette.requests import Request
 
 from hub.api.policy import hub_of
-from shared.manifests import YAML_TYPES, read_document, read_documents
+from shared.errors import Rejected
+from shared.manifests import (
+    YAML_TYPES,
+    media_type_of,
+    read_bounded,
+    read_document,
+    read_documents,
+)
+from shared.reject_codes import RejectCode
 
 P = ParamSpec("P")
 T = TypeVar("T")
 # Sizes in bytes that are read at once: a few milliseconds of the worst that fits in.
 AT_ONCE: Final = 16 << 10
 YAML_AT_ONCE: Final = 4 << 10
+OBJECT: Final = ("application/json",)
+PATCH: Final = ("application/json", "application/merge-patch+json")
 
 
 async def read_one(request: Request, fn: Callable[[Any], T]) -> tuple[bytes, T]:
@@ -37,6 +47,22 @@ async def read_many(request: Request) -> list[tuple[int, Any]]:
     content_type = request.headers.get("content-type", "")
     bounds = hub_of(request).settings.api.bounds
     return await off_loop(request, len(body), read_documents, body, content_type, bounds)
+
+
+async def read_object(
+    request: Request, media_types: Sequence[str] = OBJECT
+) -> dict[str, Any] | None:
+    """The body's one JSON object, or None for no body. Raises Rejected."""
+    body = await request.body()
+    if not body.strip():
+        return None
+    if media_type_of(request.headers.get("content-type", "")) not in media_types:
+        raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, f"send {' or '.join(media_types)}")
+    bounds = hub_of(request).settings.api.bounds
+    found = await off_loop(request, len(body), read_bounded, body, bounds)
+    if not isinstance(found, dict):
+        raise Rejected(RejectCode.EXPECTED_OBJECT, "the body must be a JSON object")
+    return found
 
 
 async def off_loop(

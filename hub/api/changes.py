@@ -1,35 +1,46 @@
 """`GET /v1/changes`: what commits touch, as server-sent events, from a revision on, without holes."""
 
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Annotated, Final
 
 import orjson
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
-from hub.api.reply import number_of, query
+from hub.api import described
+from hub.api.described import EVENTS
+from hub.api.models.fleet import FeedChange
+from hub.api.parameters import Revision
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
+from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, hear
 from hub.services.context.hub import Hub
 from hub.services.questions import jobs, overview
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 
-router = new_router()
+router = new_router("fleet")
 PAGE: Final = 200
 # Between two looks at whether the credential still holds; also keeps proxies from hanging up.
 BEAT_S: Final = 5.0
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
 
 
-@router.get("/v1/changes")
-@allow(ADMINISTRATOR, VIEWER, query=True)
-async def follow(request: Request) -> Response:
+@router.get(
+    "/v1/changes",
+    response_class=StreamingResponse,
+    responses=described.events(FeedChange, "Changes, as they are committed."),
+)
+@allow(ADMINISTRATOR, VIEWER)
+@refuses(RejectCode.EXPIRED, RejectCode.TOO_MANY_STREAMS)
+async def follow_changes(request: Request, asked: Annotated[Revision, Query()]) -> Response:
     """Events `{"revision", "kind", "keys", "at"}` after `revision` (by default: from now on).
 
     410 Expired if that revision is no longer kept: list again, then follow from the newest.
     """
     hub = hub_of(request)
-    revision = number_of(query(request, "revision"), "revision")
+    revision = asked.revision
     if revision is None:
         revision = await hub.read(jobs.revision)
     await hub.read(overview.changes_since, revision, PAGE)  # 410 while it can still be said
@@ -37,7 +48,7 @@ async def follow(request: Request) -> Response:
     streams = count_stream(request, who, hub.settings.api.streams_per_principal)
     return StreamingResponse(
         counted(streams, who, _events(request, hub, revision)),
-        media_type="text/event-stream",
+        media_type=EVENTS,
         headers={"Cache-Control": "no-store"},
     )
 

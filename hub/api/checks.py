@@ -3,61 +3,65 @@
 A controller says that it serves its AdmissionCheck (`PUT …/status`), lists who waits, and answers.
 """
 
+from typing import Annotated
+
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
-from hub.api.reply import Json, limit_of, pager, query, read_object
+from hub.api.models.checks import JobChecks, NewCheckState, ObjectStatus, OpenCheckList
+from hub.api.models.objects import ShownObject
+from hub.api.parameters import CheckFilters
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.reply import Json, pager
+from hub.api.routing import new_router, refuses
 from hub.services.kueue_view import open_checks
 from hub.services.outside import check_active, check_states
+from shared.reject_codes import RejectCode
 
-router = new_router()
-_STATE = {
-    "state": str,
-    "message": str,
-    "requeueAfterSeconds": int,
-    "retryCount": int,
-    "podSetUpdates": list,
-}
+router = new_router("checks")
 
 
-@router.get("/v1/checks")
-@allow(ADMINISTRATOR, VIEWER, query=True)
-async def list_open_checks(request: Request) -> Response:
-    """Workloads that hold quota and wait for a check's answer. Filters: check, controller."""
-    given = query(request, "check", "controller", "limit", "continue")
-    limit, token = limit_of(given), given.pop("continue", None)
-    check, controller = given.get("check", ""), given.get("controller", "")
-    page = pager(request, {"check": check, "controller": controller})
-    return Json(
-        await hub_of(request).read(open_checks.list_open, check, controller, page, token, limit)
-    )
-
-
-@router.get("/v1/jobs/{uid}/checks")
+@router.get("/v1/checks", response_model=OpenCheckList)
 @allow(ADMINISTRATOR, VIEWER)
-async def job_checks(request: Request, uid: str) -> Response:
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
+async def list_open_checks(request: Request, asked: Annotated[CheckFilters, Query()]) -> Response:
+    """Workloads that hold quota and wait for a check's answer. Filters: check, controller."""
+    check, controller = asked.check, asked.controller
+    page, token = pager(request, {"check": check, "controller": controller}), asked.continue_
+    found = hub_of(request).read(
+        open_checks.list_open, check, controller, page, token or None, asked.limit
+    )
+    return Json(await found)
+
+
+@router.get("/v1/jobs/{uid}/checks", response_model=JobChecks)
+@allow(ADMINISTRATOR, VIEWER)
+async def list_job_checks(request: Request, uid: str) -> Response:
     """The admission checks of one job, with what was answered."""
     return Json(await hub_of(request).read(open_checks.checks_of, uid))
 
 
-@router.put("/v1/jobs/{uid}/checks/{check}")
+@router.put("/v1/jobs/{uid}/checks/{check}", response_model=JobChecks)
 @allow(ADMINISTRATOR)
-async def set_check(request: Request, uid: str, check: str) -> Response:
+@refuses(RejectCode.ANSWERED_BY_HUB, RejectCode.NOT_RESERVED)
+async def answer_check(request: Request, uid: str, check: str, answer: NewCheckState) -> Response:
     """Answer a check: {"state", "message", "requeueAfterSeconds", "retryCount", "podSetUpdates"}.
 
     `state` is Pending, Ready, Retry or Rejected. The same answer again changes nothing.
     """
-    given = {"name": check, **await read_object(request, _STATE)}
+    given = {"name": check, **answer.model_dump(by_alias=True, exclude_none=True)}
     name = caller(request).name
     return Json(await hub_of(request).write(check_states.set_state_by_person, uid, given, name))
 
 
-@router.put("/v1/objects/{group}/{kind}/{name}/status")
+@router.put("/v1/objects/{group}/{kind}/{name}/status", response_model=ShownObject)
 @allow(ADMINISTRATOR)
-async def set_object_status(request: Request, group: str, kind: str, name: str) -> Response:
+@refuses(RejectCode.OWNED_ELSEWHERE)
+async def set_object_status(
+    request: Request, group: str, kind: str, name: str, given: ObjectStatus
+) -> Response:
     """Set the conditions of an AdmissionCheck: {"conditions": [{type, status, reason, message}]}."""
-    given = await read_object(request, {"conditions": list})
     return Json(
         await hub_of(request).write(
             check_active.set_status,
@@ -65,7 +69,7 @@ async def set_object_status(request: Request, group: str, kind: str, name: str) 
             kind,
             "",
             name,
-            given.get("conditions"),
+            given.conditions,
             caller(request).name,
         )
     )

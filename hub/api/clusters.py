@@ -3,21 +3,29 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
-from hub.api.reply import Json, expected_uid, read_object
+from hub.api.models.clusters import (
+    DeclaredCluster,
+    FenceConfirmation,
+    FencedCluster,
+    JoinToken,
+    MemberClusterDetail,
+    MemberClusterList,
+    NewCluster,
+)
+from hub.api.models.objects import Deletion, Options, uid_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.reply import Json
+from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
-from hub.services.objects import clusters, delete
-from hub.services.objects.fence import fence_cluster
+from hub.services.objects import clusters, delete, fence
 from hub.services.questions import clusters as member_questions
-from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP
 from shared.reject_codes import RejectCode
 
-router = new_router()
-_DECLARED = {"name": str, "labels": dict, "taints": list, "pools": list}
+router = new_router("clusters")
 
 
-@router.get("/v1/clusters")
+@router.get("/v1/clusters", response_model=MemberClusterList)
 @allow(ADMINISTRATOR, VIEWER)
 async def list_clusters(request: Request) -> Response:
     """All members with state, room and heartbeat."""
@@ -25,27 +33,25 @@ async def list_clusters(request: Request) -> Response:
     return Json(await hub.read(member_questions.list_clusters, hub.settings))
 
 
-@router.post("/v1/clusters", status_code=201)
+@router.post("/v1/clusters", status_code=201, response_model=DeclaredCluster)
 @allow(ADMINISTRATOR)
-async def create_cluster(request: Request) -> Response:
+@refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
+async def create_cluster(request: Request, given: NewCluster) -> Response:
     """Declare a member: {"name", "labels", "taints", "pools"}. The answer holds its one-time `joinToken`."""
-    given = await read_object(request, _DECLARED)
-    if not given.get("name"):
-        raise Rejected(RejectCode.REQUIRED, "a cluster has a name", "name")
     hub = hub_of(request)
     made = await hub.write(
         clusters.create_cluster,
-        given["name"],
-        given.get("labels", {}),
-        given.get("taints", []),
+        given.name,
+        given.labels or {},
+        given.taints or [],
         hub.settings,
         caller(request).name,
-        given.get("pools"),
+        given.pools,
     )
     return Json(made, 201)
 
 
-@router.get("/v1/clusters/{name}")
+@router.get("/v1/clusters/{name}", response_model=MemberClusterDetail)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_cluster(request: Request, name: str) -> Response:
     """One member with its pools."""
@@ -53,11 +59,11 @@ async def get_cluster(request: Request, name: str) -> Response:
     return Json(await hub.read(member_questions.get_cluster, name, hub.settings))
 
 
-@router.delete("/v1/clusters/{name}")
+@router.delete("/v1/clusters/{name}", response_model=Deletion)
 @allow(ADMINISTRATOR)
-async def delete_cluster(request: Request, name: str) -> Response:
+@refuses(RejectCode.CLUSTER_NOT_EMPTY, RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
+async def delete_cluster(request: Request, name: str, options: Options = None) -> Response:
     """Forget a member that holds no jobs; its agent's credential ends. Body as for any object."""
-    expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
             delete.delete_object,
@@ -67,12 +73,12 @@ async def delete_cluster(request: Request, name: str) -> Response:
             name,
             origin=Origin.REST,
             principal=caller(request).name,
-            expected=expected,
+            expected=uid_of(options),
         )
     )
 
 
-@router.post("/v1/clusters/{name}/join-token")
+@router.post("/v1/clusters/{name}/join-token", status_code=201, response_model=JoinToken)
 @allow(ADMINISTRATOR)
 async def renew_join_token(request: Request, name: str) -> Response:
     """A fresh one-time join token; earlier unused ones end."""
@@ -82,37 +88,37 @@ async def renew_join_token(request: Request, name: str) -> Response:
     )
 
 
-@router.post("/v1/clusters/{name}/cordon")
+@router.post("/v1/clusters/{name}/cordon", response_model=MemberClusterDetail)
 @allow(ADMINISTRATOR)
-async def cordon(request: Request, name: str) -> Response:
+async def cordon_cluster(request: Request, name: str) -> Response:
     """Send no new work there; what runs goes on."""
     return await _switch(request, name, on=True)
 
 
-@router.post("/v1/clusters/{name}/fence")
+@router.post("/v1/clusters/{name}/fence", response_model=FencedCluster)
 @allow(ADMINISTRATOR)
-async def fence(request: Request, name: str) -> Response:
+@refuses(RejectCode.CLUSTER_ALIVE)
+async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -> Response:
     """Write a destroyed member off: {"confirm": NAME}. Its jobs start elsewhere; its credential ends.
 
     One that still answers is refused, unless `thoughItAnswers` is true: what runs there runs twice.
     """
-    given = await read_object(request, {"confirm": str, "thoughItAnswers": bool})
     hub = hub_of(request)
     return Json(
         await hub.write(
-            fence_cluster,
+            fence.fence_cluster,
             name,
-            given.get("confirm", ""),
+            given.confirm,
             caller(request).name,
             hub.settings.scheduling.suspect_after_s,
-            though_it_answers=given.get("thoughItAnswers", False),
+            though_it_answers=bool(given.though_it_answers),
         )
     )
 
 
-@router.post("/v1/clusters/{name}/uncordon")
+@router.post("/v1/clusters/{name}/uncordon", response_model=MemberClusterDetail)
 @allow(ADMINISTRATOR)
-async def uncordon(request: Request, name: str) -> Response:
+async def uncordon_cluster(request: Request, name: str) -> Response:
     """Send work there again."""
     return await _switch(request, name, on=False)
 

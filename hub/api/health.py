@@ -2,29 +2,31 @@
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from hub.api.errors import problem
 from hub.api.measures import exposition
-from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of, new_router
+from hub.api.models.fleet import Health, Readiness
+from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of
 from hub.api.reply import Json
+from hub.api.routing import new_router
 from hub.services.questions import gauges as queue_gauges, jobs
 from hub.services.questions.overview import overview
 from hub.store.errors import StoreUnavailable
 from shared.reject_codes import RejectCode
 
-router = new_router()
+router = new_router("health")
 
 
-@router.get("/healthz")
-@router.get("/livez")
+@router.get("/healthz", operation_id="healthz", response_model=Health)
+@router.get("/livez", operation_id="livez", response_model=Health)
 @allow(PUBLIC)
 async def alive() -> Response:
     """200 while the process answers."""
     return Json({"status": "ok"})
 
 
-@router.get("/readyz")
+@router.get("/readyz", operation_id="readyz", response_model=Readiness)
 @allow(PUBLIC)
 async def ready(request: Request) -> Response:
     """200 when the store answers and takes writes, else 503."""
@@ -39,9 +41,9 @@ async def ready(request: Request) -> Response:
     return Json({"status": "ok", "revision": revision})
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 @allow(ADMINISTRATOR, VIEWER)
-async def metrics(request: Request) -> Response:
+async def read_metrics(request: Request) -> Response:
     """Prometheus' text format."""
     hub = hub_of(request)
     find = getattr(request.app.state, "schedule_index", None)

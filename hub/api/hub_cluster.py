@@ -3,29 +3,27 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
-from hub.api.reply import Json, query, read_object
+from hub.api.models.clusters import HubCluster, ResumeReason
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.reply import Json
+from hub.api.routing import new_router, refuses
 from hub.services.context import hub_cluster
+from shared.reject_codes import RejectCode
 
-router = new_router()
-_ASKED = {"reason": str}
+router = new_router("hub cluster")
 
 
-@router.get("/v1/hub-cluster")
+@router.get("/v1/hub-cluster", response_model=HubCluster)
 @allow(ADMINISTRATOR, VIEWER)
-async def show(request: Request) -> Response:
+async def get_hub_cluster(request: Request) -> Response:
     """The hub cluster: its identity, whether the bridge runs, why it has stopped."""
-    query(request)
     return Json(await hub_of(request).read(hub_cluster.show))
 
 
-@router.post("/v1/hub-cluster/resume")
+@router.post("/v1/hub-cluster/resume", response_model=HubCluster)
 @allow(ADMINISTRATOR)
-async def resume(request: Request) -> Response:
+@refuses(RejectCode.BRIDGE_NOT_STOPPED, RejectCode.BRIDGE_WAITS)
+async def resume_bridge(request: Request, given: ResumeReason) -> Response:
     """Lift the bridge's stop: {"reason"}, as the hub cluster shows it. Its `resuming` says what follows."""
-    given = await read_object(request, _ASKED)
-    return Json(
-        await hub_of(request).write(
-            hub_cluster.resume, given.get("reason", ""), caller(request).name
-        )
-    )
+    name = caller(request).name
+    return Json(await hub_of(request).write(hub_cluster.resume, given.reason, name))

@@ -2,43 +2,50 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api import described
 from hub.api.advice import warning_header, warnings_of, with_warnings
 from hub.api.bodies import read_one
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
-from hub.api.reply import (
-    Json,
-    expected_uid,
-    idempotency_key,
-    limit_of,
-    pager,
-    query,
-)
+from hub.api.described import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, ref
+from hub.api.models.explanation import Explanation
+from hub.api.models.fleet import JobEventList
+from hub.api.models.jobs import JobDetail, JobList, SubmittedJob
+from hub.api.models.objects import JobManifest, Options, uid_of
+from hub.api.parameters import JobFilters, Newest
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.reply import Json, idempotency_key, pager
+from hub.api.routing import new_router, refuses
 from hub.domain.selectors import parse_selector
-from hub.domain.workloads.states import State
 from hub.services.context import secrecy
-from hub.services.context.hub import Hub
 from hub.services.explain import study
 from hub.services.index.index import ScheduleIndex
 from hub.services.jobs import cancel, hold
 from hub.services.jobs.submit import Reply, Submission, submit
 from hub.services.questions import jobs
 from hub.services.reading.draft import draft
-from shared.errors import Rejected
 from shared.kinds.registry import parse_job
 from shared.reject_codes import RejectCode
 
-router = new_router()
-_FILTERS = ("namespace", "queue", "state", "cluster", "name")
+router = new_router("jobs")
 FindIndex = Callable[[], ScheduleIndex | None]
 
 
-@router.post("/v1/jobs", status_code=201)
+@router.post(
+    "/v1/jobs",
+    status_code=201,
+    response_model=SubmittedJob,
+    responses={201: {"headers": REPLAY}},
+    openapi_extra=described.body(
+        {JSON: ref(JobManifest), YAML: ref(JobManifest)}, A_JOB, [IDEMPOTENCY_KEY]
+    ),
+)
 @allow(ADMINISTRATOR)
+@refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def submit_job(request: Request) -> Response:
     """Submit one Job, as JSON or YAML. With an Idempotency-Key the same body gets the same reply."""
     key = idempotency_key(request)
@@ -60,35 +67,22 @@ async def submit_job(request: Request) -> Response:
     return Json(with_warnings(reply.body, said), reply.status, headers | warning_header(said))
 
 
-@router.get("/v1/jobs")
-@allow(ADMINISTRATOR, VIEWER, query=True)
-async def list_jobs(request: Request) -> Response:
-    """Jobs, newest first. Filters: namespace, queue, state, cluster, name (a prefix), labelSelector.
-
-    At most `limit` (1 to 500, 100 by default); `continue` of a page asks for the next one.
-    """
-    given = query(request, *_FILTERS, "labelSelector", "limit", "continue")
-    state = given.get("state")
-    if state and state not in State.__members__.values():
-        raise Rejected(RejectCode.INVALID_STATE, f"must be one of {', '.join(State)}", "state")
-    limit = limit_of(given)
-    token, selector = given.pop("continue", None), given.get("labelSelector")
+@router.get("/v1/jobs", response_model=JobList)
+@allow(ADMINISTRATOR, VIEWER)
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
+async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> Response:
+    """Jobs, newest first. Filters: namespace, queue, state, cluster, name (a prefix), labelSelector."""
+    filters = asked.given()
+    selector = filters.pop("labelSelector", "")
     matches = parse_selector(selector, "labelSelector").matches if selector else None
-    filters = {name: given[name] for name in _FILTERS if name in given}
-    hub = hub_of(request)
-    return Json(
-        await hub.read(
-            jobs.list_jobs,
-            filters,
-            matches,
-            pager(request, {**filters, "labelSelector": selector or ""}),
-            token,
-            limit,
-        )
+    page = pager(request, {**filters, "labelSelector": selector})
+    found = hub_of(request).read(
+        jobs.list_jobs, filters, matches, page, asked.continue_ or None, asked.limit
     )
+    return Json(await found)
 
 
-@router.get("/v1/jobs/{uid}")
+@router.get("/v1/jobs/{uid}", response_model=JobDetail)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_job(request: Request, uid: str) -> Response:
     """One job with its manifest, counts and the decision that placed it.
@@ -99,7 +93,7 @@ async def get_job(request: Request, uid: str) -> Response:
     return Json(await hub_of(request).read(secrecy.seen_by, role, jobs.get_job, uid))
 
 
-@router.get("/v1/namespaces/{namespace}/jobs/{name}")
+@router.get("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
@@ -108,17 +102,18 @@ async def get_job_by_name(request: Request, namespace: str, name: str) -> Respon
     return Json(await found)
 
 
-@router.get("/v1/jobs/{uid}/events")
-@allow(ADMINISTRATOR, VIEWER, query=True)
-async def job_events(request: Request, uid: str) -> Response:
-    """What happened to one job: its newest events, oldest first."""
-    limit = limit_of(query(request, "limit"))
-    return Json(await hub_of(request).read(jobs.job_events, uid, limit))
-
-
-@router.get("/v1/jobs/{uid}/explain")
+@router.get("/v1/jobs/{uid}/events", response_model=JobEventList)
 @allow(ADMINISTRATOR, VIEWER)
-async def explain(request: Request, uid: str) -> Response:
+async def list_job_events(
+    request: Request, uid: str, asked: Annotated[Newest, Query()]
+) -> Response:
+    """What happened to one job: its newest events, oldest first."""
+    return Json(await hub_of(request).read(jobs.job_events, uid, asked.limit))
+
+
+@router.get("/v1/jobs/{uid}/explain", response_model=Explanation)
+@allow(ADMINISTRATOR, VIEWER)
+async def explain_job(request: Request, uid: str) -> Response:
     """Where a job is and why: position, the rule that holds it in numbers, verdict per cluster.
 
     While it waits also what would let it in, and when it is expected to start.
@@ -127,7 +122,7 @@ async def explain(request: Request, uid: str) -> Response:
     return Json(await study.explain(hub_of(request), uid, find_index))
 
 
-@router.post("/v1/jobs/{uid}/cancel")
+@router.post("/v1/jobs/{uid}/cancel", response_model=JobDetail)
 @allow(ADMINISTRATOR)
 async def cancel_job(request: Request, uid: str) -> Response:
     """Stop a job wherever it is; again, or after its end, it is answered as it stands."""
@@ -135,41 +130,46 @@ async def cancel_job(request: Request, uid: str) -> Response:
     return Json(await hub_of(request).write(cancel.cancel_job, uid, name))
 
 
-@router.post("/v1/jobs/{uid}/hold")
+@router.post("/v1/jobs/{uid}/hold", response_model=JobDetail)
 @allow(ADMINISTRATOR)
+@refuses(RejectCode.ALREADY_ENDED, RejectCode.BEING_DELETED)
 async def hold_job(request: Request, uid: str) -> Response:
     """Hold a job back: it is not considered until it is released; one that runs is evicted first."""
     name = caller(request).name
     return Json(await hub_of(request).write(hold.hold_job, uid, name))
 
 
-@router.post("/v1/jobs/{uid}/release")
+@router.post("/v1/jobs/{uid}/release", response_model=JobDetail)
 @allow(ADMINISTRATOR)
+@refuses(RejectCode.ALREADY_ENDED, RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED)
 async def release_job(request: Request, uid: str) -> Response:
     """Let a job that is held, or was deactivated, wait again; any other is answered as it stands."""
     name = caller(request).name
     return Json(await hub_of(request).write(hold.release_job, uid, name))
 
 
-@router.delete("/v1/jobs/{uid}")
+@router.delete("/v1/jobs/{uid}", response_model=JobDetail)
 @allow(ADMINISTRATOR)
-async def delete_job(request: Request, uid: str) -> Response:
+@refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
+async def delete_job(request: Request, uid: str, options: Options = None) -> Response:
     """Delete a job. Body (optional): {"preconditions": {"uid": …}}, a 409 if it is another's."""
-    return await _delete(request, hub_of(request), uid)
+    return await _delete(request, uid, options)
 
 
-@router.delete("/v1/namespaces/{namespace}/jobs/{name}")
+@router.delete("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
 @allow(ADMINISTRATOR)
-async def delete_job_by_name(request: Request, namespace: str, name: str) -> Response:
-    """Delete the job that has this name."""
-    hub = hub_of(request)
-    found: dict[str, Any] = await hub.read(jobs.find_job_by_name, namespace, name)
-    return await _delete(request, hub, found["uid"])
+@refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
+async def delete_job_by_name(
+    request: Request, namespace: str, name: str, options: Options = None
+) -> Response:
+    """Delete the job that has this name. Body as for its uid."""
+    found: dict[str, Any] = await hub_of(request).read(jobs.find_job_by_name, namespace, name)
+    return await _delete(request, found["uid"], options)
 
 
-async def _delete(request: Request, hub: Hub, uid: str) -> Response:
-    expected = await expected_uid(request)
-    return Json(await hub.write(cancel.delete_job, uid, caller(request).name, expected))
+async def _delete(request: Request, uid: str, options: Options) -> Response:
+    name, expected = caller(request).name, uid_of(options)
+    return Json(await hub_of(request).write(cancel.delete_job, uid, name, expected))
 
 
 def _no_index() -> None:

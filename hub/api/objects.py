@@ -1,10 +1,23 @@
 """`/v1/objects`: objects of any kind but Jobs. The core group is written `core`."""
 
+from typing import Annotated
+
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of, new_router
-from hub.api.reply import Json, expected_uid, limit_of, pager, query
+from hub.api.models.objects import (
+    Deletion,
+    KindList,
+    ObjectList,
+    Options,
+    ShownObject,
+    uid_of,
+)
+from hub.api.parameters import ObjectFilters, Removal
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.reply import Json, pager
+from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
 from hub.services.context import secrecy
 from hub.services.objects import delete
@@ -12,27 +25,28 @@ from hub.services.questions import objects
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
-router = new_router()
+router = new_router("objects")
 _ONE = "/v1/objects/{group}/{kind}/{name}"
 _ONE_OF_NAMESPACE = "/v1/objects/{group}/{kind}/namespaces/{namespace}/{name}"
 
 
-@router.get("/v1/objects")
+@router.get("/v1/objects", response_model=KindList)
 @allow(ADMINISTRATOR, VIEWER)
 async def list_kinds(request: Request) -> Response:
     """Kinds that the hub holds, with how many of each."""
     return Json(await hub_of(request).read(objects.list_kinds))
 
 
-@router.get("/v1/objects/{group}/{kind}")
-@allow(ADMINISTRATOR, VIEWER, query=True)
-async def list_objects(request: Request, group: str, kind: str) -> Response:
+@router.get("/v1/objects/{group}/{kind}", response_model=ObjectList)
+@allow(ADMINISTRATOR, VIEWER)
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
+async def list_objects(
+    request: Request, group: str, kind: str, asked: Annotated[ObjectFilters, Query()]
+) -> Response:
     """Objects of one kind by namespace and name; `namespace` for one namespace's.
 
     Of Secrets only marks of their values are shown, to anybody; viewers see no environment variables.
     """
-    given = query(request, "namespace", "limit", "continue")
-    namespace = given.get("namespace", "")
     return Json(
         await hub_of(request).read(
             secrecy.seen_by,
@@ -40,22 +54,22 @@ async def list_objects(request: Request, group: str, kind: str) -> Response:
             objects.list_objects,
             _group(group, kind),
             kind,
-            namespace,
-            pager(request, {"namespace": namespace}),
-            given.get("continue"),
-            limit_of(given),
+            asked.namespace,
+            pager(request, {"namespace": asked.namespace}),
+            asked.continue_ or None,
+            asked.limit,
         )
     )
 
 
-@router.get(_ONE)
+@router.get(_ONE, response_model=ShownObject)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_object(request: Request, group: str, kind: str, name: str) -> Response:
     """One cluster-scoped object: its manifest with uid, generation and status."""
     return await _get(request, _group(group, kind), kind, "", name)
 
 
-@router.get(_ONE_OF_NAMESPACE)
+@router.get(_ONE_OF_NAMESPACE, response_model=ShownObject)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_namespaced_object(
     request: Request, group: str, kind: str, namespace: str, name: str
@@ -70,32 +84,56 @@ async def _get(request: Request, group: str, kind: str, namespace: str, name: st
     return Json(await found)
 
 
-@router.delete(_ONE)
-@allow(ADMINISTRATOR, query=True)
-async def delete_object(request: Request, group: str, kind: str, name: str) -> Response:
+@router.delete(_ONE, response_model=Deletion)
+@allow(ADMINISTRATOR)
+@refuses(
+    RejectCode.CLUSTER_NOT_EMPTY,
+    RejectCode.NAMESPACE_NOT_EMPTY,
+    RejectCode.OWNED_ELSEWHERE,
+    RejectCode.PRECONDITION_FAILED,
+    RejectCode.QUEUE_NOT_EMPTY,
+)
+async def delete_object(
+    request: Request,
+    group: str,
+    kind: str,
+    name: str,
+    asked: Annotated[Removal, Query()],
+    options: Options = None,
+) -> Response:
     """Delete a cluster-scoped object. Body (optional): {"preconditions": {"uid": …}}.
 
     `drain=true` takes back first what a ClusterQueue has admitted; else it is refused while it is used.
     """
-    drain = query(request, "drain").get("drain", "false")
-    if drain not in {"true", "false"}:
-        raise Rejected(RejectCode.INVALID_VALUE, "expected true or false", "drain")
-    return await _delete(request, _group(group, kind), kind, "", name, drain=drain == "true")
+    group = _group(group, kind)
+    return await _delete(request, group, kind, "", name, options, drain=asked.drain)
 
 
-@router.delete(_ONE_OF_NAMESPACE)
+@router.delete(_ONE_OF_NAMESPACE, response_model=Deletion)
 @allow(ADMINISTRATOR)
+@refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_namespaced_object(
-    request: Request, group: str, kind: str, namespace: str, name: str
+    request: Request,
+    group: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    options: Options = None,
 ) -> Response:
     """Delete an object of a namespace. Body (optional): {"preconditions": {"uid": …}}."""
-    return await _delete(request, _group(group, kind), kind, namespace, name)
+    return await _delete(request, _group(group, kind), kind, namespace, name, options)
 
 
 async def _delete(
-    request: Request, group: str, kind: str, namespace: str, name: str, *, drain: bool = False
+    request: Request,
+    group: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    options: Options,
+    *,
+    drain: bool = False,
 ) -> Response:
-    expected = await expected_uid(request)
     return Json(
         await hub_of(request).write(
             delete.delete_object,
@@ -105,7 +143,7 @@ async def _delete(
             name,
             origin=Origin.REST,
             principal=caller(request).name,
-            expected=expected,
+            expected=uid_of(options),
             drain=drain,
         )
     )

@@ -1,20 +1,12 @@
-"""Who may call a route: declared beside it, checked before its parameters are read.
-
-    @router.get("/v1/jobs")
-    @allow(ADMINISTRATOR, VIEWER)
-    async def list_jobs(request: Request) -> Response: ...
+"""Who may call a route: declared beside it, checked before anything of the request is read.
 
 A route without a declared policy stops the application from starting (`hub.api.app`).
 """
 
-import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from fastapi import APIRouter
-from fastapi.routing import APIRoute
 from starlette.requests import Request
-from starlette.responses import Response
 
 from hub.services.access.credentials import (
     ADMINISTRATOR,
@@ -33,29 +25,23 @@ __all__ = [
     "AGENT",
     "PUBLIC",
     "VIEWER",
-    "PolicyRoute",
     "allow",
+    "authorize",
     "caller",
     "hub_of",
-    "new_router",
     "policy_of",
 ]
 
 PUBLIC: Final = "public"
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
 E = TypeVar("E", bound=Callable[..., Any])
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def allow(*roles: str, query: bool = False) -> Callable[[E], E]:
-    """Declare who may call an endpoint: roles, or PUBLIC alone; and whether it reads the query.
-
-    Where it does not, a query is refused: what is asked for and ignored is taken for done.
-    """
+def allow(*roles: str) -> Callable[[E], E]:
+    """Declare who may call an endpoint: roles, or PUBLIC alone."""
 
     def declare(endpoint: E) -> E:
-        endpoint.policy = frozenset(roles)  # type: ignore[attr-defined]  # read by PolicyRoute
-        endpoint.reads_query = query  # type: ignore[attr-defined]  # read by PolicyRoute
+        endpoint.policy = frozenset(roles)  # type: ignore[attr-defined]  # read by `policy_of`
         return endpoint
 
     return declare
@@ -64,55 +50,6 @@ def allow(*roles: str, query: bool = False) -> Callable[[E], E]:
 def policy_of(endpoint: object) -> frozenset[str] | None:
     """What `allow` declared, or None."""
     return getattr(endpoint, "policy", None)
-
-
-class PolicyRoute(APIRoute):
-    """A route that checks its endpoint's policy first.
-
-    An endpoint that takes nothing but the request and texts of its path, and gives a Response, is
-    called as it is: resolving its parameters would cost more than most of them do.
-    """
-
-    def get_route_handler(self) -> Handler:
-        inner = self._plain() or super().get_route_handler()
-        policy = policy_of(self.endpoint)
-        if policy is None or PUBLIC in policy:
-            return inner
-
-        reads_query = getattr(self.endpoint, "reads_query", False)
-
-        async def checked(request: Request) -> Response:
-            await authorize(request, policy)
-            if request.scope["query_string"] and not reads_query:
-                _refuse_query(request)
-            return await inner(request)
-
-        return checked
-
-    def _plain(self) -> Handler | None:
-        """Calls the endpoint directly, or None where FastAPI has to resolve its parameters."""
-        parameters = inspect.signature(self.endpoint).parameters
-        texts = {name for name, each in parameters.items() if each.annotation is str}
-        if set(parameters) != {"request"} | (texts & set(self.param_convertors)):
-            return None
-        endpoint = self.endpoint
-
-        async def called(request: Request) -> Response:
-            reply = await endpoint(request, **request.path_params)
-            assert isinstance(reply, Response)
-            return reply
-
-        return called
-
-
-def _refuse_query(request: Request) -> None:
-    for name in request.query_params:
-        raise Rejected(RejectCode.UNKNOWN_PARAMETER, "no parameter is taken here", name[:80])
-
-
-def new_router() -> APIRouter:
-    """A router whose routes check their policies."""
-    return APIRouter(route_class=PolicyRoute)
 
 
 async def authorize(request: Request, policy: frozenset[str]) -> Principal:

@@ -5,15 +5,30 @@ finished. Status patches share transactions, however many callers there are.
 """
 
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import orjson
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from hub.api.bodies import off_loop, read_one
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of, new_router
-from hub.api.reply import Json, expected_uid, number_of, query
+from hub.api import described
+from hub.api.bodies import PATCH, read_object, read_one
+from hub.api.described import EVENTS, JSON, MERGE_PATCH, YAML, ref
+from hub.api.models.jobs import JobDetail, SubmittedJob
+from hub.api.models.objects import Options, uid_of
+from hub.api.models.workloads import (
+    KueueWorkload,
+    WorkloadChanges,
+    WorkloadManifest,
+    WorkloadPatch,
+    WorkloadReport,
+    WorkloadState,
+)
+from hub.api.parameters import WatchFilters, number_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
+from hub.api.reply import Json
+from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, heard, rest
 from hub.services.context import rendering
 from hub.services.context.hub import Hub
@@ -24,28 +39,53 @@ from hub.services.questions import jobs, watch as watching
 from hub.services.reading.draft import draft
 from hub.services.reading.executor_status import read_status
 from shared.errors import Rejected
-from shared.manifests import media_type_of, read_bounded
 from shared.reject_codes import RejectCode
 
-router = new_router()
+router = new_router("workloads")
 PAGE: Final = 200
 BEAT_S: Final = 5.0
 GATHER_S: Final = 0.01  # what is committed within that time is told together
 _ONE: Final = "/v1/workloads/{namespace}/{name}"
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
-_PATCHES: Final = frozenset({"application/merge-patch+json", "application/json"})
+_EPOCH: Final = described.parameter(
+    "query", "epoch", {"type": "integer", "minimum": 0}, "Of the run that is meant."
+)
+_A_WORKLOAD: Final = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Workload",
+    "metadata": {"name": "render-17", "namespace": "team-a"},
+    "spec": {"queueName": "default", "podSets": [{"name": "main", "count": 1, "template": {
+        "spec": {"restartPolicy": "Never", "containers": [
+            {"name": "main", "image": "busybox:1.36", "resources": {"requests": {"cpu": "1"}}}
+        ]}
+    }}]},
+}  # fmt: skip
+_AN_END: Final = {
+    "status": {
+        "conditions": [
+            {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "done"}
+        ]
+    }
+}
 
 
-@router.patch(_ONE + "/status")
-@allow(ADMINISTRATOR, query=True)
-async def patch_status(request: Request, namespace: str, name: str) -> Response:
+@router.patch(
+    _ONE + "/status",
+    response_model=WorkloadState,
+    openapi_extra=described.body(
+        {MERGE_PATCH: ref(WorkloadReport), JSON: ref(WorkloadReport)}, _AN_END, [_EPOCH]
+    ),
+)
+@allow(ADMINISTRATOR)
+@refuses(RejectCode.ANSWERED_BY_HUB, RejectCode.NOT_RESERVED, RejectCode.PRECONDITION_FAILED)
+async def patch_workload_status(request: Request, namespace: str, name: str) -> Response:
     """Say how far a Workload is, as a JSON merge patch: {"status": {…}}; its state as it is then.
 
     `conditions`: Finished (status True; reason Failed means failed) ends it, PodsReady; `admissionChecks`
     answers checks, of a Job's Workload too; `reclaimablePods` gives back quota of pods that are done.
     With `epoch` (or metadata.uid) a report about another run is refused: PreconditionFailed.
     """
-    epoch = number_of(query(request, "epoch"), "epoch")
+    epoch = number_of(request.query_params.get("epoch"), "epoch")
     patch = await _patch(request)
     metadata = patch.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else ""
@@ -66,8 +106,16 @@ async def patch_status(request: Request, namespace: str, name: str) -> Response:
     return Json(rendering.state(row))
 
 
-@router.post("/v1/workloads", status_code=201)
+@router.post(
+    "/v1/workloads",
+    status_code=201,
+    response_model=SubmittedJob,
+    openapi_extra=described.body(
+        {JSON: ref(WorkloadManifest), YAML: ref(WorkloadManifest)}, _A_WORKLOAD
+    ),
+)
 @allow(ADMINISTRATOR)
+@refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def submit_workload(request: Request) -> Response:
     """Hand in one Workload that no Job owns, as JSON or YAML. Its queue must be there."""
     hub = hub_of(request)
@@ -78,8 +126,15 @@ async def submit_workload(request: Request) -> Response:
     return Json(reply.body, reply.status)
 
 
-@router.patch(_ONE)
+@router.patch(
+    _ONE,
+    response_model=KueueWorkload,
+    openapi_extra=described.body(
+        {MERGE_PATCH: ref(WorkloadPatch), JSON: ref(WorkloadPatch)}, {"spec": {"active": False}}
+    ),
+)
 @allow(ADMINISTRATOR)
+@refuses(RejectCode.ALREADY_ENDED, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def patch_workload(request: Request, namespace: str, name: str) -> Response:
     """Change a bare Workload by a JSON merge patch: {"spec": {"active": false}}, priority, and so on."""
     hub, patch = hub_of(request), await _patch(request)
@@ -89,19 +144,27 @@ async def patch_workload(request: Request, namespace: str, name: str) -> Respons
     )
 
 
-@router.delete(_ONE)
+@router.delete(_ONE, response_model=JobDetail)
 @allow(ADMINISTRATOR)
-async def delete_workload(request: Request, namespace: str, name: str) -> Response:
+@refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
+async def delete_workload(
+    request: Request, namespace: str, name: str, options: Options = None
+) -> Response:
     """Delete a bare Workload. Body (optional): {"preconditions": {"uid": …}}."""
-    expected = await expected_uid(request)
+    expected = uid_of(options)
     principal = caller(request).name
     hub = hub_of(request)
     return Json(await hub.write(bare_patch.delete_workload, namespace, name, principal, expected))
 
 
-@router.get("/v1/workloads:watch")
-@allow(ADMINISTRATOR, VIEWER, query=True)
-async def watch(request: Request) -> Response:
+@router.get(
+    "/v1/workloads:watch",
+    response_class=StreamingResponse,
+    responses=described.events(WorkloadChanges, "States, as they change."),
+)
+@allow(ADMINISTRATOR, VIEWER)
+@refuses(RejectCode.EXPIRED, RejectCode.TOO_MANY_STREAMS)
+async def watch_workloads(request: Request, asked: Annotated[WatchFilters, Query()]) -> Response:
     """Events `{"revision", "items"}`: workloads touched after `revision` (by default: from now on).
 
     Items are states as they are now: uid, kind, namespace, name, queue, clusterQueue, state, reason,
@@ -109,9 +172,7 @@ async def watch(request: Request) -> Response:
     410 Expired if that revision is no longer kept: list again, then follow from the newest.
     """
     hub = hub_of(request)
-    given = query(request, "revision", *watching.FILTERS)
-    revision = number_of(given, "revision")
-    filters: dict[str, str] = {n: given[n] for n in watching.FILTERS if n in given}
+    revision, filters = asked.revision, asked.given()
     if revision is None:
         revision = await hub.read(jobs.revision)
     await hub.read(watching.news, revision, filters, 1)  # 410 while it can still be said
@@ -119,7 +180,7 @@ async def watch(request: Request) -> Response:
     streams = count_stream(request, who, hub.settings.api.streams_per_principal)
     return StreamingResponse(
         counted(streams, who, _events(request, hub, revision, filters)),
-        media_type="text/event-stream",
+        media_type=EVENTS,
         headers={"Cache-Control": "no-store"},
     )
 
@@ -159,14 +220,7 @@ def _event(revision: int, items: list[dict[str, Any]]) -> bytes:
 
 async def _patch(request: Request) -> dict[str, Any]:
     """The body as a merge patch of an object. Raises Rejected."""
-    if media_type_of(request.headers.get("content-type", "")) not in _PATCHES:
-        raise Rejected(RejectCode.UNSUPPORTED_MEDIA_TYPE, f"send {' or '.join(sorted(_PATCHES))}")
-    body = await request.body()
-    if not body.strip():
+    patch = await read_object(request, PATCH)
+    if patch is None:
         raise Rejected(RejectCode.EMPTY_BODY, "the body is empty")
-    given = await off_loop(
-        request, len(body), read_bounded, body, hub_of(request).settings.api.bounds
-    )
-    if not isinstance(given, dict):
-        raise Rejected(RejectCode.EXPECTED_OBJECT, "the body must be a JSON object")
-    return given
+    return patch

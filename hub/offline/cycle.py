@@ -1,22 +1,18 @@
 """Playing rounds on a scene: from records to the latest decision for everyone who waits."""
 
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.rounds import ADMITTED, Attempt, Rounds
 from hub.domain.plan import Reason
 from hub.domain.queueing import eligibility
 from hub.domain.queueing.eligibility import Hold
-from hub.domain.queueing.requeue import Outcome, Where
-from hub.domain.queueing.waitlines import Waitline
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.usage_history import Ranks
 from hub.offline.fleet import DeclaredFleet
 from hub.offline.scene import Scene
+from hub.offline.waiting import SceneQueues
 from shared.resources import PodSet
-
-_OF_EQUALS: Final = (Outcome.NO_FIT, Outcome.NO_CANDIDATES)
 
 
 @dataclass(slots=True, eq=False)
@@ -25,17 +21,14 @@ class Engine:
 
     rounds: Rounds
     quota_state: QuotaState
-    lines: dict[str, Waitline]
+    waiting: SceneQueues
     ranks: Ranks | None
     fleet: DeclaredFleet | None
     held: dict[str, Hold] = field(default_factory=dict)  # uid → why its turn can not come
 
     def hold(self, scene: Scene, who: PendingWorkload) -> Hold | None:
         """Why the turn of a workload can not come; None where it can."""
-        queue = scene.queues.get(who.queue)
-        return eligibility.held_back(
-            who, scene.local_queue_of(who), queue, scene.inactive, scene.now
-        )
+        return eligibility.held_back(who, scene.may_admit(who), scene.now)
 
     def holder(self, who: PendingWorkload) -> AdmittedWorkload:
         """A workload that was admitted, as it holds quota now."""
@@ -43,10 +36,10 @@ class Engine:
 
     def round(self, now: int) -> list[Attempt]:
         """One round; what is admitted counts against its LocalQueue at once."""
+        self.waiting.line_up()
         attempts = self.rounds.run(now)
         for attempt in attempts:
-            if attempt.where is Where.PARKED and attempt.outcome in _OF_EQUALS:
-                self.lines[attempt.who.queue].park_equals(attempt.who, attempt)
+            self.waiting.settle(attempt)
         if self.ranks is not None:
             for attempt in attempts:
                 if attempt.verdict == ADMITTED:
@@ -63,20 +56,23 @@ def engine_of(scene: Scene) -> Engine:
         ranks = Ranks(settings.history, scene.consumed, scene.weights)
     quota_state = QuotaState(
         scene.tree(), scene.queues, scene.policies, scene.holders, ranks.values if ranks else None,
-        inactive=scene.idle_queues(),
+        inactive=scene.inactive.keys(),
     )  # fmt: skip
     catalog = FlavorCatalog(scene.flavors, _AnyKey())
     fleet = None
     if scene.clusters is not None:
         pods = {uid: _running_pods(scene, uid) for uid in scene.pod_sets}
         fleet = DeclaredFleet(scene.clusters, catalog, scene.holders, pods, scene.now)
-    lines = {}
-    for name, queue in scene.queues.items():
-        by_usage = ranks is not None and scene.policies[name].by_usage
-        lines[name] = Waitline(queue, ranks.values if ranks and by_usage else None)
+    by_history = {name: policy.by_usage for name, policy in scene.policies.items()}
+    values = ranks.values if ranks else None
+    waiting = SceneQueues(
+        scene.queues, {name: values if by_history[name] else None for name in scene.queues}
+    )
     rules = replace(settings.rules, limits=replace(settings.rules.limits, now=scene.now))
-    rounds = Rounds(quota_state, lines, catalog, rules, scene.namespaces, fleet, scene.groups)
-    engine = Engine(rounds, quota_state, lines, ranks, fleet)
+    rounds = Rounds(
+        quota_state, waiting.turns, catalog, rules, scene.namespaces, fleet, scene.groups
+    )
+    engine = Engine(rounds, quota_state, waiting, ranks, fleet)
     _line_up(scene, engine)
     return engine
 
@@ -98,15 +94,15 @@ def _running_pods(scene: Scene, uid: str) -> tuple[PodSet, ...]:
 
 
 def _line_up(scene: Scene, engine: Engine) -> None:
-    waiting: dict[str, list[PendingWorkload]] = {}
+    may_wait = []
     for who in scene.pending:
         hold = engine.hold(scene, who)
         if hold is None:
-            waiting.setdefault(who.queue, []).append(who)
+            may_wait.append(who)
         else:
             engine.held[who.uid] = hold
-    for name, those in waiting.items():
-        engine.lines[name].extend(those)
+    engine.waiting.add(may_wait)
+    engine.waiting.line_up()
 
 
 def play(scene: Scene, rounds: int) -> tuple[Engine, list[Attempt | tuple[PendingWorkload, Hold]]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.queueing import eligibility
-from hub.domain.queueing.eligibility import NAME_LABEL
+from hub.domain.queueing.eligibility import NAME_LABEL, Inactive, QueueVerdict
 from hub.domain.quota.declared import (
     ClusterQueue,
     Flavor,
@@ -39,7 +39,7 @@ class Scene:
     cohorts: dict[str, Cohort] = field(default_factory=dict)
     queues: dict[str, ClusterQueue] = field(default_factory=dict)
     policies: dict[str, QueuePolicy] = field(default_factory=dict)
-    inactive: dict[str, str] = field(default_factory=dict)
+    inactive: dict[str, Inactive] = field(default_factory=dict)  # queues that admit nothing
     local_queues: dict[str, LocalQueue] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
     consumed: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -54,14 +54,13 @@ class Scene:
         """Quota as declared, with nothing charged."""
         return QuotaTree(self.queues.values(), self.cohorts.values())
 
-    def idle_queues(self) -> set[str]:
-        """ClusterQueues that admit nothing: stopped, or misconfigured."""
-        return {
-            name for name, queue in self.queues.items() if queue.stopped
-        } | self.inactive.keys()
-
-    def local_queue_of(self, who: PendingWorkload) -> LocalQueue | None:
-        return self.local_queues.get(f"{who.namespace}/{who.local_queue}")
+    def may_admit(self, who: PendingWorkload) -> QueueVerdict:
+        """May the queues of a workload admit what waits there?"""
+        local_queue = self.local_queues.get(f"{who.namespace}/{who.local_queue}")
+        name = "" if local_queue is None else local_queue.cluster_queue
+        return eligibility.may_admit(
+            local_queue, self.inactive.get(name), named=who.local_queue, exists=name in self.queues
+        )
 
 
 def build(documents: Sequence[Document], settings: Settings, now: int) -> Scene:
@@ -89,10 +88,12 @@ def _read_quota(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
     cohorts = {d.name: d for d in by_kind.get("Cohort", ())}
     for name, document in cohorts.items():
         scene.cohorts[name] = read_cohort(name, document.parsed.spec)
-    cycle = find_cycle({name: c.parent for name, c in scene.cohorts.items()})
-    if cycle:
-        detail = f"CohortCycle: {' -> '.join(cycle)}"
-        raise cohorts[cycle[0]].fault("spec.parentName", detail)
+    parents = {name: cohort.parent for name, cohort in scene.cohorts.items()}
+    for name in sorted(parents):
+        cycle = find_cycle(name, parents)
+        if cycle and cycle[0] == name:  # others only lead into it
+            detail = f"CohortCycle: {' -> '.join(cycle)}"
+            raise cohorts[name].fault("spec.parentName", detail)
 
 
 def _read_queues(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
@@ -106,9 +107,10 @@ def _read_queues(scene: Scene, by_kind: Mapping[str, list[Document]]) -> None:
     known = _checks(by_kind.get("AdmissionCheck", ()))
     for name, queue in scene.queues.items():
         fault = queue_fault(scene.policies[name].checks, known) if known else None
-        reason = eligibility.inactive_reason(queue, scene.flavors, fault)
-        if reason:
-            scene.inactive[name] = reason
+        used = [flavor for group in queue.groups for flavor in group.flavors]
+        why = eligibility.inactivity(queue.stop_policy, (), used, scene.flavors, fault)
+        if why:
+            scene.inactive[name] = why
     for document in by_kind.get("LocalQueue", ()):
         key = f"{document.parsed.namespace}/{document.name}"
         spec = document.parsed.spec

@@ -90,8 +90,7 @@ class Timeline:
         self._counter = itertools.count()
         self._events: list[tuple[int, Event, int, object]] = []
         self._trees = _trees(self.engine)
-        for line in self.engine.lines.values():
-            line.may_change = self._may_change
+        self.engine.waiting.may_change = self.engine.rounds.may_change
         self._woken: set[int] = set()
         self._changed: set[str] = set()
         self._sampled = 0
@@ -136,7 +135,7 @@ class Timeline:
                     self._leave(life)
             case Event.GONE, Life():
                 self._leave(subject)
-                self.engine.lines[subject.who.queue].push(subject.who)
+                self.engine.waiting.add([subject.who])
             case Event.RIPE, Life():
                 if subject.holder is not None:
                     self._woken.add(self._trees[subject.holder.queue])
@@ -157,7 +156,7 @@ class Timeline:
         if hold is not None:
             life.reason = hold.reason.value
             return
-        self.engine.lines[who.queue].push(who)
+        self.engine.waiting.add([who])
         self._changed.add(who.queue)
 
     def _leave(self, life: Life) -> None:
@@ -213,11 +212,8 @@ class Timeline:
     def _wake(self) -> None:
         for tree in self._woken:
             for name in self._members(tree):
-                self.engine.lines[name].wake()
+                self.engine.waiting.wake(name)
         self._woken.clear()
-
-    def _may_change(self, refused: object) -> bool:
-        return not isinstance(refused, Attempt) or self.engine.rounds.may_change(refused)
 
     def _members(self, tree: int) -> Iterator[str]:
         return (name for name, root in self._trees.items() if root == tree)
@@ -278,7 +274,7 @@ class Timeline:
             used: dict[str, int] = {}
             for of, amount in tree.usage(name).items():
                 used[of.resource] = used.get(of.resource, 0) + amount
-            point = (at, used, len(self.engine.lines[name]))
+            point = (at, used, self.engine.waiting.count(name))
             self.history.points.setdefault(name, []).append(point)
         self._changed.clear()
 

@@ -37,8 +37,13 @@ def read_trace(path: Path) -> Load:
         raise Unreadable(str(path), 0, missing[0], "the column is missing")
     load = Load()
     kinds: dict[Kind, Kind] = {}
+    names: dict[str, int] = {}
     for number, row in enumerate(rows, start=2):
         arrival = _Row(str(path), number, row).arrival()
+        other = names.setdefault(arrival.name, number)
+        if other != number:
+            place = f"row {number}, column name"
+            raise Unreadable(str(path), 0, place, f"row {other} has the name {arrival.name} too")
         kind = kinds.setdefault(arrival.kind, arrival.kind)  # equals are one object
         load.arrivals.append(
             Arrival(arrival.at, arrival.name, arrival.namespace, arrival.local_queue, kind)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
+from hub.domain.workloads.demand import read_constraints
 from hub.offline.documents import Document
 from shared import labels, quantity
 from shared.errors import Rejected
@@ -94,8 +95,18 @@ class WorkloadReader:
             requeued=requeued is None or requeued.get("status") != "False",
             failed_checks=tuple(failed),
             gated=self._is_gated(document),
-            annotations=document.parsed.annotations,
+            annotations=self._selected(document),
         )
+
+    def _selected(self, document: Document) -> Mapping[str, str]:
+        """The annotations; raises `Unreadable` where those that choose clusters can not be read."""
+        annotations = document.parsed.annotations
+        try:
+            read_constraints(annotations, None, None, ())
+        except Rejected as refusal:
+            place = f"metadata.annotations[{refusal.field}]"
+            raise document.fault(place, f"{refusal.code}: {refusal.detail}") from None
+        return annotations
 
     def _pod_sets(self, document: Document) -> tuple[PodSet, ...]:
         """Those that still need quota: pods that may be reclaimed are not asked for again."""

@@ -13,7 +13,8 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from hub.api.policy import PUBLIC, allow, hub_of, new_router
+from hub.api.policy import PUBLIC, allow, hub_of
+from hub.api.routing import new_router
 from hub.services.access import credentials
 from hub.services.access.credentials import ADMINISTRATOR, SESSION, VIEWER, Principal
 from shared.errors import Rejected
@@ -32,7 +33,7 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 _PORT: Final = re.compile("[0-9]{1,5}")
-router = new_router()
+router = new_router("page")
 
 
 @router.post("/login", include_in_schema=False)

@@ -14,13 +14,14 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from hub.api.policy import PUBLIC, allow, hub_of, new_router
+from hub.api.policy import PUBLIC, allow, hub_of
+from hub.api.routing import new_router
 from hub.api.streams import count_stream, counted, hear, rest
 from hub.domain.instants import stamp
 from hub.services.explain import study
 from hub.services.index.index import ScheduleIndex
 from hub.services.questions.dashboard import GROUPS, MAX_PAGES, Asked
-from hub.web import access
+from hub.web import access, reference
 from hub.web.access import HEADERS, viewer
 from hub.web.board import Board, templates
 from hub.web.views import address
@@ -39,8 +40,8 @@ _VERSION: Final = hashlib.sha256(b"".join(_STATIC.values())).hexdigest()[:12]
 _KEEP: Final = {"Cache-Control": "max-age=31536000, immutable"}
 _BEAT_S: Final = 5.0  # ages move on, and a revoked token ends the stream
 _MOST_TEXT: Final = 120
-router = new_router()
-router.routes.extend(access.router.routes)
+router = new_router("page")
+router.routes.extend([*access.router.routes, *reference.router.routes])
 
 
 @router.get("/", include_in_schema=False)
@@ -65,10 +66,20 @@ async def job(request: Request, uid: str) -> Response:
     try:
         told = await study.explain(hub_of(request), uid, find_index)
     except Rejected as refusal:
-        if refusal.code != "NotFound":
+        if refusal.code is not RejectCode.NOT_FOUND:
             raise
         return _html("absent.html", 404, uid=uid)
     return _html("job.html", told=told)
+
+
+def nothing_here(request: Request) -> Response | None:
+    """The page for an address that is none; None for who did not ask for a page."""
+    if request.method not in {"GET", "HEAD"}:
+        return None
+    if "text/html" not in request.headers.get("accept", ""):
+        return None
+    path = request.scope["path"][:_MOST_TEXT].encode(errors="replace").decode()
+    return _html("nothing.html", 404, path=path)
 
 
 @router.get("/static/{name}", include_in_schema=False)

@@ -11,22 +11,22 @@ def refuse_absent(hub: Client, filters: Mapping[str, Any]) -> None:
     """Raise NotFound for the first filter whose thing the hub does not have.
 
     Looks at `namespace`, `cluster`, `queue` (a LocalQueue, of `namespace` where that is given),
-    `clusterQueue` and `check`; others name no thing.
+    `cluster_queue` and `check`; others name no thing.
     """
     namespace = filters.get("namespace") or ""
     if namespace not in ("", "default"):  # as in any cluster, that one is there
         hub.find("Namespace", namespace)
     if filters.get("cluster"):
         hub.cluster(filters["cluster"])
-    if filters.get("clusterQueue"):
-        hub.queue(filters["clusterQueue"])
+    if filters.get("cluster_queue"):
+        hub.queue(filters["cluster_queue"])
     if filters.get("check"):
         hub.find("AdmissionCheck", filters["check"], group=_KUEUE)
     queue = filters.get("queue") or ""
     if queue and namespace:
-        hub.queue(f"{namespace}/{queue}")
+        hub.local_queue(f"{namespace}/{queue}")
     elif queue and not any(
-        each["metadata"]["name"] == queue for each in hub.objects("LocalQueue", group=_KUEUE)
+        each.metadata.name == queue for each in hub.objects("LocalQueue", group=_KUEUE)
     ):
         problem = {"code": "NotFound", "detail": f"there is no LocalQueue {queue}"}
         raise NotFound(404, problem)

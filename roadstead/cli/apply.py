@@ -1,17 +1,15 @@
 """`roadstead apply -f`: manifests of any kind, as kubectl takes them."""
 
-from typing import Any
-
 import click
 
 from roadstead.cli.manifests import Source, read_sources
 from roadstead.cli.output import answer_option, client, dump
+from roadstead.cli.progress import progress, say
 from roadstead.cli.telling import refusal, warning
 from roadstead.client import Client
-from roadstead.errors import Rejected, RoadsteadError, field_problems
-
-Json = dict[str, Any]
-_REJECTED = "rejected"
+from roadstead.errors import Rejected, RoadsteadError
+from roadstead.models.objects import Applied
+from roadstead.models.record import Json
 
 
 @click.command()
@@ -44,15 +42,17 @@ def apply(
     """
     told: list[Json] = []
     refused = 0
-    with client(ctx) as hub:
-        for source in read_sources(names, recursive=recursive):
+    sources = read_sources(names, recursive=recursive)
+    with client(ctx) as hub, progress("applying", len(sources)) as advance:
+        for source in sources:
             items = _apply(hub, source, namespace)
-            told += [{"file": source.label, **item} for item in items]
+            told += [{"file": source.label, **item.raw} for item in items]
             for item in items:
-                refused += item["result"] == _REJECTED
+                refused += item.is_rejected
                 _print(source.label, item, several=len(items) > 1, quiet=output != "text")
             if not items:
-                click.echo(f"{source.label} holds no objects", err=True)
+                say(f"{source.label} holds no objects", err=True)
+            advance(1)
     if output != "text":
         dump({"items": told}, output)
     if not told:
@@ -60,35 +60,31 @@ def apply(
     return Rejected.exit_code if refused else 0
 
 
-def _apply(hub: Client, source: Source, namespace: str | None) -> list[Json]:
+def _apply(hub: Client, source: Source, namespace: str | None) -> list[Applied]:
     """The result per document; one for the whole source where the hub could not read it."""
     try:
-        items: list[Json] = hub.apply(source.body, namespace=namespace)["items"]
+        return hub.apply(source.body, namespace=namespace)
     except Rejected as whole:
         told = whole.problem.get("items")
         if isinstance(told, list) and told:
-            return told
-        return [{**whole.problem, "result": _REJECTED}]
-    return items
+            return [Applied.of(each) for each in told]
+        return [Applied.of({**whole.problem, "result": "rejected"})]
 
 
-def _print(label: str, item: Json, *, several: bool, quiet: bool) -> None:
-    name = "/".join(p for p in (item.get("namespace"), item.get("name")) if p)
-    what = " ".join(p for p in (item.get("kind"), name) if p)
-    if item["result"] != _REJECTED:
+def _print(label: str, item: Applied, *, several: bool, quiet: bool) -> None:
+    name = "/".join(part for part in (item.namespace, item.name) if part)
+    what = " ".join(part for part in (item.kind, name) if part)
+    if not item.is_rejected:
         if not quiet:
-            click.echo(f"{what} {item['result']}")
-            for text in item.get("warnings") or ():
-                click.echo(f"  warning: {warning(text)}", err=True)
+            say(f"{what} {item.result}")
+            for text in item.warnings:
+                say(f"  warning: {warning(text)}", err=True)
         return
     where = label
-    if several and "index" in item:
-        where += f", document {item['index'] + 1}"
+    if several and "index" in item.raw:
+        where += f", document {item.index + 1}"
     if what:
         where += f" ({what})"
-    lines = refusal(
-        str(item.get("code") or "Refused"), str(item.get("detail") or ""), field_problems(item)
-    )
-    click.echo(f"{where} refused:", err=True)
-    for line in lines:
-        click.echo(f"  {line}", err=True)
+    say(f"{where} refused:", err=True)
+    for line in refusal(item.code or "Refused", item.detail, item.errors):
+        say(f"  {line}", err=True)

@@ -1,39 +1,28 @@
 """`roadstead checks`: admission checks, for whoever answers them by hand or by script."""
 
-from typing import Any
-
 import click
 
-from roadstead.cli.absent import refuse_absent
-from roadstead.cli.output import (
-    Column,
-    age,
-    answer_option,
-    client,
-    output_option,
-    show_list,
-    show_one,
-    table,
-    watch_option,
-)
+from roadstead.cli.nouns import list_verb
+from roadstead.cli.output import age, answer_option, client, show_one
+from roadstead.cli.tables import Column, table
+from roadstead.client import Client
 
-Json = dict[str, Any]
 STATES = ("Pending", "Ready", "Retry", "Rejected")
 COLUMNS = [
-    Column("CHECK", lambda c: c["name"]),
-    Column("JOB", lambda c: f"{c['namespace']}/{c['workload']}", shrinks=True),
-    Column("STATE", lambda c: c["state"]),
-    Column("QUEUE", lambda c: c["clusterQueue"], shrinks=True),
-    Column("CLUSTER", lambda c: c["cluster"], shrinks=True),
-    Column("CONTROLLER", lambda c: c["controllerName"], wide=True),
-    Column("AGE", lambda c: age(c["at"])),
-    Column("SAYS", lambda c: c["message"], wraps=True),
+    Column("CHECK", lambda c: c.name),
+    Column("JOB", lambda c: f"{c.namespace}/{c.workload}", shrinks=True),
+    Column("STATE", lambda c: c.state, coloured=True),
+    Column("QUEUE", lambda c: c.cluster_queue, shrinks=True),
+    Column("CLUSTER", lambda c: c.cluster, shrinks=True),
+    Column("CONTROLLER", lambda c: c.controller_name, wide=True),
+    Column("AGE", lambda c: age(c.at)),
+    Column("SAYS", lambda c: c.message, wraps=True),
 ]
 _OF_JOB = [
-    Column("CHECK", lambda c: c["name"]),
-    Column("STATE", lambda c: c["state"]),
-    Column("CONTROLLER", lambda c: c["controllerName"]),
-    Column("SAYS", lambda c: c["message"], wraps=True),
+    Column("CHECK", lambda c: c.name),
+    Column("STATE", lambda c: c.state, coloured=True),
+    Column("CONTROLLER", lambda c: c.controller_name),
+    Column("SAYS", lambda c: c.message, wraps=True),
 ]
 
 
@@ -42,31 +31,18 @@ def checks() -> None:
     """Admission checks: budget, approval, provisioning, whatever queues ask before jobs start."""
 
 
-@checks.command("ls")
-@click.option("--check", metavar="NAME", help="Only this check.")
-@click.option("--controller", metavar="NAME", help="Only checks of this controller.")
-@output_option
-@watch_option
-@click.pass_context
-def list_checks(
-    ctx: click.Context, check: str | None, controller: str | None, output: str, watch: bool
-) -> None:
-    """List jobs that hold quota and wait for a check's answer."""
-    with client(ctx) as hub:
-
-        def rows() -> list[Json]:
-            found = list(hub.checks(check=check, controller=controller))
-            if not found and not watch:
-                refuse_absent(hub, {"check": check})
-            return found
-
-        show_list(
-            rows,
-            COLUMNS,
-            output,
-            watch=watch,
-            empty="No open checks.",
-        )
+checks.add_command(
+    list_verb(
+        Client.checks,
+        COLUMNS,
+        does="List jobs that hold quota and wait for a check's answer.",
+        empty="No open checks.",
+        options=[
+            click.option("--check", metavar="NAME", help="Only this check."),
+            click.option("--controller", metavar="NAME", help="Only checks of this controller."),
+        ],
+    )
+)
 
 
 @checks.command("serve")
@@ -112,5 +88,5 @@ def set_check(
     deactivates it. The last two also stop a job that runs.
     """
     with client(ctx) as hub:
-        told = hub.set_check(job, check, state, message=message, requeueAfterSeconds=requeue_after)
-        show_one(told, output, lambda one: table(one["items"], _OF_JOB))
+        told = hub.set_check(job, check, state, message=message, requeue_after_s=requeue_after)
+        show_one(told, output, lambda one: table(one.items, _OF_JOB))

@@ -1,49 +1,39 @@
 """`roadstead clusters`: the members of the fleet."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from roadstead.cli.each import for_each
-from roadstead.cli.output import (
-    Column,
-    age,
-    answer_option,
-    client,
-    dump,
-    output_option,
-    seconds_until,
-    show_list,
-    show_one,
-    span,
-    table,
-    terminal_width,
-    watch_option,
-    wrapped,
-)
+from roadstead.cli.nouns import list_verb, show_verb
+from roadstead.cli.output import age, answer_option, client, dump, seconds_until, span
+from roadstead.cli.progress import say
+from roadstead.cli.tables import Column, indented, wrapped
+from roadstead.client import Client
 from roadstead.errors import Rejected
+from roadstead.models.clusters import Cluster, JoinToken
 
 
-def _free(resource: str) -> Any:
-    def cell(cluster: dict[str, Any]) -> str:
-        room = (cluster.get("resources") or {}).get(resource)
-        return f"{room['free']}/{room['allocatable']}" if room else ""
+def _free(resource: str) -> Callable[[Cluster], str]:
+    def cell(cluster: Cluster) -> str:
+        room = cluster.resources.get(resource)
+        return f"{room.free}/{room.allocatable}" if room else ""
 
     return cell
 
 
 COLUMNS = [
-    Column("NAME", lambda c: c["name"], shrinks=True),
-    Column("STATE", lambda c: c["state"]),
-    Column("NODES", lambda c: c["nodeCount"]),
+    Column("NAME", lambda c: c.name, shrinks=True),
+    Column("STATE", lambda c: c.state, coloured=True),
+    Column("NODES", lambda c: c.node_count),
     Column("CPU FREE", _free("cpu")),
     Column("MEMORY FREE", _free("memory")),
     Column("GPU FREE", _free("nvidia.com/gpu")),
-    Column("JOBS", lambda c: c["jobs"]),
-    Column("HEARTBEAT", lambda c: age(c["heartbeatAt"])),
-    Column("VERSION", lambda c: c["kubernetesVersion"], wide=True),
-    Column("LABELS", lambda c: ",".join(f"{k}={v}" for k, v in c["labels"].items()), wide=True),
+    Column("JOBS", lambda c: c.jobs),
+    Column("HEARTBEAT", lambda c: age(c.heartbeat_at)),
+    Column("VERSION", lambda c: c.kubernetes_version, wide=True),
+    Column("LABELS", lambda c: ",".join(f"{k}={v}" for k, v in c.labels.items()), wide=True),
 ]
 
 
@@ -52,30 +42,14 @@ def clusters() -> None:
     """Member clusters."""
 
 
-@clusters.command("ls")
-@output_option
-@watch_option
-@click.pass_context
-def list_clusters(ctx: click.Context, output: str, watch: bool) -> None:
-    """List members with their room and heartbeat."""
-    with client(ctx) as hub:
-        show_list(
-            hub.clusters,
-            COLUMNS,
-            output,
-            watch=watch,
-            empty="No clusters. Declare one: roadstead clusters add NAME",
-        )
-
-
-@clusters.command("show")
-@click.argument("name")
-@answer_option
-@click.pass_context
-def show(ctx: click.Context, name: str, output: str) -> None:
-    """Show one member: labels, taints, room, node pools."""
-    with client(ctx) as hub:
-        show_one(hub.cluster(name), output, _as_text)
+clusters.add_command(
+    list_verb(
+        Client.clusters,
+        COLUMNS,
+        does="List members with their room and heartbeat.",
+        empty="No clusters. Declare one: roadstead clusters add NAME",
+    )
+)
 
 
 @clusters.command("add")
@@ -97,7 +71,7 @@ def add(
     repelled = [_taint(text) for text in taints]
     with client(ctx) as hub:
         answer = hub.add_cluster(name, pairs, repelled)
-        _show_token(hub.server, name, answer, output)
+        _show_token(hub.server, answer, output)
 
 
 @clusters.command("token")
@@ -110,7 +84,7 @@ def token(ctx: click.Context, name: str, output: str) -> None:
     Earlier ones that were not used end. The token alone goes to standard output.
     """
     with client(ctx) as hub:
-        _show_token(hub.server, name, hub.join_token(name), output)
+        _show_token(hub.server, hub.join_token(name), output)
 
 
 @clusters.command("cordon")
@@ -154,7 +128,7 @@ def fence(
             if refusal.code == "ClusterAlive":
                 click.echo("If it is destroyed all the same, add --though-it-answers.", err=True)
             raise
-        click.echo(f"{name} fenced; {answer['released']} jobs given back")
+        click.echo(f"{name} fenced; {answer.released} jobs given back")
 
 
 def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool) -> int:
@@ -163,19 +137,20 @@ def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool) -> int:
         ctx,
         names,
         lambda hub, name: hub.cordon(name, on=on),
-        lambda cluster: click.echo(f"{cluster['name']} {word}"),
+        lambda cluster: say(f"{cluster.name} {word}"),
+        "switching" if on else "switching back",
     )
     return code
 
 
-def _show_token(server: str, name: str, answer: dict[str, Any], output: str) -> None:
+def _show_token(server: str, answer: JoinToken, output: str) -> None:
     if output != "text":
-        dump(answer, output)
+        dump(answer.raw, output)
         return
-    click.echo(answer["joinToken"])
-    left = span(seconds_until(answer["joinTokenExpiresAt"]))
+    click.echo(answer.join_token)
+    left = span(seconds_until(answer.join_token_expires_at))
     click.echo(
-        f"This token joins one agent as {name}, once, within {left}. On the member:\n"
+        f"This token joins one agent as {answer.name}, once, within {left}. On the member:\n"
         f"  python -m agent --hub {server} --join-token FILE --credential FILE",
         err=True,
     )
@@ -197,61 +172,59 @@ def _taint(text: str) -> dict[str, str]:
 
 
 _ROOM = [
-    Column("RESOURCE", lambda r: r["resource"]),
-    Column("FREE", lambda r: r["free"]),
-    Column("ALLOCATABLE", lambda r: r["allocatable"]),
-    Column("RESERVED", lambda r: r["reserved"]),
+    Column("RESOURCE", lambda r: r[0]),
+    Column("FREE", lambda r: r[1].free),
+    Column("ALLOCATABLE", lambda r: r[1].allocatable),
+    Column("RESERVED", lambda r: r[1].reserved),
 ]
 _POOLS = [
-    Column("NODES", lambda p: p["nodes"]),
-    Column("LABELS", lambda p: _amounts(p["labels"]), wraps=True),
-    Column("TAINTS", lambda p: ", ".join(_tainted(t) for t in p.get("taints") or ()), wraps=True),
+    Column("NODES", lambda p: p.nodes),
+    Column("LABELS", lambda p: _amounts(p.labels), wraps=True),
+    Column("TAINTS", lambda p: ", ".join(p.taints), wraps=True),
 ]
-
 _GROWING = [
-    Column("POOL", lambda p: p["name"]),
-    Column("MAY ADD", lambda p: p["mayAdd"]),
-    Column("OF", lambda p: _amounts(p["allocatable"]), wraps=True),
-    Column("LABELS", lambda p: _amounts(p["labels"]), wraps=True),
+    Column("POOL", lambda p: p.name),
+    Column("MAY ADD", lambda p: p.may_add),
+    Column("OF", lambda p: _amounts(p.allocatable), wraps=True),
+    Column("LABELS", lambda p: _amounts(p.labels), wraps=True),
 ]
 
 
-def _as_text(cluster: dict[str, Any]) -> str:
-    heartbeat = age(cluster["heartbeatAt"])
+def _as_text(cluster: Cluster) -> str:
+    heartbeat = age(cluster.heartbeat_at)
     lines = [
-        f"{cluster['name']}  {cluster['state']}",
+        f"{cluster.name}  {cluster.state}",
         f"  heartbeat  {f'{heartbeat} ago' if heartbeat else 'none yet'}",
-        f"  version    {cluster['kubernetesVersion'] or '-'}",
-        *wrapped(f"labels     {_amounts(cluster['labels']) or '-'}", "  "),
-        *wrapped(f"taints     {', '.join(map(_tainted, cluster['taints'])) or '-'}", "  "),
-        f"  jobs       {cluster['jobs']}",
+        f"  version    {cluster.kubernetes_version or '-'}",
+        *wrapped(f"labels     {_amounts(cluster.labels) or '-'}", "  "),
+        *wrapped(f"taints     {', '.join(map(_tainted, cluster.taints)) or '-'}", "  "),
+        f"  jobs       {cluster.jobs}",
     ]
-    room = [{"resource": name, **each} for name, each in (cluster.get("resources") or {}).items()]
-    width = max(40, terminal_width() - 2)
-    tables = (
-        (room, _ROOM),
-        (cluster.get("pools") or [], _POOLS),
-        (cluster.get("growingPools") or [], _GROWING),
-    )
-    for rows, columns in tables:
-        if rows:
-            lines += ["", *(f"  {line}" for line in table(rows, columns, width=width).split("\n"))]
-    if left := cluster.get("leftoverJobs"):
+    if cluster.resources:
+        lines += ["", *indented(list(cluster.resources.items()), _ROOM)]
+    if cluster.pools:
+        lines += ["", *indented(cluster.pools, _POOLS)]
+    if cluster.growing_pools:
+        lines += ["", *indented(cluster.growing_pools, _GROWING)]
+    if cluster.leftover_jobs:
         lines += [
             "",
             "Of another incarnation of the hub, left alone until somebody deletes them there",
         ]
-        for each in left:
-            lines += wrapped(f"{each['message']} (uid {each['uid']})", "  ")
+        for each in cluster.leftover_jobs:
+            lines += wrapped(f"{each.message} (uid {each.uid})", "  ")
     return "\n".join(lines)
 
 
-def _amounts(pairs: Mapping[str, Any] | None) -> str:
-    return ", ".join(f"{key}={value}" for key, value in (pairs or {}).items())
+def _amounts(pairs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in pairs.items())
 
 
-def _tainted(taint: Mapping[str, str] | str) -> str:
-    if isinstance(taint, str):
-        return taint
+def _tainted(taint: Mapping[str, str]) -> str:
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
+
+
+clusters.add_command(
+    show_verb(Client.cluster, _as_text, does="Show one member: labels, taints, room, node pools.")
+)

@@ -1,21 +1,15 @@
 """`roadstead explain`: where a job is, why it waits or went there, and what would change it."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
-from roadstead.cli.output import (
-    Column,
-    answer_option,
-    client,
-    moment,
-    show_one,
-    table,
-    terminal_width,
-    wrapped,
-)
+from roadstead.cli.output import answer_option, client, moment, moment_of, show_one
+from roadstead.cli.tables import Column, indented, wrapped
+from roadstead.models.checks import CheckState
+from roadstead.models.explanation import Explanation
+from roadstead.models.record import Json
 
-Json = dict[str, Any]
 _DECIDED = [
     Column("CLUSTER", lambda c: c["cluster"]),
     Column("SCORE", lambda c: None if c.get("rule") else c.get("score")),
@@ -28,10 +22,10 @@ _VERDICTS = [
     Column("BECAUSE", lambda c: c.get("message") or c.get("reason"), wraps=True),
 ]
 _CHECKS = [
-    Column("CHECK", lambda c: c["name"]),
-    Column("STATE", lambda c: c["state"]),
-    Column("CONTROLLER", lambda c: c["controllerName"]),
-    Column("SAYS", lambda c: c["message"], wraps=True),
+    Column("CHECK", lambda c: c.name),
+    Column("STATE", lambda c: c.state, coloured=True),
+    Column("CONTROLLER", lambda c: c.controller_name),
+    Column("SAYS", lambda c: c.message, wraps=True),
 ]
 _QUOTAS = [
     Column("FLAVOR", lambda q: q["flavor"]),
@@ -44,15 +38,15 @@ _QUOTAS = [
 _NOWHERE = {"Held", "Pending", "Reserved"}  # no cluster has it: what was decided is past
 _ENDS = 5  # ends that a forecast rests on, shown
 _FLAVORS = [
-    Column("FLAVOR", lambda f: f["flavor"]),
-    Column("OUTCOME", lambda f: f["outcome"]),
-    Column("PREEMPTS", lambda f: f["preempts"] or ""),
-    Column("BECAUSE", lambda f: f["message"], wraps=True),
+    Column("FLAVOR", lambda f: f.flavor),
+    Column("OUTCOME", lambda f: f.outcome),
+    Column("PREEMPTS", lambda f: f.preempts or ""),
+    Column("BECAUSE", lambda f: f.message, wraps=True),
 ]
 _FLEET = [
-    Column("CLUSTER", lambda c: c["cluster"]),
-    Column("ROOM NOW", lambda c: "yes" if c["fits"] else "no"),
-    Column("BECAUSE", lambda c: c["message"], wraps=True),
+    Column("CLUSTER", lambda c: c.cluster),
+    Column("ROOM NOW", lambda c: c.fits),
+    Column("BECAUSE", lambda c: c.message, wraps=True),
 ]
 
 
@@ -66,52 +60,51 @@ def explain(ctx: click.Context, job: str, output: str) -> None:
         show_one(hub.explain(job), output, as_text)
 
 
-def as_text(told: Json) -> str:
+def as_text(told: Explanation) -> str:
     """The explanation as a page of text."""
-    where = f" on {told['cluster']}" if told["cluster"] else ""
-    reason = f" ({told['reason']})" if told["reason"] else ""
+    where = f" on {told.cluster}" if told.cluster else ""
+    reason = f" ({told.reason})" if told.reason else ""
     lines = [
-        f"{told['namespace']}/{told['name']} is {told['state']}{where}{reason}",
-        *wrapped(told["message"], "  "),
+        f"{told.namespace}/{told.name} is {told.state}{where}{reason}",
+        *wrapped(told.message, "  "),
     ]
     lines += _position(told)
-    lines += _waiting(told.get("waiting") or {})
-    lines += _queue(told.get("quota") or [])
-    lines += _preemption(told.get("preemption") or {})
+    lines += _waiting(told.waiting or {})
+    lines += _queue(told.quota)
+    lines += _preemption(told.preemption or {})
     lines += _otherwise(told)
-    lines += _checks(told.get("checks") or [])
-    if nomination := told.get("nomination"):
+    lines += _checks(told.checks)
+    if nomination := told.nomination:
         text = f"{len(nomination['victims'])} jobs were told to make room for it on"
         lines += wrapped(f"{text} {nomination['cluster'] or 'no cluster in particular'}", "  ")
     lines += _decision(told)
-    if told["setAside"]:
+    if told.set_aside:
         avoided = ", ".join(
             f"{name} until {moment(until) if until else 'somebody holds and releases the job'}"
-            for name, until in told["setAside"].items()
+            for name, until in told.set_aside.items()
         )
         lines += ["", *wrapped(f"Clusters set aside: {avoided}", "")]
-    if told["timeline"]:
+    if told.timeline:
         lines += ["", "What happened"]
-        for event in told["timeline"]:
-            lines += wrapped(f"{moment(event['at'])}  {event['reason']}: {event['message']}", "  ")
+        for event in told.timeline:
+            lines += wrapped(f"{moment(event.at)}  {event.reason}: {event.message}", "  ")
     return "\n".join(lines)
 
 
-def _position(told: Json) -> list[str]:
-    position = told.get("position")
-    if not position:
+def _position(told: Explanation) -> list[str]:
+    position = told.position
+    if position is None:
         return []
     text = (
-        f"position {position['inQueue']} of {position['ofQueue']} in queue "
-        f"{told['clusterQueue'] or told['queue']}, {position['overall']} of "
-        f"{position['ofOverall']} overall"
+        f"position {position.in_queue} of {position.of_queue} in queue "
+        f"{told.cluster_queue or told.queue}, {position.overall} of {position.of_overall} overall"
     )
     return wrapped(text, "  ")
 
 
-def _checks(checks: list[Json]) -> list[str]:
+def _checks(checks: Sequence[CheckState]) -> list[str]:
     """What was asked of outsiders, and who has not answered."""
-    return ["", "Admission checks", *_indented(checks, _CHECKS)] if checks else []
+    return ["", "Admission checks", *indented(checks, _CHECKS)] if checks else []
 
 
 def _waiting(waiting: Json) -> list[str]:
@@ -120,7 +113,7 @@ def _waiting(waiting: Json) -> list[str]:
     if nearest:
         lines += wrapped(f"nearest: {nearest['message']}", "  ")
     if waiting.get("clusters"):
-        lines += ["", "Clusters", *_indented(waiting["clusters"], _VERDICTS)]
+        lines += ["", "Clusters", *indented(waiting["clusters"], _VERDICTS)]
     return lines
 
 
@@ -137,10 +130,10 @@ def _whose(quota: Json) -> str:
     return f" in cohort {quota['cohort']}" if quota.get("cohort") else ""
 
 
-def _queue(quotas: list[Json]) -> list[str]:
+def _queue(quotas: Sequence[Json]) -> list[str]:
     """What its queue itself has, where anything of it is used or may be borrowed."""
     told = [q for q in quotas if q["used"] != "0" or q["potential"] != q["nominal"]]
-    return ["", "Its queue's own quota", *_indented(told, _QUOTAS)] if told else []
+    return ["", "Its queue's own quota", *indented(told, _QUOTAS)] if told else []
 
 
 def _preemption(outlook: Json) -> list[str]:
@@ -163,39 +156,39 @@ def _preemption(outlook: Json) -> list[str]:
     return lines
 
 
-def _otherwise(told: Json) -> list[str]:
+def _otherwise(told: Explanation) -> list[str]:
     """What it could get where, what would change it, and when it is expected to start."""
     lines: list[str] = []
-    if len(told.get("flavors") or []) > 1:
-        lines += ["", "Flavor by flavor", *_indented(told["flavors"], _FLAVORS)]
-    listed = (told.get("waiting") or {}).get("clusters")
-    if told.get("fleet") and not listed:
-        lines += ["", "Clusters, quota aside", *_indented(told["fleet"], _FLEET)]
-    if told.get("remedies"):
+    if len(told.flavors) > 1:
+        lines += ["", "Flavor by flavor", *indented(told.flavors, _FLAVORS)]
+    listed = (told.waiting or {}).get("clusters")
+    if told.fleet and not listed:
+        lines += ["", "Clusters, quota aside", *indented(told.fleet, _FLEET)]
+    if told.remedies:
         lines += ["", "What would change it"]
-        for remedy in told["remedies"]:
-            first, *others = wrapped(remedy["message"], "    ")
+        for remedy in told.remedies:
+            first, *others = wrapped(remedy.message, "    ")
             lines += [f"  - {first.strip()}", *others]
-    if forecast := told.get("forecast"):
-        if forecast["at"]:
-            text = f"expected to start at {moment(forecast['at'])}: {forecast['message']}"
+    if forecast := told.forecast:
+        if forecast.at:
+            text = f"expected to start at {moment(forecast.at)}: {forecast.message}"
         else:
-            text = forecast["message"]
+            text = forecast.message
         lines += ["", "Expected start", *wrapped(text, "  ")]
         lines += [
-            f"    {job['namespace']}/{job['name']} ends at {moment(job['endsAt'])}"
-            for job in forecast["restsOn"][-_ENDS:]
-            if job["endsAt"] and forecast["at"]
+            f"    {job['namespace']}/{job['name']} ends at {moment_of(job['endsAt'])}"
+            for job in forecast.rests_on[-_ENDS:]
+            if job["endsAt"] and forecast.at
         ]
     return lines
 
 
-def _decision(told: Json) -> list[str]:
-    clusters = (told.get("decision") or {}).get("clusters")
+def _decision(told: Explanation) -> list[str]:
+    clusters = (told.decision or {}).get("clusters")
     if not clusters:
         return []
-    past = f" for its last run, epoch {told['epoch']}" if told["state"] in _NOWHERE else ""
-    return ["", f"Decision{past}", *_indented(clusters, _DECIDED)]
+    past = f" for its last run, epoch {told.epoch}" if told.state in _NOWHERE else ""
+    return ["", f"Decision{past}", *indented(clusters, _DECIDED)]
 
 
 def _terms(cluster: Json) -> str:
@@ -203,7 +196,3 @@ def _terms(cluster: Json) -> str:
         f"{t['name'].rpartition('/')[2]} {t['score']} of {t['weight']}"
         for t in cluster.get("terms") or []
     )
-
-
-def _indented(rows: list[Json], columns: list[Column]) -> list[str]:
-    return [f"  {line}" for line in table(rows, columns, width=terminal_width() - 2).split("\n")]

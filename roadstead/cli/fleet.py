@@ -170,7 +170,7 @@ class Fleet:
         return await asyncio.to_thread(self._asks, self._joined)
 
     def _joined(self, hub: Client) -> bool:
-        ready = {c["name"] for c in hub.clusters() if c["ready"]}
+        ready = {c.name for c in hub.clusters() if c.ready}
         return ready >= {m.name for m in self.members} - self._removed
 
     def _asks(self, question: Callable[[Client], bool]) -> bool:
@@ -182,7 +182,7 @@ class Fleet:
 
     def _declare_members(self) -> None:
         with self.client() as hub:
-            known = {each["name"] for each in hub.clusters()}
+            known = {each.name for each in hub.clusters()}
             for member in self.members:
                 if self._credential(member.name).exists():
                     if member.name not in known:
@@ -198,7 +198,7 @@ class Fleet:
                         [dict(t) for t in member.taints],
                         growing_pools(member),
                     )
-                _write_private(self._join_token(member.name), answer["joinToken"])
+                _write_private(self._join_token(member.name), answer.join_token)
 
     def _simulator(self, name: str, member: Member | None) -> Child:
         short = "hub" if member is None else member.name

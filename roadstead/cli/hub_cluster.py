@@ -1,10 +1,9 @@
 """`roadstead hub-cluster`: the bridge to the cluster where people use kubectl."""
 
-from typing import Any
-
 import click
 
 from roadstead.cli.output import answer_option, client, show_one
+from roadstead.models.hub import HubCluster
 
 
 @click.group("hub-cluster")
@@ -32,21 +31,21 @@ def resume(ctx: click.Context, reason: str) -> None:
     """
     with client(ctx) as hub:
         told = hub.resume_hub_cluster(reason)
-    click.echo(f"the bridge goes on: {told['resuming']}")
+    click.echo(f"the bridge goes on: {told.resuming}")
 
 
-def _as_text(told: dict[str, Any]) -> str:
-    if not told["reason"]:
+def _as_text(told: HubCluster) -> str:
+    if not told.reason:
         return "The hub has no hub cluster."
-    lines = [f"Hub cluster {told['uid'] or '(not reached yet)'}"]
-    if told["reason"] == "HubClusterSilent":
-        lines.append(f"It does not answer: {told['message']}")
+    lines = [f"Hub cluster {told.uid or '(not reached yet)'}"]
+    if told.reason == "HubClusterSilent":
+        lines.append(f"It does not answer: {told.message}")
         lines.append("The bridge goes on by itself when it does.")
         return "\n".join(lines)
-    if told["running"]:
+    if told.running:
         return "\n".join([*lines, "The bridge is running."])
-    lines.append(f"The bridge has stopped: {told['reason']}: {told['message']}")
-    if told["resuming"]:
-        lines.append(f"To go on: roadstead hub-cluster resume {told['reason']}")
-        lines.append(f"Then {told['resuming']}.")
+    lines.append(f"The bridge has stopped: {told.reason}: {told.message}")
+    if told.resuming:
+        lines.append(f"To go on: roadstead hub-cluster resume {told.reason}")
+        lines.append(f"Then {told.resuming}.")
     return "\n".join(lines)

@@ -1,41 +1,28 @@
-"""How answers look: tables that fit the terminal, and -o json, yaml or wide for scripts."""
+"""How answers are shown: once or again and again, as a table or a page, or as JSON or YAML for scripts."""
 
 import datetime as dt
 import json
-import os
-import shutil
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+from roadstead.cli.tables import UNLIMITED, Column, is_coloured, table
 from roadstead.client import Client
 from roadstead.errors import Unreachable
+from roadstead.models.record import Record
 
-Json = dict[str, Any]
-UNLIMITED = 1_000_000
-_MIN_WIDTH = 8
-_GAP = "  "
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its heading, what it shows of a row, and whether only -o wide shows it."""
-
-    title: str
-    cell: Callable[[Json], Any]
-    wide: bool = False
-    shrinks: bool = False  # gives way first when the table is wider than the terminal
-    wraps: bool = False  # goes on in the next line rather than being cut
+R = TypeVar("R", bound=Record)
+Rows = Callable[[], Iterable[Record]]
 
 
 def client(ctx: click.Context) -> Client:
     """The hub that the command's options, environment or data folder name."""
     given = ctx.find_root().obj or {}
+    # httpx has a command of its own, with rich and all its colours: 50 ms that no other command needs.
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # None: there is no such module
     return Client(given.get("server"), given.get("token"))
 
 
@@ -57,7 +44,7 @@ def watch_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def show_list(
-    rows: Callable[[], Iterable[Json]],
+    rows: Rows,
     columns: Sequence[Column],
     output: str,
     *,
@@ -65,25 +52,22 @@ def show_list(
     empty: str = "Nothing here.",
 ) -> None:
     """Print what `rows` gives, once, or again every second (through restarts of the hub)."""
+    if not watch:
+        _print_list(list(rows()), columns, output, empty)
+        return
     try:
-        _print_list(list(rows()), columns, output, empty, clear=watch)
-        while watch:
-            time.sleep(1)
-            try:
-                found = list(rows())
-            except Unreachable as failure:
-                click.echo(f"{failure}; trying again", err=True)
-            else:
-                _print_list(found, columns, output, empty, clear=True)
+        if output in {"table", "wide"} and sys.stdout.isatty():
+            _live(rows, columns, output, empty)
+        else:
+            _again(rows, columns, output, empty)
     except KeyboardInterrupt:
-        if not watch:
-            raise
+        return
 
 
-def show_one(item: Json, output: str, text: Callable[[Json], str]) -> None:
-    """Print one object: as JSON or YAML, or as `text` puts it."""
+def show_one(item: R, output: str, text: Callable[[R], str]) -> None:
+    """Print one thing: as JSON or YAML, or as `text` puts it."""
     if output in {"json", "yaml"}:
-        dump(item, output)
+        dump(item.raw, output)
     else:
         click.echo(text(item))
 
@@ -98,55 +82,15 @@ def dump(item: Any, output: str) -> None:
         click.echo(json.dumps(item, indent=2, ensure_ascii=False))
 
 
-def table(rows: Sequence[Json], columns: Sequence[Column], *, width: int | None = None) -> str:
-    """A table no wider than `width` (the terminal's, when there is one); what is cut ends in `…`."""
-    cells = [[_text(column.cell(row)) for column in columns] for row in rows]
-    widths = [
-        max([len(column.title), *(len(line[i]) for line in cells)])
-        for i, column in enumerate(columns)
-    ]
-    _shrink(widths, columns, width if width is not None else terminal_width())
-    lines = [[column.title for column in columns]]
-    for row in cells:
-        lines += _lines(row, widths, columns)
-    return "\n".join(
-        _GAP.join(_fit(cell, w) for cell, w in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def wrapped(text: str, indent: str, width: int | None = None) -> list[str]:
-    """A sentence as lines that fit the terminal, all but the first indented by two more."""
-    limit = width if width is not None else terminal_width()
-    return textwrap.wrap(
-        text,
-        max(limit, len(indent) + 20),
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [indent.rstrip()]
-
-
-def terminal_width() -> int:
-    """COLUMNS, else the terminal's width, else (a pipe, a file) no limit."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdigit() and int(told):
-        return int(told)
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else UNLIMITED
-
-
-def age(stamp: str | None, *, now: dt.datetime | None = None) -> str:
-    """`3m12s` since an RFC 3339 instant; empty for none."""
-    if not stamp:
+def age(then: dt.datetime | None, *, now: dt.datetime | None = None) -> str:
+    """`3m12s` since an instant; empty for none."""
+    if then is None:
         return ""
-    then = dt.datetime.fromisoformat(stamp)
     return span(((now or dt.datetime.now(dt.UTC)) - then).total_seconds())  # noqa: TID251 - shown only
 
 
-def seconds_until(stamp: str) -> float:
-    """Seconds from now to an RFC 3339 instant."""
-    then = dt.datetime.fromisoformat(stamp)
+def seconds_until(then: dt.datetime) -> float:
+    """Seconds from now to an instant."""
     return (then - dt.datetime.now(dt.UTC)).total_seconds()  # noqa: TID251 - shown only
 
 
@@ -161,12 +105,16 @@ def span(seconds: float) -> str:
     return "".join(parts[:2]) or "0s"
 
 
-def moment(stamp: str | None) -> str:
+def moment(then: dt.datetime | None) -> str:
     """An instant to the millisecond, `-` for none."""
-    if not stamp:
+    if then is None:
         return "-"
-    then = dt.datetime.fromisoformat(stamp).astimezone(dt.UTC)
-    return then.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return then.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment_of(stamp: str | None) -> str:
+    """`moment` of what JSON holds."""
+    return moment(dt.datetime.fromisoformat(stamp) if stamp else None)
 
 
 def _output_of(choices: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -180,53 +128,52 @@ def _output_of(choices: list[str], function: Callable[..., Any]) -> Callable[...
     )(function)
 
 
-def _print_list(
-    rows: list[Json], columns: Sequence[Column], output: str, empty: str, *, clear: bool
-) -> None:
-    if clear and output in {"table", "wide"} and sys.stdout.isatty():
-        click.clear()
+def _print_list(found: list[Record], columns: Sequence[Column], output: str, empty: str) -> None:
     if output in {"json", "yaml"}:
-        dump({"items": rows}, output)
-    elif not rows:
+        dump({"items": [each.raw for each in found]}, output)
+    elif not found:
         click.echo(empty, err=True)
     else:
-        shown = [c for c in columns if output == "wide" or not c.wide]
-        click.echo(table(rows, shown, width=UNLIMITED if output == "wide" else None))
+        click.echo(_drawn(found, columns, output))
     sys.stdout.flush()
 
 
-def _shrink(widths: list[int], columns: Sequence[Column], limit: int) -> None:
-    for only_willing in (True, False):
-        while sum(widths) + len(_GAP) * (len(widths) - 1) > limit:
-            candidates = [
-                i
-                for i, column in enumerate(columns)
-                if widths[i] > max(_MIN_WIDTH, len(column.title))
-                and (column.shrinks or column.wraps or not only_willing)
-            ]
-            if not candidates:
-                break
-            widest = max(candidates, key=lambda i: widths[i])
-            widths[widest] -= 1
+def _drawn(found: list[Record], columns: Sequence[Column], output: str) -> str:
+    shown = [c for c in columns if output == "wide" or not c.wide]
+    return table(found, shown, width=UNLIMITED if output == "wide" else None)
 
 
-def _lines(row: list[str], widths: list[int], columns: Sequence[Column]) -> list[list[str]]:
-    """The lines of one row: several where a column wraps, the others blank below the first."""
-    parts = [
-        textwrap.wrap(cell, width, break_on_hyphens=False) or [""] if column.wraps else [cell]
-        for cell, width, column in zip(row, widths, columns, strict=True)
-    ]
-    height = max(len(part) for part in parts)
-    return [[part[i] if i < len(part) else "" for part in parts] for i in range(height)]
+def _again(rows: Rows, columns: Sequence[Column], output: str, empty: str) -> None:
+    """Into a pipe: the list after a second, and after another."""
+    _print_list(list(rows()), columns, output, empty)
+    while True:
+        time.sleep(1)
+        try:
+            _print_list(list(rows()), columns, output, empty)
+        except Unreachable as failure:
+            click.echo(f"{failure}; trying again", err=True)
 
 
-def _fit(text: str, width: int) -> str:
-    return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
+def _live(rows: Rows, columns: Sequence[Column], output: str, empty: str) -> None:
+    """On a terminal: the list in its place, brought up to date; it stays when the watch ends."""
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.text import Text
 
-
-def _text(value: Any) -> str:
-    if value is None or value == "":
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "".join(c if c.isprintable() else "?" for c in " ".join(str(value).split()))
+    system = "standard" if is_coloured(sys.stdout) else None
+    shown, words = Text(""), Text("")
+    console = Console(color_system=system)  # type: ignore[arg-type]  # of a literal
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            try:
+                found = list(rows())
+            except Unreachable as failure:
+                if not shown:
+                    raise
+                words = Text(f"{failure}; trying again", "red")
+            else:
+                shown = Text.from_ansi(_drawn(found, columns, output) if found else empty)
+                shown.no_wrap = output == "wide"
+                words = Text("")
+            live.update(Group(shown, words) if words else shown, refresh=True)
+            time.sleep(1)

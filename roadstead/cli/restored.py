@@ -2,15 +2,16 @@
 
 import click
 
-from roadstead.cli.output import Column, age, client, table
+from roadstead.cli.output import age, client
+from roadstead.cli.tables import Column, table
 
 COLUMNS = [
-    Column("CLUSTER", lambda row: row["cluster"], shrinks=True),
-    Column("UID", lambda row: row["uid"]),
-    Column("EPOCH", lambda row: row["epoch"]),
-    Column("THERE", lambda row: row["there"]),
-    Column("HERE", lambda row: f"{row['job']} {row['state']}" if row["job"] else "unknown"),
-    Column("SEEN", lambda row: age(row["seenAt"])),
+    Column("CLUSTER", lambda row: row.cluster, shrinks=True),
+    Column("UID", lambda row: row.uid),
+    Column("EPOCH", lambda row: row.epoch),
+    Column("THERE", lambda row: row.there),
+    Column("HERE", lambda row: f"{row.job} {row.state}" if row.job else "unknown"),
+    Column("SEEN", lambda row: age(row.seen_at)),
 ]
 
 STOPPED = 1  # the exit code that a script waits to see gone
@@ -30,13 +31,13 @@ def restored(ctx: click.Context, accept: bool) -> int:
     with client(ctx) as hub:
         if accept:
             answer = hub.accept_restored()
-            click.echo(f"going on under incarnation {answer['incarnation']}")
+            click.echo(f"going on under incarnation {answer.incarnation}")
             click.echo("Jobs that waited are held (Restored): release those that run nowhere.")
             return 0
         told = hub.restored()
-    click.echo(told["stopped"] or "The store is as the hub left it.")
-    if told["items"]:
+    click.echo(told.stopped or "The store is as the hub left it.")
+    if told.items:
         click.echo("\nJobs in members from before it was restored, which are left alone:")
-        click.echo(table(told["items"], COLUMNS))
+        click.echo(table(told.items, COLUMNS))
         click.echo("Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID", err=True)
-    return STOPPED if told["stopped"] else 0
+    return STOPPED if told.stopped else 0

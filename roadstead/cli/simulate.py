@@ -139,7 +139,7 @@ def _microseconds(duration: str | None) -> int | None:
 
 
 def _figures(told: dict[str, Any]) -> str:
-    from roadstead.cli.output import Column, table
+    from roadstead.cli.tables import Column, table
 
     def wait(each: dict[str, Any], key: str) -> Any:
         return (each["timeToAdmission"] or {}).get(key)
@@ -200,7 +200,7 @@ def _figures(told: dict[str, Any]) -> str:
 
 
 def _tables(decided: dict[str, Any]) -> str:
-    from roadstead.cli.output import Column, table
+    from roadstead.cli.tables import Column, table
 
     decisions = table(
         decided["decisions"],

@@ -9,14 +9,16 @@ import datetime as dt
 import shutil
 import sysconfig
 from pathlib import Path
-from typing import Any
 
 import click
 import yaml
 
 from roadstead.cli.fleet import Fleet
-from roadstead.cli.output import Column, table, wrapped
+from roadstead.cli.tables import Column, table, wrapped
 from roadstead.errors import RoadsteadError
+from roadstead.models.explanation import Explanation
+from roadstead.models.jobs import Job, JobState
+from roadstead.models.record import Json
 from shared.kube.client import KubeClient
 
 _GUIDE_FILES = "guide/guide-*.yaml"
@@ -29,7 +31,6 @@ EXPECTED = {
 }
 _GIVE_UP_AFTER_S = 120.0
 _LOOK_EVERY_S = 0.25
-Json = dict[str, Any]
 
 
 class ExamplesMissing(RoadsteadError):
@@ -89,13 +90,13 @@ class Story:
             await kube.apply(manifest, field_manager="demo", force=True)
         self._say(f"applied {path.name} to the hub cluster")
 
-    async def _until_ended(self) -> list[Json]:
+    async def _until_ended(self) -> list[Job]:
         deadline = self._clock.monotonic() + _GIVE_UP_AFTER_S
         while True:
             jobs = await asyncio.to_thread(self._jobs)
             for job in jobs:
                 await self._show(job)
-            names = {(j["namespace"], j["name"]) for j in jobs if j["finishedAt"]}
+            names = {(j.namespace, j.name) for j in jobs if j.finished_at}
             if names >= EXPECTED:
                 return jobs
             if self._clock.monotonic() > deadline:
@@ -103,30 +104,30 @@ class Story:
                 return jobs
             await self._clock.sleep(_LOOK_EVERY_S)
 
-    def _jobs(self) -> list[Json]:
+    def _jobs(self) -> list[Job]:
         with self._fleet.client() as hub:
-            return sorted(hub.jobs(), key=lambda j: (j["createdAt"], j["name"]))
+            return sorted(hub.jobs(), key=lambda j: (j.created_at, j.name))
 
-    async def _show(self, job: Json) -> None:
-        now = (job["state"], job["reason"], job["cluster"])
-        if self._shown.get(job["uid"]) == now:
+    async def _show(self, job: Job) -> None:
+        now = (job.state, job.reason, job.cluster)
+        if self._shown.get(job.uid) == now:
             return
-        self._shown[job["uid"]] = now
-        told = await asyncio.to_thread(self._explained, job["uid"])
-        self._say(f"{job['namespace']}/{job['name']}: {words(job, told)}")
+        self._shown[job.uid] = now
+        told = await asyncio.to_thread(self._explained, job.uid)
+        self._say(f"{job.full_name}: {words(job, told)}")
 
-    def _explained(self, uid: str) -> Json:
+    def _explained(self, uid: str) -> Explanation:
         with self._fleet.client() as hub:
             return hub.explain(uid)
 
-    def _summary(self, jobs: list[Json]) -> None:
+    def _summary(self, jobs: list[Job]) -> None:
         columns = [
-            Column("JOB", lambda j: f"{j['namespace']}/{j['name']}", shrinks=True),
-            Column("QUEUE", lambda j: j["queue"]),
-            Column("STATE", lambda j: j["state"]),
-            Column("CLUSTER", lambda j: j["cluster"]),
-            Column("WAITED", lambda j: _seconds(j["createdAt"], j["startedAt"])),
-            Column("RAN", lambda j: _seconds(j["startedAt"], j["finishedAt"])),
+            Column("JOB", lambda j: j.full_name, shrinks=True),
+            Column("QUEUE", lambda j: j.queue),
+            Column("STATE", lambda j: j.state, coloured=True),
+            Column("CLUSTER", lambda j: j.cluster),
+            Column("WAITED", lambda j: _seconds(j.created_at, j.started_at)),
+            Column("RAN", lambda j: _seconds(j.started_at, j.finished_at)),
         ]
         fleet = self._fleet
         click.echo("\n" + table(jobs, columns))
@@ -158,34 +159,33 @@ def next_steps(folder: Path, kubeconfig: Path) -> str:
     )
 
 
-def words(job: Json, told: Json) -> str:
+def words(job: Job, told: Explanation) -> str:
     """A job's state, where, and why: the rule that holds it, or the scores that placed it."""
-    where = f" on {job['cluster']}" if job["cluster"] else ""
-    why = f" {job['reason']}" if job["reason"] else ""
-    if job["finishedAt"]:
-        return f"{job['state']}{where}{why}"
-    decided = (told.get("decision") or {}).get("clusters") or []
+    where = f" on {job.cluster}" if job.cluster else ""
+    why = f" {job.reason}" if job.reason else ""
+    if job.finished_at:
+        return f"{job.state}{where}{why}"
+    decided = (told.decision or {}).get("clusters") or []
     fit = [c for c in decided if c["score"] is not None and not c.get("rule")]
-    if job["cluster"] and len(fit) == 1 < len(decided):
-        return f"{job['state']}{where}{why} (it fits nowhere else)"
-    if job["cluster"] and fit:
+    if job.cluster and len(fit) == 1 < len(decided):
+        return f"{job.state}{where}{why} (it fits nowhere else)"
+    if job.cluster and fit:
         scores = ", ".join(f"{c['cluster']} {c['score']}" for c in fit)
-        return f"{job['state']}{where}{why} (scores: {scores})"
-    message = f": {told['message']}" if told.get("message") and not job["cluster"] else ""
-    return f"{job['state']}{where}{why}{message}"
+        return f"{job.state}{where}{why} (scores: {scores})"
+    message = f": {told.message}" if told.message and not job.cluster else ""
+    return f"{job.state}{where}{why}{message}"
 
 
-def all_succeeded(jobs: list[Json]) -> bool:
+def all_succeeded(jobs: list[Job]) -> bool:
     """Whether every job of the story is there and has succeeded."""
-    ended = {(j["namespace"], j["name"]): j["state"] for j in jobs}
-    return all(ended.get(name) == "Succeeded" for name in EXPECTED)
+    ended = {(j.namespace, j.name): j.state for j in jobs}
+    return all(ended.get(name) == JobState.SUCCEEDED for name in EXPECTED)
 
 
-def _seconds(begin: str | None, end: str | None) -> str:
+def _seconds(begin: dt.datetime | None, end: dt.datetime | None) -> str:
     if not begin or not end:
         return ""
-    span = dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(begin)
-    return f"{span.total_seconds():.1f}s"
+    return f"{(end - begin).total_seconds():.1f}s"
 
 
 def _namespace(name: str) -> Json:

@@ -1,17 +1,20 @@
 """`roadstead submit`: Jobs, and wait for them."""
 
+import json
 import time
-from typing import Any
+from collections.abc import Iterator
+from itertools import groupby
 
 import click
 
 from roadstead.cli.manifests import Source, documents, read_sources
 from roadstead.cli.output import answer_option, client, dump
+from roadstead.cli.progress import progress, say
 from roadstead.cli.telling import hint_for, refusal, warning
 from roadstead.client import Client
 from roadstead.errors import JobFailed, Rejected, TimedOut
-
-Json = dict[str, Any]
+from roadstead.media_types import JSON, type_of
+from roadstead.models.jobs import Job, Outcome, WholeJob
 
 
 @click.command()
@@ -48,75 +51,123 @@ def submit(
     if timeout is not None and not wait:
         raise click.UsageError("--timeout goes with --wait.")
     given = [one for source in read_sources((*files, *named)) for one in documents(source)]
+    quiet = output != "text"
     with client(ctx) as hub:
-        jobs = _submit_all(hub, given, key, quiet=output != "text")
-        if wait:
-            jobs = _wait_all(hub, jobs, timeout, quiet=output != "text")
-    if output != "text":
-        dump({"items": jobs}, output)
-    if wait:
-        _judge(jobs)
-    elif jobs and output == "text":
+        jobs = _submit_all(hub, given, key, quiet=quiet)
+        ended = _wait_all(hub, jobs, timeout, quiet=quiet) if wait else []
+    if quiet:
+        dump({"items": [job.raw for job in ended or jobs]}, output)
+    if failed := [job for job in ended if not job.has_succeeded]:
+        raise JobFailed(failed)
+    if jobs and not wait and not quiet:
         _suggest(jobs[0])
     return Rejected.exit_code if len(jobs) < len(given) else 0
 
 
-def _submit_all(hub: Client, given: list[Source], key: str | None, *, quiet: bool) -> list[Json]:
-    jobs = []
-    for i, source in enumerate(given):
-        try:
-            job = hub.submit(source.body, key=f"{key}/{i}" if key and len(given) > 1 else key)
-        except Rejected as no:
-            _print_refusal(source.label, no)
-            continue
-        jobs.append(job)
-        if not quiet:
-            click.echo(f"{_name(job)} submitted ({job['uid']})")
-            for text in job.get("warnings") or ():
-                click.echo(f"  warning: {warning(text)}", err=True)
+def _submit_all(hub: Client, given: list[Source], key: str | None, *, quiet: bool) -> list[Job]:
+    jobs: list[Job] = []
+    with progress("submitting", len(given)) as advance:
+        for source, outcome in zip(given, _outcomes(hub, given, key), strict=True):
+            if outcome.refusal is not None:
+                _print_refusal(source.label, outcome.refusal)
+            elif outcome.job is not None:
+                jobs.append(outcome.job)
+                if not quiet:
+                    _print_taken(outcome.job)
+            advance(1)
     return jobs
 
 
-def _wait_all(hub: Client, jobs: list[Json], timeout: float | None, *, quiet: bool) -> list[Json]:
+def _outcomes(hub: Client, given: list[Source], key: str | None) -> Iterator[Outcome]:
+    """What became of each: runs of Jobs go many to a request, what is none by itself.
+
+    So the hub says in its own words what is wrong with what can not be read, or is no Job.
+    """
+    index = 0
+    for is_job, run in groupby(((source, _job_in(source)) for source in given), _is_job):
+        sources = list(run)
+        if is_job and len(sources) > 1:
+            lines = (line for _, line in sources if line is not None)
+            yield from hub.submit_iter(lines, key=f"{key}/{index}" if key else None)
+        else:
+            for place, (source, _) in enumerate(sources, index):
+                yield _alone(hub, source, f"{key}/{place}" if key and len(given) > 1 else key)
+        index += len(sources)
+
+
+def _is_job(read: tuple[Source, bytes | None]) -> bool:
+    return read[1] is not None
+
+
+def _alone(hub: Client, source: Source, key: str | None) -> Outcome:
+    try:
+        return Outcome(0, job=hub.submit(source.body, key=key))
+    except Rejected as no:
+        return Outcome(0, refusal=no)
+
+
+def _job_in(source: Source) -> bytes | None:
+    """The Job that a document is, as JSON; None for what the hub may have to say something about.
+
+    YAML is read as the hub reads it; JSON goes as it stands.
+    """
+    body = source.body.removeprefix(b"\xef\xbb\xbf")
+    if type_of(body) == JSON:
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            return None
+    else:
+        from shared.errors import Rejected as Unreadable
+        from shared.manifest_yaml import read_yaml
+
+        try:
+            (found,) = read_yaml(body)
+            body = json.dumps(found).encode()
+        except (Unreadable, ValueError, RecursionError):
+            return None
+    is_job = isinstance(found, dict) and found.get("kind") == "Job"
+    return body if is_job and found.get("apiVersion") == "batch/v1" else None
+
+
+def _wait_all(
+    hub: Client, jobs: list[Job], timeout: float | None, *, quiet: bool
+) -> list[WholeJob]:
     deadline = None if timeout is None else time.monotonic() + timeout
     ended = []
-    for job in jobs:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        try:
-            ended.append(hub.wait(job["uid"], timeout_s=left))
-        except TimedOut:
-            state = hub.job(job["uid"])["state"]
-            raise TimedOut(f"{_name(job)} is {state} after {timeout:g} s") from None
-        if not quiet:
-            _print_end(ended[-1])
+    with progress("ended", len(jobs)) as advance:
+        for job in jobs:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                ended.append(hub.wait(job.uid, timeout_s=left, check=False))
+            except TimedOut:
+                state = hub.job(job.uid).state
+                raise TimedOut(f"{job.full_name} is {state} after {timeout:g} s") from None
+            if not quiet:
+                _print_end(ended[-1])
+            advance(1)
     return ended
 
 
-def _print_end(job: Json) -> None:
-    where = f" on {job['cluster']}" if job["cluster"] else ""
-    why = f" ({job['reason']})" if job["reason"] and job["state"] != "Succeeded" else ""
-    click.echo(f"{_name(job)} {job['state']}{where}{why}")
+def _print_taken(job: Job) -> None:
+    say(f"{job.full_name} submitted ({job.uid})")
+    for text in job.warnings:
+        say(f"  warning: {warning(text)}", err=True)
 
 
-def _judge(jobs: list[Json]) -> None:
-    failed = [_name(job) for job in jobs if job["state"] != "Succeeded"]
-    if failed:
-        raise JobFailed(
-            f"did not succeed: {', '.join(failed)}\n  Why: roadstead explain {failed[0]}"
-        )
+def _print_end(job: WholeJob) -> None:
+    where = f" on {job.cluster}" if job.cluster else ""
+    why = f" ({job.reason})" if job.reason and not job.has_succeeded else ""
+    say(f"{job.full_name} {job.state}{where}{why}")
 
 
-def _suggest(job: Json) -> None:
-    click.echo(f"Next: roadstead explain {_name(job)}  |  roadstead jobs ls --watch", err=True)
+def _suggest(job: Job) -> None:
+    say(f"Next: roadstead explain {job.full_name}  |  roadstead jobs ls --watch", err=True)
 
 
 def _print_refusal(label: str, no: Rejected) -> None:
-    click.echo(f"{label} refused:", err=True)
+    say(f"{label} refused:", err=True)
     lines = refusal(no.code, no.detail, no.errors)
     hint = hint_for(no)
     for line in [*lines, hint] if hint else lines:
-        click.echo(f"  {line}", err=True)
-
-
-def _name(job: Json) -> str:
-    return f"{job['namespace']}/{job['name']}"
+        say(f"  {line}", err=True)

@@ -4,6 +4,7 @@ import re
 
 from roadstead.errors import (
     FieldProblem,
+    JobFailed,
     NotAllowed,
     NotFound,
     Rejected,
@@ -14,7 +15,7 @@ from roadstead.errors import (
 
 _NEVER = "no member could ever hold it"
 _HINTS = {
-    NotAllowed: "Give a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
+    NotAllowed: "Found a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
     Unreachable: "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or "
     "ROADSTEAD_DATA=DIR.",
     WrongAddress: "It comes from --server, ROADSTEAD_SERVER, or the file `server` in ROADSTEAD_DATA.",
@@ -72,6 +73,8 @@ def hint_for(failure: RoadsteadError) -> str:
     if isinstance(failure, Rejected):
         other = failure.code == "AlreadyExists" and not failure.detail.startswith("cluster ")
         return "" if other else _CODE_HINTS.get(failure.code, "")
+    if isinstance(failure, JobFailed):
+        return f"Why: roadstead explain {failure.jobs[0].full_name}"
     if isinstance(failure, NotAllowed) and failure.status == 403:
         return ""  # the token is known; it has not the right
     return _HINTS.get(type(failure), "")

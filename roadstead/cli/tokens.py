@@ -1,23 +1,17 @@
 """`roadstead tokens`: who may come in."""
 
-from typing import Any
-
 import click
 
-from roadstead.cli.output import (
-    Column,
-    age,
-    answer_option,
-    client,
-    dump,
-    output_option,
-    show_list,
-)
+from roadstead.cli.nouns import list_verb
+from roadstead.cli.output import age, answer_option, client, dump
+from roadstead.cli.tables import Column
+from roadstead.client import Client
+from roadstead.models.hub import IssuedToken
 
 COLUMNS = [
-    Column("ROLE", lambda t: t["role"]),
-    Column("NAME", lambda t: t["name"], shrinks=True),
-    Column("AGE", lambda t: age(t["createdAt"])),
+    Column("ROLE", lambda t: t.role),
+    Column("NAME", lambda t: t.name, shrinks=True),
+    Column("AGE", lambda t: age(t.created_at)),
 ]
 _role = click.option(
     "--role",
@@ -33,13 +27,15 @@ def tokens() -> None:
     """Tokens of people. Agents get theirs by joining."""
 
 
-@tokens.command("ls")
-@output_option
-@click.pass_context
-def list_tokens(ctx: click.Context, output: str) -> None:
-    """List who holds a token; the tokens themselves are not kept."""
-    with client(ctx) as hub:
-        show_list(hub.tokens, COLUMNS, output, watch=False, empty="No tokens.")
+tokens.add_command(
+    list_verb(
+        Client.tokens,
+        COLUMNS,
+        does="List who holds a token; the tokens themselves are not kept.",
+        empty="No tokens.",
+        may_watch=False,
+    )
+)
 
 
 @tokens.command("issue")
@@ -70,9 +66,9 @@ def revoke(ctx: click.Context, name: str, role: str) -> None:
     click.echo(f"{role} {name} has no token any more")
 
 
-def _show(made: dict[str, Any], output: str) -> None:
+def _show(made: IssuedToken, output: str) -> None:
     if output != "text":
-        dump(made, output)
+        dump(made.raw, output)
         return
-    click.echo(f"Token of {made['role']} {made['name']}, shown this once:", err=True)
-    click.echo(made["token"])
+    click.echo(f"Token of {made.role} {made.name}, shown this once:", err=True)
+    click.echo(made.token)

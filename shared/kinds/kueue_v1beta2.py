@@ -244,6 +244,8 @@ _HINDRANCES: Final = frozenset({"RequestAboveLimit", "QuantityTooLarge"})
 def check_workload(content: dict[str, Any], problems: Problems) -> None:
     spec = content["spec"]
     seen = set()
+    if "podSets" not in spec:
+        problems.add("spec.podSets", RejectCode.REQUIRED, "is required")
     for index, pod_set in enumerate(spec.get("podSets") or ()):
         field = f"spec.podSets[{index}]"
         if pod_set["name"] in seen:

@@ -20,7 +20,7 @@ from shared.reject_codes import RejectCode
 REASON: Final = "NotActedOn"  # of the Event
 CONDITION: Final = "NotActedOn"
 LOSS: Final = f"{keys.PREFIX}on-cluster-loss"
-_TOPOLOGY: Final = "kueue.x-k8s.io/podset-"
+_TOPOLOGY: Final = "kueue.x-k8s.io/podset-"  # all of Kueue's that begin so are about topology
 _PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 # Kinds of the groups that are the hub's own, which nothing in the hub reads.
 _OURS: Final = frozenset({KUEUE, PLACEMENT, "cluster.kubernetes-fleet.io"})
@@ -76,7 +76,7 @@ def _of_job(parsed: Parsed) -> Iterator[str]:
     template = parsed.spec.get("template") or {}
     asked = (template.get("metadata") or {}).get("annotations") or ()
     for name in asked:
-        if name.startswith(_TOPOLOGY) and name.endswith("-topology"):
+        if name.startswith(_TOPOLOGY):
             yield f"spec.template.metadata.annotations[{name}]: pods are not placed by topology"
     if (template.get("spec") or {}).get("resourceClaims"):
         yield (
@@ -87,6 +87,8 @@ def _of_job(parsed: Parsed) -> Iterator[str]:
 
 def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
     """The notices about a placement's spec, as it is kept."""
+    if spec.get("statusReportingScope") == "NamespaceAccessible":
+        yield "spec.statusReportingScope: the status is at the placement, and not in its namespace too"
     strategy = spec.get("strategy") or {}
     if strategy.get("rollingUpdate"):
         yield "spec.strategy.rollingUpdate: changes go to all clusters at once"
@@ -100,6 +102,8 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
         )
     if applying.get("type") == "ReportDiff":
         yield "spec.strategy.applyStrategy.type: objects are applied, not only compared"
+    if applying.get("allowCoOwnership"):
+        yield "spec.strategy.applyStrategy.allowCoOwnership: whenToTakeOver alone decides"
     if applying.get("serverSideApplyConfig"):
         yield (
             "spec.strategy.applyStrategy.serverSideApplyConfig: conflicts are settled by "

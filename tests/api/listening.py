@@ -142,7 +142,7 @@ async def listening(folder: Path, limits: Settings | None = None) -> AsyncIterat
         db = Database.open(f"sqlite:///{folder}/hub.db", clock)
         stack.push_async_callback(db.close)
         hub = Hub(db, clock, limits, page_key=b"k" * 32)
-        app = create_app(hub, (agents.router, pages.router))
+        app = create_app(hub, (agents.router, pages.router), pages.nothing_here)
         door = Door(hub.settings.api, clock)
         config = uvicorn.Config(
             app, http=door.protocol(), lifespan="off", access_log=False, log_config=None

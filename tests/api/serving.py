@@ -16,6 +16,7 @@ from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.store.engine import Database
 from shared.clock import ManualClock
+from tests.openapi.conformance import Conformance
 
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
@@ -41,6 +42,7 @@ async def served(folder: Path, limits: Settings | None = None) -> AsyncIterator[
     db = Database.open(f"sqlite:///{folder}/hub.db", clock)
     hub = Hub(db, clock, limits, page_key=b"k" * 32)
     app = create_app(hub)
+    described = Conformance(app.routes)  # whatever a test asks: the answer is as it is described
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(db.close)
 
@@ -54,7 +56,10 @@ async def served(folder: Path, limits: Settings | None = None) -> AsyncIterator[
                 headers = {"Authorization": f"Bearer {token}"}
             return await stack.enter_async_context(
                 httpx.AsyncClient(
-                    transport=httpx.ASGITransport(app), base_url="http://hub", headers=headers
+                    transport=httpx.ASGITransport(app),
+                    base_url="http://hub",
+                    headers=headers,
+                    event_hooks={"response": [described.check]},
                 )
             )
 

@@ -73,6 +73,7 @@ async def test_it_is_handed_in_like_a_job(tmp_path):
         ({"queueName": "nowhere"}, "QueueNotFound"),
         ({"queueName": None}, "Required"),
         ({"podSets": []}, "Required"),
+        ({"podSets": None}, "Required"),
         ({"maximumExecutionTimeSeconds": 0}, "OutOfRange"),
     ],
 )

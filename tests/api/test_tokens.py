@@ -61,9 +61,9 @@ async def test_the_list_shows_no_token(tmp_path):
     ("asked", "status", "code"),
     [
         ({"role": "agent", "name": "c1"}, 422, "InvalidRole"),
-        ({"name": "ana"}, 422, "InvalidRole"),
+        ({"name": "ana"}, 422, "Required"),
         ({"role": "viewer", "name": "Ana B"}, 422, "InvalidName"),
-        ({"role": "viewer"}, 422, "InvalidName"),
+        ({"role": "viewer"}, 422, "Required"),
         ({"role": "administrator", "name": "admin"}, 403, "Forbidden"),
         ({"role": "viewer", "name": "a", "x": 1}, 422, "UnknownField"),
     ],

@@ -98,7 +98,7 @@ async def world(
     hubs_own = directory / "hubs-own.kubeconfig"
     hubs_own.write_text(cluster.kubeconfig_text(hub_user))
     async with (
-        running_hub(directory, clock, limits) as hub,  # type: ignore[arg-type]
+        running_hub(directory, clock, limits) as hub,
         await KubeClient.connect(kubeconfig) as kube,
     ):
         term = await hub.write(leadership.seize, "test")

@@ -8,7 +8,7 @@ from typing import Any
 from hub.bridge.condition import BridgeCondition
 from hub.bridge.deletion import Deletions
 from hub.bridge.events import EventRecorder
-from hub.bridge.kinds import JOB, NAMESPACE, Mirrored
+from hub.bridge.kinds import JOB, NAMESPACE, PLACEMENT, Mirrored
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
 from hub.bridge.writeback import Writeback
@@ -16,7 +16,8 @@ from hub.services.context import leadership
 from hub.services.placements.index import PlacementIndex
 from hub.store import objects, workloads
 from shared import labels
-from shared.clock import SystemClock
+from shared.clock import ManualClock, SystemClock
+from shared.kinds.crds import all_crds
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import FIELDS, until
@@ -62,7 +63,7 @@ class Parts:
         made = await self.kube.merge_patch(
             obj["apiVersion"],
             obj["kind"],
-            metadata["namespace"],
+            metadata.get("namespace") or "",
             metadata["name"],
             change,
             field_manager=FIELDS,
@@ -74,7 +75,7 @@ class Parts:
         """The object as the API server has it."""
         metadata = obj["metadata"]
         return await self.kube.get(
-            obj["apiVersion"], obj["kind"], metadata["namespace"], metadata["name"]
+            obj["apiVersion"], obj["kind"], metadata.get("namespace") or "", metadata["name"]
         )
 
     async def shows(self, obj: dict[str, Any]) -> None:
@@ -100,29 +101,21 @@ class Parts:
         """The hub's row of any other object."""
         return await self.hub.hub.read(objects.get, obj["metadata"]["uid"])
 
-    def select(self, kind: str, name: str, namespace: str) -> None:
-        """A placement selects this object."""
-        selector = {"group": "", "version": "v1", "kind": kind, "name": name}
-        self.index.put(
-            {
-                "uid": "a-placement",
-                "kind": "ResourcePlacement",
-                "namespace": namespace,
-                "spec": {"resourceSelectors": [selector]},
-                "generation": 1,
-                "hash": "",
-                "deleted_at": None,
-            }
-        )
+    def select(self, kind: str, namespace: str, *names: str) -> None:
+        """A placement selects these objects."""
+        self.index.put(a_placement_row(kind, namespace, *names))
 
 
 @contextlib.asynccontextmanager
 async def parts(
-    directory: Path, kubeconfig: Path, kinds: Sequence[Mirrored] = KINDS
+    directory: Path,
+    kubeconfig: Path,
+    kinds: Sequence[Mirrored] = KINDS,
+    clock: ManualClock | None = None,
 ) -> AsyncIterator[Parts]:
-    """The parts between a fresh hub and the API server of `kubeconfig`."""
+    """The parts between a fresh hub and the API server of `kubeconfig`; without `clock` time passes."""
     async with (
-        running_hub(directory, SystemClock()) as hub,  # type: ignore[arg-type]
+        running_hub(directory, clock or SystemClock()) as hub,
         await KubeClient.connect(kubeconfig) as kube,
     ):
         it = Parts(hub, kube, await hub.write(leadership.seize, "test"))
@@ -136,14 +129,17 @@ async def parts(
 
 
 @contextlib.asynccontextmanager
-async def on_simulated(directory: Path) -> AsyncIterator[tuple[Parts, SimCluster]]:
-    """The parts on a simulated hub cluster that has a namespace `lab`."""
-    cluster = SimCluster("hub", hub=True)
+async def on_simulated(
+    directory: Path, kinds: Sequence[Mirrored] = KINDS, clock: ManualClock | None = None
+) -> AsyncIterator[tuple[Parts, SimCluster]]:
+    """The parts on a simulated hub cluster that has a namespace `lab`, and the hub's kinds if asked for."""
+    crds = list(all_crds().values()) if set(kinds) - set(KINDS) else ()
+    cluster = SimCluster("hub", hub=True, crds=crds)
     await cluster.start()
     try:
         kubeconfig = directory / "hub.kubeconfig"
         kubeconfig.write_text(cluster.kubeconfig_text())
-        async with parts(directory, kubeconfig) as it:
+        async with parts(directory, kubeconfig, kinds, clock) as it:
             await it.kube.create(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}},
                 field_manager=FIELDS,
@@ -151,6 +147,27 @@ async def on_simulated(directory: Path) -> AsyncIterator[tuple[Parts, SimCluster
             yield it, cluster
     finally:
         await cluster.stop()
+
+
+def a_placement_row(kind: str, namespace: str, *names: str) -> dict[str, Any]:
+    """The hub's row of a ResourcePlacement that selects objects of a core kind by name."""
+    selectors = [{"group": "", "version": "v1", "kind": kind, "name": each} for each in names]
+    return {
+        "uid": "a-placement",
+        "api_group": PLACEMENT,
+        "kind": "ResourcePlacement",
+        "namespace": namespace,
+        "spec": {"resourceSelectors": selectors},
+        "generation": 1,
+        "hash": "",
+        "deleted_at": None,
+    }
+
+
+def a_config_map(name: str = "one") -> dict[str, Any]:
+    """A ConfigMap of namespace `lab`."""
+    metadata = {"name": name, "namespace": "lab"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}
 
 
 def a_job(name: str = "one", **metadata: Any) -> dict[str, Any]:

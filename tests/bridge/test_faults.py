@@ -34,7 +34,7 @@ async def test_a_kind_that_is_not_served_for_a_moment_is_no_deletion(tmp_path: P
         running(tmp_path) as (stub, kubeconfig),
         parts(tmp_path, kubeconfig, [CONFIG_MAP]) as it,
     ):
-        it.select("ConfigMap", "a", "team")
+        it.select("ConfigMap", "team", "a")
         made = stub.put("a")
         made["metadata"]["creationTimestamp"] = "2026-05-01T00:00:00Z"
         await it.shows(made)

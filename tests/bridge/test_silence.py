@@ -52,6 +52,17 @@ async def test_two_questions_without_an_answer_and_one_with(tmp_path: Path):
         assert (told["reason"], told["connected"]) == ("Running", True)
 
 
+async def test_an_answer_between_two_that_are_late_begins_the_count_anew(tmp_path: Path):
+    """Questions without an answer count in a row: a slow hour is no silence."""
+    async with running_hub(tmp_path) as hub:
+        server: Any = Answering()
+        standing = BridgeCondition(hub.hub, lambda: 1)
+        for answers in (False, True, False, True, False):
+            server.answers = answers
+            await standing.ask(server)
+        assert (await shown(hub))["reason"] == ""
+
+
 async def test_a_stop_says_more_than_silence(tmp_path: Path):
     """What an administrator has to decide stays what is shown."""
     async with running_hub(tmp_path) as hub:

@@ -23,6 +23,8 @@ import yaml
 
 from roadstead.cli import ports
 from roadstead.errors import RoadsteadError
+from roadstead.responses import Address
+from roadstead.steps import Request
 from roadstead.transport import Transport
 from tests.chaos.links import Links
 from tests.e2e.running import REPOSITORY, until
@@ -176,9 +178,9 @@ class Fleet:
 
     def request(self, method: str, path: str, **given: Any) -> Json:
         """One request to the hub as its administrator. Raises RoadsteadError."""
-        transport = Transport(self.server, self._token(), timeout_s=_REQUEST_S)
+        transport = Transport(Address(self.server, self._token()), timeout_s=_REQUEST_S)
         try:
-            return transport.request(method, path, repeatable=True, **given)
+            return transport.answer(Request(method, path, repeatable=True, **given))
         finally:
             transport.close()
 

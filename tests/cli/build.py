@@ -45,3 +45,18 @@ def a_listed_job(name: str = "ok", **more: Any) -> dict[str, Any]:
         "finishedAt": None,
         **more,
     }
+
+
+def a_join_token(name: str = "c9") -> dict[str, Any]:
+    """A member just declared, as the hub answers."""
+    return {
+        "name": name,
+        "state": "Declared",
+        "joinToken": "t",
+        "joinTokenExpiresAt": "2026-03-01T12:15:00Z",
+    }
+
+
+def a_listed_cluster(name: str = "gpu-1", **more: Any) -> dict[str, Any]:
+    """A member as the hub lists it."""
+    return {"name": name, "state": "Ready", "ready": True, **more}

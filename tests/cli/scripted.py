@@ -3,7 +3,7 @@
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -11,13 +11,16 @@ from typing import Any
 
 @dataclass
 class Answer:
-    """One reply. `cut` closes the connection instead; `close` closes it after the reply, unsaid."""
+    """One reply. `cut` closes the connection instead; `close` closes it after the reply, unsaid;
+    `silent` keeps it open and says nothing.
+    """
 
     body: Any = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
     close: bool = False
+    silent: bool = False
 
 
 @dataclass
@@ -42,9 +45,12 @@ def problem(status: int, code: str, detail: str, **more: Any) -> Answer:
 
 
 @contextlib.contextmanager
-def answering(*answers: Answer) -> Iterator[Scripted]:
-    """Answer in this order; the last answer is given again and again."""
+def answering(
+    *answers: Answer, asked: Callable[[str], Answer] | None = None
+) -> Iterator[Scripted]:
+    """Answer in this order; the last answer is given again and again. `asked`: by the path instead."""
     script = Scripted("", list(answers))
+    over = threading.Event()
 
     class Talk(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -53,9 +59,14 @@ def answering(*answers: Answer) -> Iterator[Scripted]:
             script.bodies.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
             script.asked.append(f"{self.command} {self.path}")
             script.headers.append(dict(self.headers))
-            answer = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
-            self.close_connection = answer.cut or answer.close
-            if answer.cut:
+            if asked is not None:
+                answer = asked(self.path)
+            else:
+                answer = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
+            if answer.silent:
+                over.wait(30)
+            self.close_connection = answer.cut or answer.close or answer.silent
+            if answer.cut or answer.silent:
                 return
             raw = answer.body
             body = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
@@ -81,6 +92,7 @@ def answering(*answers: Answer) -> Iterator[Scripted]:
     try:
         yield script
     finally:
+        over.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -90,8 +90,8 @@ def test_a_check_is_served_until_it_is_not(hub):
     with hub.client() as client:
         client.apply(json.dumps(check).encode())
         assert hub.run("checks", "serve", "budget").lines == ["check budget is served"]
-        path = "/v1/objects/kueue.x-k8s.io/AdmissionCheck/budget"
-        (active,) = client._object("GET", path)["status"]["conditions"]
+        found = client.find("AdmissionCheck", "budget", group="kueue.x-k8s.io")
+        (active,) = found.status["conditions"]
         assert (active["type"], active["status"]) == ("Active", "True")
         assert hub.run("checks", "serve", "budget", "--off").code == 0
     assert hub.run("checks", "serve", "nobody").code == 3

@@ -1,13 +1,15 @@
 """`from roadstead import Client`: pages, repetition, errors."""
 
-import json
+import inspect
 import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 import roadstead
-from roadstead import Client, NotAllowed, NotFound, Rejected, TimedOut, Unreachable
-from tests.cli.build import a_job, a_listed_job
+from roadstead import Client, NotAllowed, NotFound, Rejected, Unreachable
+from tests.cli.build import a_job, a_join_token, a_listed_cluster, a_listed_job
 from tests.cli.scripted import Answer, answering, items, problem
 
 
@@ -18,8 +20,8 @@ def _page(names: str, following: str | None) -> Answer:
 def test_what_is_public_is_named():
     """Every public name can be imported from the package; no other can."""
     assert {name for name in roadstead.__all__ if getattr(roadstead, name)} == {
-        "Client", "JobFailed", "NotAllowed", "NotFound", "Rejected", "RoadsteadError",
-        "TimedOut", "Unreachable", "WrongAddress",
+        "AsyncClient", "Client", "JobFailed", "JobState", "NotAllowed", "NotFound", "Rejected",
+        "RoadsteadError", "SomeRejected", "TimedOut", "Unreachable", "WrongAddress",
     }  # fmt: skip
     with pytest.raises(AttributeError, match="Nothing"):
         _ = roadstead.Nothing
@@ -28,7 +30,7 @@ def test_what_is_public_is_named():
 def test_a_list_is_fetched_page_by_page():
     """Iterating goes on to the next page with the token of the last, and ends where there is none."""
     with answering(_page("ab", "t-1"), _page("c", None)) as script, Client(script.address) as hub:
-        assert [job["name"] for job in hub.jobs(state="Running")] == ["a", "b", "c"]
+        assert [job.name for job in hub.jobs(state="Running")] == ["a", "b", "c"]
     assert script.asked == [
         "GET /v1/jobs?state=Running&limit=500",
         "GET /v1/jobs?state=Running&limit=500&continue=t-1",
@@ -38,44 +40,37 @@ def test_a_list_is_fetched_page_by_page():
 def test_a_limit_ends_the_pages():
     """No page is asked for beyond `limit`, and no more rows than that."""
     with answering(_page("ab", "t-1"), _page("c", "t-2")) as script, Client(script.address) as hub:
-        assert [job["name"] for job in hub.jobs(limit=3)] == ["a", "b", "c"]
+        assert [job.name for job in hub.jobs(limit=3)] == ["a", "b", "c"]
     assert script.asked[-1] == "GET /v1/jobs?limit=1&continue=t-1"
 
 
-def test_pages_of_a_real_hub(hub):
-    """A thousand and one jobs submitted in bulk are listed once each."""
-    with hub.client() as client:
-        told = list(client.submit_many(a_job(f"j{i}", "bulk") for i in range(1001)))
-        listed = [job["name"] for job in client.jobs(namespace="bulk")]
-    assert len(told) == len(listed) == len(set(listed)) == 1001
-
-
-def test_a_refused_job_of_many_is_an_entry(hub):
-    """submit_many yields one result per Job in order; a refused one has its code and detail."""
-    with hub.client() as client:
-        good, bad = client.submit_many([a_job("many-a", "many"), a_job("Bad_Name", "many")])
-    assert good["uid"]
-    assert (bad["code"], bool(bad["detail"])) == ("InvalidName", True)
-
-
 @pytest.mark.parametrize(
-    "act",
+    ("act", "answer"),
     [
-        lambda hub: list(hub.jobs()),
-        lambda hub: hub.submit(a_job()),
-        lambda hub: hub.apply(b"kind: Namespace"),
-        lambda hub: hub.cancel("01a1"),
-        lambda hub: hub.cordon("gpu-1"),
+        (lambda hub: list(hub.jobs()), items()),
+        (lambda hub: hub.submit(a_job()), Answer(a_listed_job(), 201)),
+        (lambda hub: hub.submit_many([a_job()]), items(a_listed_job())),
+        (lambda hub: hub.apply(b"kind: Namespace"), items()),
+        (lambda hub: hub.cancel("01a1"), Answer(a_listed_job())),
+        (lambda hub: hub.cordon("gpu-1"), Answer(a_listed_cluster())),
     ],
-    ids=["jobs", "submit", "apply", "cancel", "cordon"],
+    ids=["jobs", "submit", "submit_many", "apply", "cancel", "cordon"],
 )
-def test_a_kept_connection_that_has_died_is_replaced(act):
+def test_a_kept_connection_that_has_died_is_replaced(act, answer):
     """A hub that has closed the kept connection is asked again over a new one, once."""
-    first = items(a_listed_job())
-    with answering(first, Answer(cut=True), items()) as script, Client(script.address) as hub:
+    with answering(items(), Answer(cut=True), answer) as script, Client(script.address) as hub:
         list(hub.jobs())
         act(hub)
     assert script.asked[1] == script.asked[2]
+    assert script.bodies[1] == script.bodies[2]
+
+
+def test_a_hub_that_keeps_cutting_is_left_alone():
+    """What may be repeated is repeated once; a second cut is told."""
+    with answering(Answer(cut=True)) as script, Client(script.address) as hub:
+        with pytest.raises(Unreachable, match="no hub answers"):
+            hub.queues()
+        assert len(script.asked) == 2
 
 
 def test_what_is_not_repeatable_is_not_repeated():
@@ -89,13 +84,15 @@ def test_what_is_not_repeatable_is_not_repeated():
 
 def test_a_connection_closed_while_idle_is_noticed():
     """After a pause in which the hub closed the connection, even what is not repeatable goes through."""
-    answers = [Answer({"items": []}, close=True), Answer({"joinToken": "t"}, 201)]
+    answers = [Answer({"items": []}, close=True), Answer(a_join_token(), 201)]
     with answering(*answers) as script, Client(script.address) as hub:
         hub.queues()
+        pooled: Any = hub._transport._http._transport
+        kept = pooled._pool.connections
         deadline = time.monotonic() + 5
-        while hub._http._connection.sock.recv(1, 2) and time.monotonic() < deadline:
-            pass  # MSG_PEEK: the server's end of the connection has arrived
-        assert hub.add_cluster("c9") == {"joinToken": "t"}
+        while not all(each.has_expired() for each in kept) and time.monotonic() < deadline:
+            pass  # until the server's end of the connection has arrived
+        assert hub.add_cluster("c9").join_token == "t"
 
 
 def test_a_repeated_submit_carries_the_same_key():
@@ -114,10 +111,10 @@ def test_a_busy_hub_is_asked_again_when_it_says():
     busy = problem(429, "TooManyRequests", "later")
     busy.headers["Retry-After"] = "0"
     with (
-        answering(busy, busy, Answer({"joinToken": "t"})) as script,
+        answering(busy, busy, Answer(a_join_token())) as script,
         Client(script.address) as hub,
     ):
-        assert hub.add_cluster("c9") == {"joinToken": "t"}
+        assert hub.add_cluster("c9").join_token == "t"
 
 
 @pytest.mark.parametrize("pause", ["0", "3600", "soon"])
@@ -184,37 +181,6 @@ def test_another_server_is_no_hub(answer):
         hub.queues()
 
 
-def test_waiting_has_an_end():
-    """wait raises TimedOut with the state that the job is in."""
-    with (
-        answering(Answer(a_listed_job())) as script,
-        Client(script.address) as hub,
-        pytest.raises(TimedOut, match=r"team-a/ok is Running after 0\.05 s"),
-    ):
-        hub.wait("01a1", timeout_s=0.05, every_s=0.01)
-
-
-def test_the_stream_of_changes_gives_objects():
-    """changes() decodes the data of each server-sent event, until the hub ends the stream."""
-    lines = b"event: change\ndata: " + json.dumps({"revision": 7}).encode() + b"\n\n: ping\n"
-    with answering(Answer(lines)) as script, Client(script.address) as hub:
-        assert list(hub.changes(6)) == [{"revision": 7}]
-    assert script.asked == ["GET /v1/changes?revision=6"]
-
-
-def test_an_executor_follows_workloads_and_reports():
-    """watch_workloads() gives each state by itself; report_workload() names the run that is meant."""
-    seen = {"namespace": "a", "name": "w", "state": "Placed", "epoch": 2}
-    line = b"data: " + json.dumps({"revision": 7, "items": [seen, seen]}).encode() + b"\n\n"
-    with answering(Answer(line), Answer(seen)) as script, Client(script.address) as hub:
-        assert list(hub.watch_workloads(6, kind="Workload", state="Placed")) == [seen, seen]
-        hub.report_workload("a/w", {"conditions": []}, epoch=2)
-    assert script.asked == [
-        "GET /v1/workloads:watch?revision=6&kind=Workload&state=Placed",
-        "PATCH /v1/workloads/a/w/status?epoch=2",
-    ]
-
-
 def test_the_token_of_a_folder_goes_to_its_own_hub_only(tmp_path, monkeypatch):
     """The credential that `up` left in its folder is not sent to a hub at another address."""
     with answering(items()) as own, answering(items()) as other:
@@ -238,3 +204,79 @@ def test_the_environment_names_a_hub(monkeypatch):
         with Client(token="t-2") as hub:
             hub.queues()
     assert [sent["Authorization"] for sent in script.headers] == ["Bearer t-1", "Bearer t-2"]
+
+
+def test_a_hub_that_says_nothing_is_given_up():
+    """No answer within the client's time is Unreachable; it is not asked again."""
+    with (
+        answering(Answer(silent=True)) as script,
+        Client(script.address, timeout_s=0.05) as hub,
+        pytest.raises(Unreachable, match="timed out"),
+    ):
+        hub.queues()
+    assert len(script.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda hub: hub.jobs(labelSelector="a=b"),
+        lambda hub: hub.workloads(clusterQueue="q"),
+        lambda hub: hub.checks(queue="q"),
+        lambda hub: hub.events(kin="Job"),
+        lambda hub: hub.changes(since=7),
+        lambda hub: hub.submit_iter([], keys="k"),
+        lambda hub: hub.wait("01a1", timeout=3),
+    ],
+    ids=["jobs", "workloads", "checks", "events", "changes", "submit_iter", "wait"],
+)
+def test_what_a_call_does_not_know_is_refused_there(act):
+    """A wrong argument is a TypeError of the call itself, before anything is asked or iterated."""
+    with (
+        answering(items()) as script,
+        Client(script.address) as hub,
+        pytest.raises(TypeError, match="unexpected keyword"),
+    ):
+        act(hub)
+    assert script.asked == []
+
+
+def test_a_list_is_asked_for_when_it_is_called():
+    """A refusal of the first page is raised by the call, not by the iteration that may never come."""
+    with (
+        answering(problem(422, "InvalidState", "must be one of")) as script,
+        Client(script.address) as hub,
+        pytest.raises(Rejected, match="InvalidState"),
+    ):
+        hub.jobs(state="Nope")
+
+
+def test_the_environments_proxies_are_not_asked(monkeypatch):
+    """A token goes to its hub and to no proxy that the environment names."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    with answering(items()) as script, Client(script.address, "t-1") as hub:
+        hub.queues()
+    assert len(script.asked) == 1
+
+
+def test_a_client_may_be_shared_by_threads():
+    """Eight threads over one client each get the answers to their own questions."""
+
+    def answer(path: str) -> Answer:
+        return Answer(a_listed_cluster(path.rpartition("/")[2]))
+
+    with answering(asked=answer) as script, Client(script.address) as hub:
+        names = [f"c{number}" for number in range(200)]
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda name: hub.cluster(name).name, names))
+    assert found == names
+
+
+def test_a_call_is_a_function_of_its_client():
+    """Looked up on the class it takes the client first; its words and arguments are to be seen."""
+    with answering(Answer(a_listed_cluster())) as script, Client(script.address) as hub:
+        of_the_class: Any = Client.cluster
+        assert of_the_class(hub, "gpu-1") == hub.cluster("gpu-1")
+        assert str(inspect.signature(hub.cluster)).startswith("(name: str)")
+        assert inspect.getdoc(hub.cluster) == "One member cluster."

@@ -12,6 +12,8 @@ import time
 import pytest
 
 from roadstead.cli import story
+from roadstead.models.jobs import Job
+from tests.cli.build import a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours
 from tests.e2e.running import until
 
@@ -40,10 +42,13 @@ def _demo(*arguments: str, **more) -> subprocess.Popen[str]:
 
 def test_success_is_every_expected_job_succeeded():
     """One job that failed, or is missing, makes the demo's exit code 1."""
-    jobs = [{"namespace": ns, "name": name, "state": "Succeeded"} for ns, name in story.EXPECTED]
+    jobs = [
+        Job.of(a_listed_job(name, namespace=namespace, state="Succeeded"))
+        for namespace, name in story.EXPECTED
+    ]
     assert story.all_succeeded(jobs)
     assert not story.all_succeeded(jobs[1:])
-    assert not story.all_succeeded([{**jobs[0], "state": "Failed"}, *jobs[1:]])
+    assert not story.all_succeeded([Job.of({**jobs[0].raw, "state": "Failed"}), *jobs[1:]])
 
 
 def test_what_is_to_be_typed_next_is_found(tmp_path, monkeypatch):

@@ -143,6 +143,7 @@ def test_the_codes_belong_to_the_errors_of_the_sdk():
         "WrongAddress": 2,
         "Rejected": 3,
         "NotFound": 3,
+        "SomeRejected": 3,
         "NotAllowed": 4,
         "Unreachable": 5,
         "TimedOut": 6,

@@ -9,11 +9,14 @@ import pytest
 from tests.cli.commands import REPOSITORY, environment_without_ours
 from tests.cli.scripted import answering, items
 
-HEAVY = {
-    "asyncio", "httpx", "rich", "uvloop", "uvicorn", "structlog", "numpy", "yaml", "jinja2",
+SERVERS = {
+    "asyncio", "uvloop", "uvicorn", "structlog", "numpy", "yaml", "jinja2",
     "fastapi", "starlette", "sqlalchemy", "alembic", "kubernetes_asyncio", "aiohttp", "pydantic",
     "hub", "agent", "shared",
 }  # fmt: skip
+OF_REQUESTS = {"httpx", "tenacity"}
+OF_TERMINALS = {"rich"}
+HEAVY = SERVERS | OF_REQUESTS | OF_TERMINALS
 REPORT = """
 import json, sys
 from roadstead.cli.root import main
@@ -44,7 +47,7 @@ def loaded(*arguments: str) -> set[str]:
     ids=" ".join,
 )
 def test_help_loads_no_servers(arguments):
-    """Help of the command and of its verbs loads neither asyncio nor any of the hub's libraries."""
+    """Help loads neither HTTP, tables and colours, nor asyncio, nor any of the hub's libraries."""
     assert loaded(*arguments) & HEAVY == set()
 
 
@@ -58,13 +61,13 @@ def test_help_of_the_command_loads_no_http():
     "arguments", [("jobs", "ls"), ("jobs", "ls", "-o", "json"), ("events",)], ids=" ".join
 )
 def test_a_request_loads_no_servers(arguments):
-    """A request loads the standard library's HTTP and nothing heavier."""
+    """A request loads what speaks HTTP and nothing heavier; in a pipe no tables and colours either."""
     with answering(items()) as script:
-        assert loaded("--server", script.address, *arguments) & HEAVY == set()
+        assert loaded("--server", script.address, *arguments) & HEAVY == OF_REQUESTS
 
 
 def test_the_sdk_is_as_light():
-    """Importing Client loads what a request loads."""
+    """Importing Client loads no HTTP yet: the first client that is made does."""
     code = "import sys, roadstead; roadstead.Client; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY

@@ -2,18 +2,15 @@
 
 import contextlib
 import json
-import os
-import pty
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
 import yaml
 
-from tests import waiting
+from hub.domain.workloads.states import State
 from tests.cli.build import a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours, run
 from tests.cli.scripted import Answer, answering, items
@@ -169,16 +166,16 @@ def test_explain_says_why_a_job_waits(hub):
 
 
 @contextlib.contextmanager
-def _watching(server: str, output: int | None) -> Iterator[subprocess.Popen[str]]:
+def _watching(server: str) -> Iterator[subprocess.Popen[str]]:
     """`jobs ls --watch` as a process that ends with the block, however that ends."""
     command = [sys.executable, "-m", "roadstead.cli", "--server", server, "jobs", "ls", "--watch"]
     process = subprocess.Popen(
         command,
-        stdout=output or subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=REPOSITORY,
-        env={**environment_without_ours(), "TERM": "xterm"},
+        env=environment_without_ours(),
     )
     with process:
         try:
@@ -191,7 +188,7 @@ def test_watch_goes_on_through_a_restart_and_ends_with_ctrl_c():
     """--watch prints again every second, says when the hub is away, goes on, and ends with 0."""
     away = Answer({"code": "Unavailable", "detail": "starting"}, 503)
     answers = [items(a_listed_job("one")), away, items(a_listed_job("two"))]
-    with answering(*answers) as script, _watching(script.address, None) as process:
+    with answering(*answers) as script, _watching(script.address) as process:
         printed = [process.stdout.readline() for _ in range(4)]
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
@@ -200,21 +197,11 @@ def test_watch_goes_on_through_a_restart_and_ends_with_ctrl_c():
     assert process.returncode == 0
 
 
-def test_on_a_terminal_the_table_has_its_width_and_watch_clears():
-    """On a terminal of 80 columns the table fits it, and --watch begins each time at the top."""
-    ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
-    listed = items(a_listed_job("n" * 63, namespace="m" * 63))
-    with answering(listed) as script, _watching(script.address, theirs) as process:
-        seen, deadline = "", time.monotonic() + 20
-        while seen.count("NAMESPACE") < 2 and time.monotonic() < deadline:
-            try:
-                seen += os.read(ours, 4096).decode()
-            except BlockingIOError:
-                waiting.pause(0.02, why="between two looks")
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-    os.close(ours)
-    os.close(theirs)
-    assert seen.count("\x1b[2J") >= 2
-    assert "…" in seen
+def test_an_unknown_state_is_refused_with_those_there_are():
+    """The hub is not asked for what it can not have; 2, and the list of states. Case is no matter."""
+    with answering(items(a_listed_job())) as script:
+        refused = run("--server", script.address, "jobs", "ls", "--state", "Nope")
+        assert (refused.code, script.asked) == (2, [])
+        assert run("--server", script.address, "jobs", "ls", "--state", "running").code == 0
+    assert all(state in refused.err for state in State)
+    assert script.asked == ["GET /v1/jobs?state=Running&limit=201"]

@@ -47,11 +47,12 @@ def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
     (tmp_path / "job.yaml").write_text(text(a_job()))
     monkeypatch.chdir(tmp_path)
     ended = Answer(a_listed_job(state="Succeeded"))
-    with answering(ended, ended, items(a_listed_job()), Answer({"message": "waits"})) as script:
+    why = Answer(a_listed_job(message="waits"))
+    with answering(ended, ended, items(a_listed_job()), why) as script:
         monkeypatch.setenv("ROADSTEAD_SERVER", script.address)
         exec(code.replace('open("job.yaml", "rb").read()', '(tmp / "job.yaml").read_bytes()'),
              {"tmp": tmp_path})  # fmt: skip
-    assert capsys.readouterr().out == "Succeeded\nok waits\n"
+    assert capsys.readouterr().out == "gpu-1\nok waits\n"
 
 
 @pytest.mark.parametrize("path", [*COMMANDS, *GROUPS])

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.build import a_job, a_listed_job, text
 from tests.cli.commands import GUIDE, REPOSITORY, run
-from tests.cli.scripted import Answer, answering, problem
+from tests.cli.scripted import Answer, answering
 
 
 def _ended(state: str) -> Answer:
@@ -142,10 +142,62 @@ def test_a_wait_that_is_too_long_is_6(hub, tmp_path):
 
 def test_a_refusal_outweighs_the_wait(tmp_path):
     """One Job refused, the other succeeded: 3, after the wait."""
-    (tmp_path / "jobs.yaml").write_text(text(a_job("a"), a_job("b")))
-    refused = problem(422, "QueueNotFound", "no queue of that name")
-    with answering(refused, Answer(a_listed_job("b")), _ended("Succeeded")) as script:
-        done = run("--server", script.address, "submit", "--wait", str(tmp_path / "jobs.yaml"))
+    file = tmp_path / "jobs.yaml"
+    file.write_text(text(a_job("a"), a_job("b")))
+    refused = {"index": 0, "code": "QueueNotFound", "detail": "no queue of that name"}
+    both = Answer({"items": [refused, {"index": 1, **a_listed_job("b")}]})
+    with answering(both, _ended("Succeeded")) as script:
+        done = run("--server", script.address, "submit", "--wait", str(file))
     assert done.code == 3
     assert done.lines[-1] == "team-a/ok Succeeded on gpu-1"
+    assert done.err.startswith(f"{file}, document 1 refused:\n")
     assert "roadstead queues ls" in done.err
+
+
+def _many(*names: str) -> str:
+    return text(*(a_job(name, "batch") for name in names))
+
+
+def test_many_jobs_are_one_request(tmp_path):
+    """A file of fifty Jobs, of YAML and JSON, is one request with one key."""
+    names = [f"j{number}" for number in range(50)]
+    (tmp_path / "a.yaml").write_text(_many(*names[:49]))
+    (tmp_path / "b.json").write_text(json.dumps(a_job(names[49], "batch"), indent=2))
+    told = [{"index": i, **a_listed_job(name)} for i, name in enumerate(names)]
+    with answering(Answer({"items": told})) as script:
+        done = run("--server", script.address, "submit", str(tmp_path))
+    assert (done.code, len(done.lines)) == (0, 50)
+    assert script.asked == ["POST /v1/jobs:batch"]
+    assert script.headers[0]["Idempotency-Key"]
+
+
+def test_a_repeated_batch_carries_the_same_key(tmp_path):
+    """Cut off before the answer, the request goes again with its key: no job is made twice."""
+    (tmp_path / "jobs.yaml").write_text(_many("a", "b"))
+    told = [{"index": i, **a_listed_job(name)} for i, name in enumerate("ab")]
+    with answering(Answer(cut=True), Answer({"items": told})) as script:
+        done = run("--server", script.address, "submit", str(tmp_path / "jobs.yaml"))
+    assert (done.code, len(done.lines)) == (0, 2)
+    assert len({sent["Idempotency-Key"] for sent in script.headers}) == 1
+    assert script.bodies[0] == script.bodies[1]
+
+
+def test_each_refused_job_of_many_is_named(hub, tmp_path):
+    """By file and document, with the field; the others are submitted; 3."""
+    file = tmp_path / "jobs.yaml"
+    file.write_text(_many("named-a", "Bad_Name", "named-b"))
+    done = hub.run("submit", str(file))
+    assert done.code == 3
+    taken = [line.split()[0] for line in done.lines]
+    assert taken == ["batch/named-a", "batch/named-b"]
+    assert done.err.startswith(f"{file}, document 2 refused:\n  metadata.name: ")
+
+
+def test_what_can_not_be_read_keeps_no_other_back(hub, tmp_path):
+    """Text that is no YAML between two Jobs is told in the hub's words; the Jobs are submitted."""
+    file = tmp_path / "jobs.yaml"
+    file.write_text("---\n".join([_many("read-a"), "a: [b\n", _many("read-b")]))
+    done = hub.run("submit", str(file))
+    assert (done.code, len(done.lines)) == (3, 2)
+    assert f"{file}, document 2 refused:" in done.err
+    assert "[MalformedYaml]" in done.err

@@ -114,9 +114,9 @@ def test_a_members_file_describes_clusters_and_nodes(fleet):
     """Labels and taints of the member, nodes with labels, taints and resources reach the hub."""
     with fleet.client() as hub:
         north = hub.cluster("north")
-    assert north["labels"]["region"] == "north"
-    assert [t["key"] for t in north["taints"]] == ["trial"]
-    assert north["nodeCount"] == 1
+    assert north.labels["region"] == "north"
+    assert [t["key"] for t in north.taints] == ["trial"]
+    assert north.node_count == 1
     node = fleet.kubectl("get", "nodes", "-o", "json", cluster="north")
     if node.returncode == 0:
         (one,) = json.loads(node.stdout)["items"]
@@ -132,7 +132,7 @@ def test_a_killed_child_comes_back(fleet, name):
 
     def ready() -> bool:
         with contextlib.suppress(Exception), fleet.client() as hub:
-            return {c["name"] for c in hub.clusters() if c["ready"]} == {"north", "south"}
+            return {c.name for c in hub.clusters() if c.ready} == {"north", "south"}
         return False
 
     until(ready, 60, f"all answer after kill -9 of {name}")
@@ -198,7 +198,7 @@ def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
     with _up(tmp_path / "data", members, *pack) as fleet:
         assert (fleet.server, token.read_text(), _identity(fleet)) == (server, secret, identity)
         with fleet.client() as hub:
-            assert hub.job("team-a/kept")["state"] == "Succeeded"
+            assert hub.job("team-a/kept").state == "Succeeded"
         done = fleet.cli("submit", "--wait", "-", stdin=json.dumps(a_job("second")))
         assert done.returncode == 0, done.stderr
         pids = _pids(fleet.folder)
@@ -218,7 +218,7 @@ def test_a_fleet_starts_again_without_a_member_that_was_removed(tmp_path, member
         assert _end(fleet)[0] == 0
     with _up(tmp_path / "data", members, *pack) as fleet:
         with fleet.client() as hub:
-            assert [each["name"] for each in hub.clusters()] == ["north"]
+            assert [each.name for each in hub.clusters()] == ["north"]
         assert "agent-south" not in _pids(fleet.folder)
         code, _, said = _end(fleet)
         assert (code, "south" in said) == (0, True)
@@ -227,7 +227,7 @@ def test_a_fleet_starts_again_without_a_member_that_was_removed(tmp_path, member
 def _identity(fleet: RunningFleet) -> list[str]:
     """What tells one simulated member from a fresh one of the same name."""
     with fleet.client() as hub:
-        return [cluster["clusterUid"] for cluster in hub.clusters()]
+        return [cluster.cluster_uid for cluster in hub.clusters()]
 
 
 def test_no_child_outlives_a_killed_supervisor(tmp_path, members):

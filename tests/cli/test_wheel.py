@@ -61,6 +61,11 @@ def test_the_wheel_has_what_is_no_python(names):
     assert "shared/kubesim/schema/builtin_schemas.json" in names
 
 
+def test_the_wheel_says_that_the_sdk_is_typed(names):
+    """py.typed stands beside the package, so that a checker of types believes its annotations."""
+    assert "roadstead/py.typed" in names
+
+
 def test_an_installed_demo_finds_its_manifests(wheel, tmp_path):
     """Unpacked elsewhere, the package's own examples are found, not the checkout's."""
     with zipfile.ZipFile(wheel) as opened:

@@ -34,8 +34,7 @@ def run(folder: Path, fault: Fault, *, source: Path = REPOSITORY, within_s: floa
         kubeconfigs = {m: fleet.kubeconfig(m) for m in MEMBERS}
         with Recorder(kubeconfigs, "team-a", strangers) as recorder, fleet.client() as hub:
             manifests = [a_job(name, run_s=0.5, indexes=INDEXES) for name in sorted(names)]
-            for result in hub.submit_many(manifests):
-                assert not result.get("code"), result
+            hub.submit_many(manifests)
             until(lambda: recorder.completed() > JOBS / 10, 60, "a tenth has ended")
             fault(fleet)
             late = []
@@ -78,6 +77,6 @@ def _plant_namesakes(fleet: RunningFleet, names: list[str]) -> set[str]:
 def _succeeded(fleet: RunningFleet) -> int:
     try:
         with fleet.client() as hub:
-            return hub.overview()["jobs"].get("Succeeded", 0)
+            return hub.overview().jobs.get("Succeeded", 0)
     except (RoadsteadError, OSError):
         return 0

@@ -85,7 +85,7 @@ def test_a_check_is_served_and_answered_by_kubectl(tmp_path):
             fleet, "workload", workload["metadata"]["name"], {"admissionChecks": [answered]}
         )
         job = until(lambda: _started(hub), 30, "the job was placed")
-        assert job["cluster"] == "one"
+        assert job.cluster == "one"
         copy = until(lambda: _in_member(fleet), 30, "the Job is in the member")
         assert copy["spec"]["template"]["metadata"]["labels"]["approved-by"] == "kubectl"
 
@@ -102,7 +102,7 @@ def _patch_status(fleet, kind, name, status):
 
 
 def _says(hub, text):
-    return any(text in hub.explain(job["uid"])["message"] for job in hub.jobs())
+    return any(text in hub.explain(job.uid).message for job in hub.jobs())
 
 
 def _reserved(fleet):
@@ -116,9 +116,7 @@ def _reserved(fleet):
 
 def _started(hub):
     (job,) = hub.jobs()
-    return (
-        job if job["state"] in {"Placed", "Offered", "Applied", "Running", "Succeeded"} else None
-    )
+    return job if job.state in {"Placed", "Offered", "Applied", "Running", "Succeeded"} else None
 
 
 def _in_member(fleet):

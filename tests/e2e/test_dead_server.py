@@ -21,15 +21,15 @@ def test_a_dead_member_gets_no_new_work_and_keeps_nobody(tmp_path):
             until(lambda: _state(hub, "m1") == "Unhealthy", 15, "the hub knows")
             late = [hub.submit(a_job(f"late-{n}")) for n in range(20)]
             for job in late:
-                ended = hub.wait(job["uid"], timeout_s=90)
-                assert (ended["state"], ended["cluster"]) == ("Succeeded", "m2")
+                ended = hub.wait(job.uid, timeout_s=90)
+                assert (ended.state, ended.cluster) == ("Succeeded", "m2")
         finally:
             os.kill(server, signal.SIGCONT)
         for job in early:
-            assert hub.wait(job["uid"], timeout_s=90)["state"] == "Succeeded"
+            assert hub.wait(job.uid, timeout_s=90).state == "Succeeded"
         until(lambda: _state(hub, "m1") == "Ready", 15, "it is taken back")
 
 
 def _state(hub, name: str) -> str:
-    (found,) = [each["state"] for each in hub.clusters() if each["name"] == name]
+    (found,) = [each.state for each in hub.clusters() if each.name == name]
     return found

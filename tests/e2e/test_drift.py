@@ -75,7 +75,7 @@ def test_drift_is_left_and_reported_under_if_not_drifted(tmp_path):
         _edit(fleet)
         _scale(fleet)
         drifts = until(lambda: _two(hub), 15, "both drifts are on the hub")
-        found = {(d["kind"], d["path"]): (d["hub"], d["member"]) for d in drifts}
+        found = {(d.kind, d.path): (d.hub, d.member) for d in drifts}
         assert found == {
             ("ConfigMap", "/data/colour"): ('"blue"', '"red"'),
             ("Deployment", "/spec/replicas"): ("2", "5"),
@@ -103,8 +103,8 @@ def _replicas(fleet) -> str:
 
 def _drifted(hub) -> set[str]:
     """What the history says of drift, once it speaks of two objects."""
-    events = [e for e in hub.events(limit=500) if e["reason"] == "Drifted"]
-    return {e["message"] for e in events} if len({e["kind"] for e in events}) == 2 else set()
+    events = [e for e in hub.events(limit=500) if e.reason == "Drifted"]
+    return {e.message for e in events} if len({e.kind for e in events}) == 2 else set()
 
 
 def _member_value(fleet) -> str:

@@ -40,19 +40,19 @@ def test_a_job_runs_once_the_nodes_came_that_it_was_placed_for(tmp_path):
         {"name": "grows", "pools": [a_pool(1, cpu="8")]},
     ]
     with running_fleet(tmp_path, members) as fleet, fleet.client() as hub:
-        (applied,) = hub.apply(json.dumps(DECLARED).encode())["items"]
-        assert applied["result"] == "configured", applied
-        until(lambda: hub.cluster("grows")["growingPools"], 30, "the pool counts")
+        (applied,) = hub.apply(json.dumps(DECLARED).encode())
+        assert applied.result == "configured", applied
+        until(lambda: hub.cluster("grows").growing_pools, 30, "the pool counts")
         job = hub.submit(a_job("wide", run_s=0.5, cpu="24"))
-        placed = until(lambda: _on_a_cluster(hub, job["uid"]), 30, "it is placed")
-        assert placed["cluster"] == "grows"
-        chosen = hub.explain(job["uid"])["decision"]["clusters"][0]
+        placed = until(lambda: _on_a_cluster(hub, job.uid), 30, "it is placed")
+        assert placed.cluster == "grows"
+        chosen = hub.explain(job.uid).decision["clusters"][0]
         assert "needs 1 new node of pool burst" in chosen["message"]
         done = fleet.kubectl("apply", "-f", "-", cluster="grows", stdin=json.dumps(NODE))
         assert done.returncode == 0, done.stderr
-        assert hub.wait(job["uid"], timeout_s=60)["state"] == "Succeeded"
+        assert hub.wait(job.uid, timeout_s=60).state == "Succeeded"
         (pool,) = until(lambda: _shrunk(hub), 30, "the node is counted")
-        assert pool["mayAdd"] == 1
+        assert pool.may_add == 1
 
 
 def test_a_pool_scaled_to_nothing_grows_for_a_gang(tmp_path):
@@ -63,20 +63,20 @@ def test_a_pool_scaled_to_nothing_grows_for_a_gang(tmp_path):
         {"name": "grows", "pools": [pool]},
     ]
     with running_fleet(tmp_path, members) as fleet, fleet.client() as hub:
-        until(lambda: hub.cluster("grows")["growingPools"], 30, "the pool counts")
+        until(lambda: hub.cluster("grows").growing_pools, 30, "the pool counts")
         gang = a_job("gang", run_s=1, indexes=4, cpu="4")
         job = hub.submit(gang)
-        assert hub.wait(job["uid"], timeout_s=60)["state"] == "Succeeded"
-        assert hub.job(job["uid"])["cluster"] == "grows"
-        nodes = hub.cluster("grows")["pools"]
-        assert sum(pool["nodes"] for pool in nodes) == 2
+        assert hub.wait(job.uid, timeout_s=60).state == "Succeeded"
+        assert hub.job(job.uid).cluster == "grows"
+        nodes = hub.cluster("grows").pools
+        assert sum(pool.nodes for pool in nodes) == 2
 
 
 def _on_a_cluster(hub, uid: str):
     job = hub.job(uid)
-    return job if job["cluster"] else None
+    return job if job.cluster else None
 
 
 def _shrunk(hub):
-    pools = hub.cluster("grows")["growingPools"]
-    return pools if pools and pools[0]["mayAdd"] == 1 else None
+    pools = hub.cluster("grows").growing_pools
+    return pools if pools and pools[0].may_add == 1 else None

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from roadstead.models.objects import Condition
+from roadstead.models.placements import Placement
 from tests.e2e.running import REPOSITORY, a_pool, running_fleet, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(300)]
@@ -64,45 +66,41 @@ def _settled(fleet) -> dict[str, Any]:
         until(lambda: _ended(hub), 60, "both jobs have ended")
         found = until(lambda: _all_true(hub), 60, "all conditions are true")
         return {
-            "jobs": {j["name"]: (j["state"], j["cluster"], j["epoch"]) for j in hub.jobs()},
-            "placements": {p["name"]: _shape(p) for p in found},
+            "jobs": {j.name: (j.state, j.cluster, j.epoch) for j in hub.jobs()},
+            "placements": {p.name: _shape(p) for p in found},
         }
 
 
 def _ended(hub) -> bool:
     jobs = list(hub.jobs())
-    return len(jobs) == 2 and all(j["state"] == "Succeeded" for j in jobs)
+    return len(jobs) == 2 and all(j.state == "Succeeded" for j in jobs)
 
 
 def _all_true(hub):
     placements = hub.placements()
     complete = len(placements) == 4 and all(
-        [c["status"] for c in _ladder(p)] == ["True"] * len(CONDITIONS) for p in placements
+        [c.status for c in _ladder(p)] == ["True"] * len(CONDITIONS) for p in placements
     )
     return placements if complete else None
 
 
-def _ladder(placement: dict[str, Any]) -> list[dict[str, Any]]:
+def _ladder(placement: Placement) -> list[Condition]:
     """Its conditions that tell how far it has come; others tell what is not acted on."""
-    return [c for c in placement["conditions"] if c["type"].startswith(placement["kind"])]
+    return [c for c in placement.conditions if c.type.startswith(placement.kind)]
 
 
-def _shape(placement: dict[str, Any]) -> dict[str, Any]:
+def _shape(placement: Placement) -> dict[str, Any]:
     """What has to be equal: everything but times."""
-    prefix = placement["kind"]
-    assert [c["type"] for c in _ladder(placement)] == [prefix + c for c in CONDITIONS]
+    prefix = placement.kind
+    assert [c.type for c in _ladder(placement)] == [prefix + c for c in CONDITIONS]
     return {
-        "conditions": [
-            (c["type"], c["status"], c["reason"], c["message"]) for c in placement["conditions"]
-        ],
+        "conditions": [(c.type, c.status, c.reason, c.message) for c in placement.conditions],
         "clusters": {
-            s["clusterName"]: [
-                (c["type"], c["status"], c["reason"], c["message"]) for c in s["conditions"]
-            ]
-            for s in placement["placementStatuses"]
+            s.cluster_name: [(c.type, c.status, c.reason, c.message) for c in s.conditions]
+            for s in placement.placement_statuses
         },
-        "drifted": [s.get("driftedPlacements") for s in placement["placementStatuses"]],
-        "failed": [s.get("failedPlacements") for s in placement["placementStatuses"]],
+        "drifted": [s.drifted_placements for s in placement.placement_statuses],
+        "failed": [s.failed_placements for s in placement.placement_statuses],
     }
 
 

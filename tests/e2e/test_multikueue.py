@@ -26,9 +26,9 @@ def test_a_multikueue_setup_works_unchanged(tmp_path):
             done = fleet.kubectl("apply", "-f", str(EXAMPLE / name))
             assert done.returncode == 0, done.stderr
         jobs = until(lambda: _ended(hub), 60, "both jobs have ended")
-        assert {job["cluster"] for job in jobs} <= {"worker1", "worker2"}
+        assert {job.cluster for job in jobs} <= {"worker1", "worker2"}
         told = hub.explain("default/sample-job-1")
-        verdicts = {c["cluster"]: c["message"] for c in told["decision"]["clusters"]}
+        verdicts = {c["cluster"]: c["message"] for c in told.decision["clusters"]}
         assert verdicts["elsewhere"] == "the queue's MultiKueueConfig does not name it"
         for kind, name in (
             ("multikueuecluster", "worker1"),
@@ -47,12 +47,12 @@ def test_the_same_setup_by_the_command(tmp_path):
             done = fleet.cli("apply", "-f", str(EXAMPLE / name))
             assert done.returncode == 0, done.stderr
         jobs = until(lambda: _ended(hub), 60, "both jobs have ended")
-        assert {job["cluster"] for job in jobs} <= {"worker1", "worker2"}
+        assert {job.cluster for job in jobs} <= {"worker1", "worker2"}
 
 
 def _ended(hub):
     jobs = list(hub.jobs())
-    return jobs if len(jobs) == 2 and all(j["state"] == "Succeeded" for j in jobs) else None
+    return jobs if len(jobs) == 2 and all(j.state == "Succeeded" for j in jobs) else None
 
 
 def _shown(fleet, kind, name):

@@ -38,7 +38,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def routes() -> str:
-    """Every route but the live page's: who may call it, and the first sentence of what it does."""
+    """Every route but the live page's: operation, who may call it, and the first sentence of what it does."""
     routers = (*HOT, *ROUTERS, agents.router)
     found = {
         (route.path, method): route
@@ -50,12 +50,13 @@ def routes() -> str:
     rows = (
         (
             f"`{method} {path}`",
+            f"`{route.operation_id or route.unique_id}`",
             ", ".join(sorted(policy_of(route.endpoint) or ())),
             _first_line(route.endpoint.__doc__),
         )
         for (path, method), route in sorted(found.items())
     )
-    return table(("route", "who", "what"), rows)
+    return table(("route", "operation", "who", "what"), rows)
 
 
 def settings() -> str:

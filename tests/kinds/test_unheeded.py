@@ -33,6 +33,16 @@ def a_placement(**strategy):
     }
 
 
+def reported_in_its_namespace():
+    placement = a_placement()
+    selector = {"group": "", "version": "v1", "kind": "Namespace", "name": "lab"}
+    placement["spec"] |= {
+        "resourceSelectors": [selector],
+        "statusReportingScope": "NamespaceAccessible",
+    }
+    return placement
+
+
 def of_kind(api_version, kind, **spec):
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, "spec": spec}
 
@@ -41,11 +51,15 @@ KUEUE = "kueue.x-k8s.io/v1beta1"
 PARTS = [
     (a_job({"roadstead.dev/on-cluster-loss": "RescheduleWhenFenced"}), "on-cluster-loss"),
     (a_job(template={"kueue.x-k8s.io/podset-required-topology": "rack"}), "podset-required"),
+    (a_job(template={"kueue.x-k8s.io/podset-slice-size": "2"}), "podset-slice-size"),
+    (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
     (a_placement(rollingUpdate={"maxUnavailable": 1}), "rollingUpdate"),
     (a_placement(type="External"), "staged runs"),
     (a_placement(applyStrategy={"comparisonOption": "FullComparison"}), "comparisonOption"),
     (a_placement(applyStrategy={"type": "ReportDiff"}), "not only compared"),
+    (a_placement(applyStrategy={"allowCoOwnership": True}), "whenToTakeOver"),
+    (reported_in_its_namespace(), "statusReportingScope"),
     (
         of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
         "topologyName",

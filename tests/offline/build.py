@@ -298,6 +298,6 @@ def nominated(heads: dict[str, tuple[Any, int, float, Any]], timestamp: str) -> 
         listed.append(a_workload(name, name, amount, prio=prio, age=age, conditions=conditions))
     settings = {"waitForPodsReady": {"requeuingStrategy": {"timestamp": timestamp}}}
     engine = engine_on(*listed, settings=settings)
-    waiting = [line.pop() for _, line in sorted(engine.lines.items())]
+    waiting = [turns.pop() for _, turns in sorted(engine.waiting.turns.items())]
     attempts, _ = engine.rounds.nominate([who for who in waiting if who])
     return attempts

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from hub.domain.workloads.demand import CLUSTER_SELECTOR
 from roadstead.cli.simulate import simulate
 from tests.offline.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
 
@@ -55,6 +56,12 @@ def _bad_status() -> list[Any]:
     return [a_workload("w", "q", status={"requeueState": {"requeueAt": "soon"}})]
 
 
+def _bad_selector() -> list[Any]:
+    workload = a_workload("w", "q")
+    workload["metadata"]["annotations"] = {CLUSTER_SELECTOR: "((("}
+    return [workload]
+
+
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
@@ -68,6 +75,7 @@ def _bad_status() -> list[Any]:
         ([a_queue("q", 1, weight=-1)[0]], ["spec.fairSharing.weight", "InvalidWeight"]),
         ([a_workload("w", "q", "10E")], ["document 1", "spec.podSets[0]", "QuantityTooLarge"]),
         (_bad_status(), ["document 1", "status.requeueState.requeueAt"]),
+        (_bad_selector(), ["document 1", CLUSTER_SELECTOR, "InvalidSelector"]),
         ([{**a_flavor(), "spec": {"nodeLabel": {}}}], ["spec.nodeLabel", "UnknownField"]),
     ],
 )

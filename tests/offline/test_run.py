@@ -142,6 +142,7 @@ def test_a_bad_generator_is_refused_with_its_place(
         ("at,runtime\n0,1\n", "namespace: the column is missing"),
         ("at,runtime,namespace\nsoon,1,ns\n", "row 2, column at: 'soon'"),
         ("at,runtime,namespace,cpu\n0,1,ns,1\n0,1,ns,many\n", "row 3, column cpu"),
+        ("at,runtime,namespace,name\n0,1,ns,a\n1,1,ns,a\n", "row 3, column name: row 2 has"),
         ("", "a header and at least one row"),
     ],
 )

@@ -6,7 +6,6 @@ from typing import Any
 from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.rounds import ADMITTED, PREEMPTING
-from hub.domain.queueing.waitlines import Waitline
 from hub.offline import documents, report, scene
 from hub.offline.load import Arrival, Kind, Load, pod_set
 from hub.offline.settings import settings_of
@@ -88,8 +87,8 @@ class _Watched(Timeline):
         self.needless: list[str] = []
 
     def play_round(self, now: int) -> list[Any]:
-        lines = self.engine.lines.items()
-        first = {name: self._first(line) for name, line in lines if line.queue.strict}
+        strict = [name for name, queue in self.scene.queues.items() if queue.strict]
+        first = {name: self._first(name) for name in strict}
         attempts = super().play_round(now)
         for attempt in attempts:
             if attempt.verdict == ADMITTED and attempt.who.queue in first:
@@ -99,11 +98,9 @@ class _Watched(Timeline):
         self._check_usage()
         return attempts
 
-    @staticmethod
-    def _first(line: Waitline) -> str:
-        waiting = [who for lane in line._lanes.values() for _, who in lane.entries]
-        waiting.sort(key=lambda w: (-w.priority, w.queued_at, w.identity))
-        return waiting[0].uid if waiting else ""
+    def _first(self, queue: str) -> str:
+        head = self.engine.waiting.waiting.head(queue)
+        return "" if head is None else head.first(1)[0].uid
 
     def _needless(self, attempt: Any) -> list[str]:
         """Victims without which the preemptor would have fitted all the same."""

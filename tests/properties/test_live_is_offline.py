@@ -13,7 +13,6 @@ from typing import Any
 from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, Attempt
-from hub.domain.queueing.requeue import Where
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
@@ -233,16 +232,10 @@ def _engine(
         "fairSharing": {"enable": fair},
         "admissionFairSharing": {"usageHalfLifeTime": LONG, "usageSamplingInterval": LONG},
     }
-    engine = engine_of(scene.build(read, settings_of(given_), now))
-    for line in engine.lines.values():  # manifests do not say who was sticky
-        waiting = []
-        while who := line.pop():
-            waiting.append(who)
-        for who in waiting:
-            nominated = who.uid in hub.scheduler.index.claims
-            sticky = nominated and not line.queue.strict
-            line.put_back(replace(who, nominated=nominated), Where.HEAP, sticky=sticky)
-    return engine
+    described = scene.build(read, settings_of(given_), now)
+    claims = hub.scheduler.index.claims  # manifests do not say for whom others were told to go
+    described.pending = [replace(who, nominated=who.uid in claims) for who in described.pending]
+    return engine_of(described)
 
 
 def _workload(row: dict[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def hub_and_agents(
         client = Client(server, (folder / "hub" / "admin.token").read_text().strip())
         for name, plane in planes.members.items():
             token = folder / f"{name}.join"
-            token.write_text(client.add_cluster(name)["joinToken"])
+            token.write_text(client.add_cluster(name).join_token)
             start(
                 "agent",
                 f"--hub={server}",
@@ -97,6 +97,6 @@ def hub_and_agents(
 
 def _ready(client: Client) -> bool:
     try:
-        return all(cluster["ready"] for cluster in client.clusters())
+        return all(cluster.ready for cluster in client.clusters())
     except RoadsteadError:
         return False

@@ -56,8 +56,8 @@ def test_the_guide_runs_on_real_control_planes(real_fleet, tmp_path):
         assert "Drifted Placements" not in shown
         assert "Failed Placements" not in shown
         until(lambda: _complete(planes.hub), 30, "`kubectl get job` shows its completion")
-        until(lambda: [j["state"] for j in hub.jobs()] == ["Succeeded"] * 2, 60, "both succeeded")
-        assert {j["cluster"] for j in hub.jobs()} == {"cluster-3"}
+        until(lambda: [j.state for j in hub.jobs()] == ["Succeeded"] * 2, 60, "both succeeded")
+        assert {j.cluster for j in hub.jobs()} == {"cluster-3"}
         assert list(hub.drift()) == []
         until(lambda: _workloads(planes.hub) == ["True"] * 2, 30, "their Workloads are finished")
 

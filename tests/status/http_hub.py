@@ -10,6 +10,7 @@ import httpx
 from hub.api.app import create_app
 from hub.services.access import credentials
 from hub.services.context.settings import Settings
+from tests.openapi.conformance import Conformance
 from tests.scheduling.hubs import Running, running
 
 
@@ -37,5 +38,6 @@ async def http_hub(folder: Path, limits: Settings | None = None) -> AsyncIterato
             transport=httpx.ASGITransport(app),
             base_url="http://hub",
             headers={"Authorization": f"Bearer {token}"},
+            event_hooks={"response": [Conformance(app.routes).check]},
         ) as http:
             yield HttpHub(hub, http)

@@ -6,9 +6,14 @@ from typing import Any
 import pytest
 
 from hub.domain.fleet.clusters import Cluster, cluster_from_rows
-from hub.domain.quota.declared import Flavor
+from hub.domain.queueing.eligibility import Inactive
+from hub.domain.quota.declared import Flavor, LocalQueue
 from hub.services.queues import unreachable_flavors
-from hub.services.queues.conditions import cluster_queue_conditions, local_queue_conditions
+from hub.services.queues.conditions import (
+    cluster_queue_conditions,
+    inactivity_of,
+    local_queue_conditions,
+)
 from tests.scheduling.hubs import a_job, a_pool, a_queue
 from tests.status.http_hub import http_hub
 
@@ -75,7 +80,7 @@ def test_a_pool_that_may_grow_carries_a_flavor():
 def test_the_queue_says_which_label_is_missing():
     """In a condition of its own and in the message of Active, which stays True."""
     active, found = cluster_queue_conditions(
-        queue("spot", "a100"), ["spot", "a100"], nowhere={"a100": "gpu-type=a100"}
+        queue("spot", "a100"), None, {"a100": "gpu-type=a100"}
     )
     text = "ResourceFlavor a100: no member has nodes with gpu-type=a100"
     assert (active["status"], active["reason"]) == ("True", "Ready")
@@ -85,26 +90,44 @@ def test_the_queue_says_which_label_is_missing():
 
 def test_a_queue_that_does_not_use_the_flavor_says_nothing():
     """It concerns those who would wait for it."""
-    said = cluster_queue_conditions(queue("spot"), ["spot"], nowhere={"a100": "gpu-type=a100"})
+    said = cluster_queue_conditions(queue("spot"), None, {"a100": "gpu-type=a100"})
     assert [each["type"] for each in said] == ["Active"]
 
 
 @pytest.mark.parametrize(
-    ("queues", "spec", "reason"),
+    ("queues", "stop_policy", "reason"),
     [
-        ({}, {}, "ClusterQueueDoesNotExist"),
-        ({"all": ("True", "")}, {}, "Ready"),
-        ({"all": ("True", "")}, {"stopPolicy": "Hold"}, "Stopped"),
-        ({"all": ("False", "stopPolicy is Hold")}, {}, "ClusterQueueIsInactive"),
+        ({}, "None", "ClusterQueueDoesNotExist"),
+        ({}, "Hold", "Stopped"),
+        ({"all": None}, "None", "Ready"),
+        ({"all": None}, "Hold", "Stopped"),
+        ({"all": Inactive("Stopped", "Hold")}, "None", "ClusterQueueIsInactive"),
     ],
 )
 def test_a_local_queue_is_active_where_its_cluster_queue_is(
-    queues: dict[str, tuple[str, str]], spec: dict[str, str], reason: str
+    queues: dict[str, Inactive | None], stop_policy: str, reason: str
 ):
     """Kueue's reasons of a LocalQueue's condition Active."""
-    known = {name: {"status": s, "message": m} for name, (s, m) in queues.items()}
-    (said,) = local_queue_conditions({"clusterQueue": "all", **spec}, known)
+    (said,) = local_queue_conditions(LocalQueue("team-a", "all", "all", stop_policy), queues)
     assert said["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "message"),
+    [
+        ({"stopPolicy": "Hold", "cohortName": "a"}, "Stopped", "stopPolicy is Hold"),
+        ({"cohortName": "a"}, "CohortCycle", "cohorts form a cycle: a -> a"),
+        ({}, "FlavorNotFound", "ResourceFlavors not found: spot"),
+    ],
+)
+def test_of_several_reasons_the_queue_gives_the_first_of_kueues(
+    spec: dict[str, str], reason: str, message: str
+):
+    """Stopped goes before what is missing: in condition Active as for the workloads that wait."""
+    whole = queue("spot") | spec
+    inactive = inactivity_of(whole, set(), {"a": ("a", "a")}, {})
+    (active,) = cluster_queue_conditions(whole, inactive, {})
+    assert (active["reason"], active["message"]) == (reason, message)
 
 
 async def test_the_typo_is_told_by_queue_and_job(tmp_path: Path):

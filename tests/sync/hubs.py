@@ -243,7 +243,7 @@ def ran(uid: str, epoch: int = 1, **job: Any) -> Observed:
 
 @contextlib.asynccontextmanager
 async def running_hub(
-    directory: Path, clock: ManualClock | None = None, limits: Settings | None = None
+    directory: Path, clock: Any = None, limits: Settings | None = None
 ) -> AsyncIterator[Running]:
     """A hub on a database file in `directory`; the same directory goes on where it stopped."""
     now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))

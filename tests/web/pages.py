@@ -78,7 +78,9 @@ async def served_page(folder: Path) -> AsyncIterator[ServedPage]:
             for role, cluster in (("administrator", ""), ("viewer", ""), ("agent", "c1"))
         }
         api = httpx.AsyncClient(
-            transport=httpx.ASGITransport(create_app(hub.hub, (pages.router,))),
+            transport=httpx.ASGITransport(
+                create_app(hub.hub, (pages.router,), pages.nothing_here)
+            ),
             base_url="http://hub",
             headers={"Authorization": f"Bearer {given['administrator']}"},
         )

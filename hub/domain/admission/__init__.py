@@ -1,1 +1,1 @@
-"""What one head could get."""
+"""What one head could get: flavors, partial admission, nomination, and the order of heads."""

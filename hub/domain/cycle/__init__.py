@@ -1,1 +1,1 @@
-"""One scheduling cycle."""
+"""One scheduling cycle: a snapshot in, a plan out."""

@@ -1,1 +1,1 @@
-"""Members and their capacity as arrays."""
+"""Members and their capacity as arrays: node layout, free capacity, scale-up, promises."""

@@ -1,1 +1,1 @@
-"""Which cluster."""
+"""Which cluster: filters, scores, picks, and why the others were not taken."""

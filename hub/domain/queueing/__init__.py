@@ -1,1 +1,1 @@
-"""Who is next."""
+"""Who is next: lanes of equal workloads, pending ones, and how the refused come back."""

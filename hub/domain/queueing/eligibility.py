@@ -1,10 +1,15 @@
 """Who may be considered at all: what holds a workload back before quota is looked at (queueing 1.1, 2.1).
 
+Whether queues may admit is decided here once, for the simulator, for the hub and for what queue objects
+say of themselves. Where several reasons hold, the one that Kueue would give is given: of a workload in
+the order LocalQueue missing, LocalQueue stopped, ClusterQueue missing, ClusterQueue inactive, namespace
+not selected; of a ClusterQueue in the order of `inactivity`.
+
 What is asked before a turn (`held_back`) keeps a workload out of the heap; what is asked in its turn
 (`inadmissible`) sends it back with an outcome.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from hub.domain.plan import Reason
@@ -15,6 +20,29 @@ from hub.domain.workloads.admission_checks import Fault
 
 Namespaces = Mapping[str, Mapping[str, str]]  # labels by name
 NAME_LABEL = "kubernetes.io/metadata.name"
+STOPPED = "Stopped"
+
+
+class Inactive(NamedTuple):
+    """Why a ClusterQueue can admit nothing: Kueue's reason of its condition Active, and what it is about."""
+
+    reason: str
+    detail: str
+
+
+class QueueVerdict(NamedTuple):
+    """May queues admit a workload? Without a reason they may.
+
+    `condition`: the reason in condition Active of its LocalQueue, as Kueue has it.
+    """
+
+    reason: Reason | None = None
+    message: str = ""
+    condition: str = "Ready"
+
+    @property
+    def admits(self) -> bool:
+        return self.reason is None
 
 
 class Hold(NamedTuple):
@@ -25,27 +53,80 @@ class Hold(NamedTuple):
     outcome: Outcome = Outcome.GENERIC
 
 
-def held_back(
-    who: PendingWorkload,
+# What Kueue says of a workload where the hub tells two cases apart.
+KUEUE_SAYS: Mapping[Reason, Reason] = {
+    Reason.QUEUE_STOPPED: Reason.SUSPENDED,
+    Reason.NAMESPACE_MISMATCH: Reason.MISCONFIGURED,
+}
+
+
+def inactivity(
+    stop_policy: str,
+    cycle: tuple[str, ...],
+    used: Iterable[str],
+    flavors: Container[str],
+    checks: Fault | None,
+) -> Inactive | None:
+    """Why a ClusterQueue can admit nothing; None where it can.
+
+    `cycle`: of the cohorts above it. `used`: flavors that it names, of which `flavors` are there.
+    `checks`: what is wrong with its admission checks.
+    """
+    if stop_policy != "None":
+        return Inactive(STOPPED, stop_policy)
+    if cycle:
+        return Inactive("CohortCycle", " -> ".join(cycle))
+    missing = [name for name in used if name not in flavors]
+    if missing:
+        return Inactive("FlavorNotFound", ", ".join(missing))
+    return Inactive(checks.reason, checks.message) if checks else None
+
+
+def may_admit(
     local_queue: LocalQueue | None,
-    queue: ClusterQueue | None,
-    inactive: Mapping[str, str],
-    now: int,
-) -> Hold | None:
-    """Why its turn can not come. `inactive`: queue → why it can admit nothing."""
+    inactive: Inactive | None = None,
+    *,
+    named: str = "",
+    exists: bool = True,
+) -> QueueVerdict:
+    """May the ClusterQueue of a LocalQueue admit what waits there, whatever it asks for?
+
+    `named`: the LocalQueue that was asked for. `exists`: is its ClusterQueue there? `inactive`: why that
+    one can admit nothing.
+    """
+    if local_queue is None:
+        return QueueVerdict(Reason.QUEUE_NOT_FOUND, f"LocalQueue {named} doesn't exist", "")
+    if local_queue.stopped:
+        message = f"LocalQueue {local_queue.name} is stopped ({local_queue.stop_policy})"
+        return QueueVerdict(Reason.QUEUE_STOPPED, message, STOPPED)
+    name = local_queue.cluster_queue
+    if not exists:
+        message = f"ClusterQueue {name} doesn't exist"
+        return QueueVerdict(Reason.QUEUE_NOT_FOUND, message, "ClusterQueueDoesNotExist")
+    if inactive is None:
+        return QueueVerdict()
+    if inactive.reason == STOPPED:
+        message = f"ClusterQueue {name} is stopped ({inactive.detail})"
+        return QueueVerdict(Reason.QUEUE_STOPPED, message, "ClusterQueueIsInactive")
+    message = f"ClusterQueue {name}: {inactive.reason}: {inactive.detail}"
+    return QueueVerdict(Reason.MISCONFIGURED, message, "ClusterQueueIsInactive")
+
+
+def may_admit_from(namespace: str, queue: ClusterQueue, namespaces: Namespaces) -> QueueVerdict:
+    """May a ClusterQueue admit what is in a namespace? A namespace has at least its name label."""
+    labels = namespaces.get(namespace) or {NAME_LABEL: namespace}
+    if queue.selector is not None and queue.selector.matches(labels):
+        return QueueVerdict()
+    message = f"namespace {namespace} doesn't match the selector of {queue.name}"
+    return QueueVerdict(Reason.NAMESPACE_MISMATCH, message)
+
+
+def held_back(who: PendingWorkload, queues: QueueVerdict, now: int) -> Hold | None:
+    """Why the turn of a workload can not come, of which `queues` may admit what waits there."""
     if not who.active:
         return Hold(Reason.DEACTIVATED, "spec.active is false")
-    if local_queue is None:
-        return Hold(Reason.QUEUE_NOT_FOUND, f"LocalQueue {who.local_queue} doesn't exist")
-    if queue is None:
-        name = local_queue.cluster_queue
-        return Hold(Reason.QUEUE_NOT_FOUND, f"ClusterQueue {name} doesn't exist")
-    for kind, each in (("LocalQueue", local_queue), ("ClusterQueue", queue)):
-        if each.stopped:
-            message = f"{kind} {each.name} is stopped ({each.stop_policy})"
-            return Hold(Reason.SUSPENDED, message)
-    if queue.name in inactive:
-        return Hold(Reason.MISCONFIGURED, f"ClusterQueue {queue.name}: {inactive[queue.name]}")
+    if queues.reason is not None:
+        return Hold(KUEUE_SAYS.get(queues.reason, queues.reason), queues.message)
     if not is_due(who, now):
         why = "Requeued is False" if not who.requeued else "its back-off has not passed"
         return Hold(Reason.NOT_CONSIDERED, why)
@@ -53,27 +134,12 @@ def held_back(
 
 
 def inadmissible(who: PendingWorkload, queue: ClusterQueue, namespaces: Namespaces) -> Hold | None:
-    """Why it can not be admitted though its turn has come. A namespace has at least its name label."""
+    """Why it can not be admitted though its turn has come."""
     if who.failed_checks:
         checks = ", ".join(who.failed_checks)
         return Hold(Reason.PENDING_EVALUATION, f"admission checks have failed: {checks}")
-    labels = namespaces.get(who.namespace) or {NAME_LABEL: who.namespace}
-    if queue.selector is None or not queue.selector.matches(labels):
-        message = f"namespace {who.namespace} doesn't match the selector of {queue.name}"
-        return Hold(Reason.MISCONFIGURED, message, Outcome.NAMESPACE_MISMATCH)
+    verdict = may_admit_from(who.namespace, queue, namespaces)
+    if verdict.reason is not None:
+        said = KUEUE_SAYS[verdict.reason]
+        return Hold(said, verdict.message, Outcome.NAMESPACE_MISMATCH)
     return None
-
-
-def inactive_reason(
-    queue: ClusterQueue,
-    flavors: Mapping[str, object],
-    checks: Fault | None = None,
-    cycle: tuple[str, ...] = (),
-) -> str:
-    """Why a ClusterQueue can admit nothing; "" where it can. `checks`: what is wrong with its checks."""
-    if cycle:
-        return f"CohortCycle: {' -> '.join(cycle)}"
-    missing = [f for g in queue.groups for f in g.flavors if f not in flavors]
-    if missing:
-        return f"FlavorNotFound: {', '.join(missing)}"
-    return f"{checks.reason}: {checks.message}" if checks else ""

@@ -1,12 +1,13 @@
-"""One ClusterQueue's lanes of equal workloads as rounds take them: what `waitlines` is to single ones.
+"""One ClusterQueue's lanes of equal workloads as rounds take them.
 
 Lanes come from an index that outlives the cycle; here are only the turns in them. Who is parked is
 parked with its equals.
 """
 
 import heapq
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, Protocol
 
 from hub.domain.queueing.lanes import Lane
 from hub.domain.queueing.requeue import Where
@@ -26,6 +27,9 @@ class Turns(Protocol):
     def put_back(self, who: PendingWorkload, where: Where, *, sticky: bool = False) -> None: ...
 
 
+_NONE: Final[Mapping[str, PendingWorkload]] = {}
+
+
 class _Turn(NamedTuple):
     """An entry of a lane whose turn may come. `apart`: a sticky one, that stands before its lane."""
 
@@ -39,7 +43,8 @@ class LaneQueue:
     """One ClusterQueue's lanes during a cycle; what holds of one workload holds of its equals.
 
     `nominated` are uids for whom others were told to make room; but for StrictFIFO they go before
-    everything else. Whoever was popped and not put back was admitted.
+    everything else. `known` are workloads by uid that say more than their entries do. Classes of which
+    `spared` says so have no turn. Whoever was popped and not put back was admitted.
     """
 
     def __init__(
@@ -48,8 +53,12 @@ class LaneQueue:
         lanes: Sequence[Lane],
         nominated: Collection[str] = (),
         ranks: Mapping[str, float] | None = None,
+        known: Mapping[str, PendingWorkload] = _NONE,
+        spared: Callable[[Demand], bool] | None = None,
     ) -> None:
         self.queue = queue
+        self._known = known
+        self._spared = spared
         self.ranks = ranks
         self._lanes = lanes
         self._nominated = nominated
@@ -67,16 +76,22 @@ class LaneQueue:
     def pop(self) -> PendingWorkload | None:
         """Take the head, if there is one."""
         self.advance()
-        doors = self._heaps
-        if not doors:
-            return None
-        door, ranks = "", self.ranks
+        while self._heaps:
+            turn = self._next()
+            spared = self._spared
+            if turn.apart or spared is None or not spared(self._lanes[turn.lane].demand):
+                self._current = turn
+                return self._pending(turn)
+        return None
+
+    def _next(self) -> _Turn:
+        doors, ranks, door = self._heaps, self.ranks, ""
         if ranks is not None:
             door = min(doors, key=lambda name: (ranks.get(name, 0.0), doors[name][0]))
-        self._current = heapq.heappop(doors[door])
+        turn = heapq.heappop(doors[door])
         if not doors[door]:
             del doors[door]
-        return self._pending(self._current)
+        return turn
 
     def put_back(self, who: PendingWorkload, where: Where, *, sticky: bool = False) -> None:
         """The head was not admitted: its turn comes again, or it is parked with its equals."""
@@ -123,6 +138,9 @@ class LaneQueue:
     def _pending(self, turn: _Turn) -> PendingWorkload:
         lane = self._lanes[turn.lane]
         entry, demand = lane.entries[turn.position], lane.demand
+        known = self._known.get(entry.uid)
+        if known is not None:
+            return known if known.demand is not None else replace(known, demand=demand)
         return PendingWorkload(
             uid=entry.uid, namespace=entry.namespace, name="", queue=demand.queue,
             pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,

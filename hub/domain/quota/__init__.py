@@ -1,1 +1,1 @@
-"""What is declared, charged and held."""
+"""What is declared, charged and held: queues, the tree of cohorts, the ledger, shares, history."""

@@ -102,16 +102,15 @@ class Node:
                 yield from child.queues()
 
 
-def find_cycle(parents: Mapping[str, str]) -> tuple[str, ...]:
-    """The first cycle among cohorts as a path that ends where it starts; () where there is none."""
-    for start in sorted(parents):
-        path, at = [start], parents[start]
-        while at and at not in path:
-            path.append(at)
-            at = parents.get(at, "")
-        if at == start:
-            return (*path, start)
-    return ()
+def find_cycle(start: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+    """The cycle of cohorts that the way up from `start` leads into; () where it ends at a root.
+
+    A path that ends where it starts: with `start` itself, if that is part of the cycle.
+    """
+    way = [start]
+    while (above := parents.get(way[-1], "")) and above not in way:
+        way.append(above)
+    return (*way[way.index(above) :], above) if above else ()
 
 
 _Over = dict[tuple[int, FlavorResource], dict[Node, None]]
@@ -160,13 +159,8 @@ class QuotaTree:
 
     def _hang(self, parents: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """Join cohorts to their parents; those that lead into a cycle stay apart, with its path."""
-        circling: dict[str, tuple[str, ...]] = {}
-        for name in self.cohorts:
-            seen = [name]
-            while (above := parents.get(seen[-1], "")) and above not in seen:
-                seen.append(above)
-            if above:
-                circling[name] = (*seen[seen.index(above) :], above)
+        found = ((name, find_cycle(name, parents)) for name in self.cohorts)
+        circling = {name: cycle for name, cycle in found if cycle}
         for name, parent in sorted(parents.items()):
             if name not in circling:
                 _adopt(self.cohorts[parent], self.cohorts[name])

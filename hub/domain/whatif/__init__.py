@@ -1,1 +1,1 @@
-"""The cycle asked about other pictures."""
+"""The cycle asked about other pictures: remedies, trials, forecasts."""

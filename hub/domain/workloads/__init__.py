@@ -1,1 +1,1 @@
-"""What is asked for, and its states."""
+"""What is asked for: shapes, demands, states and transitions, admission checks, placement policies."""

@@ -1,1 +1,1 @@
-"""Who is calling."""
+"""Who is calling: bearer credentials of people, join tokens and credentials of agents."""

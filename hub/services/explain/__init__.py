@@ -1,1 +1,1 @@
-"""Why a job waits, and what would change it."""
+"""Why a job waits, where it is, and what would change it."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from hub.domain import selectors
 from hub.domain.plan import Reason
 from hub.domain.queueing import eligibility
+from hub.domain.queueing.eligibility import Inactive
 from hub.domain.quota import declared
 from hub.domain.quota.declared import EVERYTHING, ClusterQueue, Flavor, LocalQueue
 from hub.domain.quota.holders import AdmittedWorkload
@@ -186,22 +187,29 @@ class Routes:
     def route(self, namespace: str, queue: str, *, placed: bool) -> Route:
         """Where a Job of LocalQueue `queue` waits; `placed`: a placement has selected it."""
         local = self.local.get((namespace, queue or DEFAULT_QUEUE))
-        if local is None:
-            message = f"LocalQueue {namespace}/{queue} does not exist"
-            if not queue:
+        target = self.queues.get(local.cluster_queue) if local else None
+        verdict = eligibility.may_admit(
+            local,
+            self._inactive(target) if target else None,
+            named=f"{namespace}/{queue}",
+            exists=target is not None,
+        )
+        if local is None or target is None:
+            message = verdict.message
+            if not queue and local is None:
                 message = (
                     f"the Job names no queue and namespace {namespace} has no LocalQueue "
                     f"{DEFAULT_QUEUE}"
                 )
-            return Route(reason=Reason.QUEUE_NOT_FOUND, message=message)
-        target = self.queues.get(local.cluster_queue)
-        if target is None:
-            return Route(
-                reason=Reason.QUEUE_NOT_FOUND,
-                message=f"ClusterQueue {local.cluster_queue} of LocalQueue {namespace}/{local.name} "
-                "does not exist",
-            )
-        reason, message = self._held(namespace, local, target, placed=placed)
+            return Route(reason=verdict.reason or "", message=message)
+        if verdict.admits:
+            verdict = eligibility.may_admit_from(namespace, target, self.namespaces)
+        reason, message = verdict.reason or "", verdict.message
+        by = self._selected.get(target.name)
+        if verdict.admits and by is not None and not placed:
+            reason = Reason.AWAITING_PLACEMENT
+            what = f"ClusterQueue {target.name} is placed by {by}"
+            message = f"{what}: waits until a placement selects the Job"
         policy = self.queue_policies[target.name]
         members = self.checks.members(policy)
         return Route(target.name, local.name, reason, message, members, policy.by_usage)
@@ -213,39 +221,19 @@ class Routes:
     def idle_queues(self) -> frozenset[str]:
         """ClusterQueues that admit nothing: stopped, or misconfigured."""
         if self._idle is None:
-            found = (q.name for q in self.queues.values() if q.stopped or self._fault(q))
+            found = (name for name, queue in self.queues.items() if self._inactive(queue))
             self._idle = frozenset(found)
         return self._idle
 
-    def _fault(self, queue: ClusterQueue) -> str:
-        """Why a ClusterQueue can admit nothing though it is not stopped; "" where it can."""
-        return eligibility.inactive_reason(
-            queue,
+    def _inactive(self, queue: ClusterQueue) -> Inactive | None:
+        """Why a ClusterQueue can admit nothing; None where it can."""
+        return eligibility.inactivity(
+            queue.stop_policy,
+            self.cycles.get(queue.name, ()),
+            (flavor for group in queue.groups for flavor in group.flavors),
             self.flavors,
             self.checks.fault(self.queue_policies.get(queue.name)),
-            self.cycles.get(queue.name, ()),
         )
-
-    def _held(
-        self, namespace: str, local: LocalQueue, target: ClusterQueue, *, placed: bool
-    ) -> tuple[str, str]:
-        if target.stopped:
-            return Reason.QUEUE_STOPPED, f"ClusterQueue {target.name} is stopped"
-        if local.stopped:
-            return Reason.QUEUE_STOPPED, f"LocalQueue {namespace}/{local.name} is stopped"
-        if fault := self._fault(target):
-            return Reason.MISCONFIGURED, f"ClusterQueue {target.name}: {fault}"
-        labels = self.namespaces.get(namespace, {"kubernetes.io/metadata.name": namespace})
-        if target.selector is None or not target.selector.matches(labels):
-            return (
-                Reason.NAMESPACE_MISMATCH,
-                f"ClusterQueue {target.name} does not admit namespace {namespace}",
-            )
-        by = self._selected.get(target.name)
-        if by is not None and not placed:
-            what = f"ClusterQueue {target.name} is placed by {by}"
-            return Reason.AWAITING_PLACEMENT, f"{what}: waits until a placement selects the Job"
-        return "", ""
 
 
 def _placement(kind: str, name: str, spec: Mapping[str, Any]) -> _Placement:

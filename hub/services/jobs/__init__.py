@@ -1,1 +1,1 @@
-"""Accepting, changing and stopping workloads."""
+"""Accepting, changing, holding and ending workloads."""

@@ -1,1 +1,1 @@
-"""Workloads as Kueue's API shows them."""
+"""Workloads as Kueue's API shows them, and admission checks as outsiders see them."""

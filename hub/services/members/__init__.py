@@ -1,1 +1,1 @@
-"""What agents say, and what their silence means."""
+"""What agents say, judged and written down; and what their silence means."""

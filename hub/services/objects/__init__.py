@@ -1,1 +1,1 @@
-"""Applying and deleting everything that is not a job."""
+"""Applying and deleting everything that is not a job; members as objects."""

@@ -1,1 +1,1 @@
-"""Everything else that is read."""
+"""Everything else that is read: jobs, queues, clusters, the dashboard, gauges, positions."""

@@ -1,1 +1,1 @@
-"""Queue objects: the quota tree, their conditions and defaults."""
+"""Queue objects: the quota tree, usage, conditions and defaults."""

@@ -1,5 +1,8 @@
 """What no object alone can tell of cohorts: whether their parents lead back to themselves."""
 
+from collections import ChainMap
+
+from hub.domain.quota.tree import find_cycle
 from hub.services.index.catalog import KUEUE
 from hub.store import objects
 from hub.store.transaction import Transaction
@@ -17,12 +20,9 @@ class Parents:
     def hang(self, name: str, parent: str) -> None:
         """Note a cohort's parent. Raises Rejected (CohortCycle, with the path) if that closes a cycle."""
         known = self._parents()
-        path, above = {name: None}, parent  # a dict, because it keeps its order
-        while above and above not in path:
-            path[above] = None
-            above = known.get(above, "")
-        if parent and above == name:
-            detail = f"cohorts would form a cycle: {' -> '.join([*path, name])}"
+        cycle = find_cycle(name, ChainMap({name: parent}, known))
+        if cycle and cycle[0] == name:
+            detail = f"cohorts would form a cycle: {' -> '.join(cycle)}"
             raise Rejected(RejectCode.COHORT_CYCLE, detail, "spec.parentName")
         known[name] = parent
 

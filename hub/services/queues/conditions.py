@@ -1,10 +1,13 @@
 """What queue objects say of themselves: conditions in Kueue's words, and what is not enforced yet."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Final
 
 from hub.domain.instants import stamp
+from hub.domain.queueing import eligibility
+from hub.domain.queueing.eligibility import Inactive
+from hub.domain.quota.declared import LocalQueue
 from hub.domain.quota.queue_policy import read_policy
 from hub.domain.workloads.admission_checks import Check, queue_fault
 from hub.services.index.check_catalog import read_check
@@ -26,6 +29,12 @@ QUEUE_KINDS = frozenset(
     }
 )
 
+_SAID: Final = {
+    eligibility.STOPPED: "stopPolicy is {}",
+    "CohortCycle": "cohorts form a cycle: {}",
+    "FlavorNotFound": "ResourceFlavors not found: {}",
+}
+
 # A setting that the leader keeps: flavors whose node labels no member has, name → the labels.
 UNREACHABLE: Final = "unreachable_flavors"
 
@@ -40,52 +49,48 @@ def refresh(tx: Transaction) -> None:
         row["name"]: read_check(row) for row in objects.list_kind(tx, KUEUE, "AdmissionCheck")
     }
     nowhere = settings.get(tx, UNREACHABLE) or {}
-    known: dict[str, Row] = {}
+    known: dict[str, Inactive | None] = {}
     for row in queues:
-        conditions = cluster_queue_conditions(
-            row["spec"] or {}, flavors, cycles, known_checks, nowhere
-        )
-        known[row["name"]] = conditions[0]
-        _put(changed, row, conditions, tx.now)
+        spec = row["spec"] or {}
+        inactive = known[row["name"]] = inactivity_of(spec, flavors, cycles, known_checks)
+        _put(changed, row, cluster_queue_conditions(spec, inactive, nowhere), tx.now)
     for row in objects.list_kind(tx, KUEUE, "LocalQueue"):
-        _put(changed, row, local_queue_conditions(row["spec"] or {}, known), tx.now)
+        _put(changed, row, local_queue_conditions(_local_queue(row), known), tx.now)
     objects.set_statuses(tx, changed)
 
 
-def cluster_queue_conditions(
+def inactivity_of(
     spec: Mapping[str, Any],
-    flavors: Iterable[str],
-    cycles: Mapping[str, tuple[str, ...]] | None = None,
-    checks: Mapping[str, Check] | None = None,
-    nowhere: Mapping[str, str] | None = None,
+    flavors: Container[str],
+    cycles: Mapping[str, tuple[str, ...]],
+    checks: Mapping[str, Check],
+) -> Inactive | None:
+    """Why a ClusterQueue can admit nothing; None where it can.
+
+    `cycles`: cohort → the cycle of cohorts that it leads into. `checks`: AdmissionChecks by name.
+    """
+    cycle = cycles.get(spec.get("cohortName") or spec.get("cohort") or "", ())
+    fault = queue_fault(read_policy(spec).checks, checks)
+    policy = spec.get("stopPolicy") or "None"
+    return eligibility.inactivity(policy, cycle, _flavors_used(spec), flavors, fault)
+
+
+def cluster_queue_conditions(
+    spec: Mapping[str, Any], inactive: Inactive | None, nowhere: Mapping[str, str]
 ) -> list[Row]:
     """Active; NodesFound=False where no member has the nodes of a flavor; LimitsEnforced=False where the
     spec has rules that nothing obeys.
 
-    `cycles`: cohort → the cycle of cohorts that it leads into. `checks`: AdmissionChecks by name.
     `nowhere`: flavors whose node labels no member has, with these labels.
     """
-    used = dict.fromkeys(
-        flavor["name"]
-        for group in spec.get("resourceGroups") or ()
-        for flavor in group.get("flavors") or ()
-    )
-    missing = sorted(used.keys() - set(flavors))
     unfound = [
         f"ResourceFlavor {name}: no member has nodes with {nowhere[name]}"
-        for name in used
-        if nowhere and name in nowhere
+        for name in _flavors_used(spec)
+        if name in nowhere
     ]
-    stopped = (spec.get("stopPolicy") or "None") != "None"
-    cycle = (cycles or {}).get(spec.get("cohortName") or spec.get("cohort") or "")
-    if cycle:
-        active = ("False", "CohortCycle", f"cohorts form a cycle: {' -> '.join(cycle)}")
-    elif missing:
-        active = ("False", "FlavorNotFound", f"ResourceFlavors not found: {', '.join(missing)}")
-    elif fault := queue_fault(read_policy(spec).checks, checks or {}):
-        active = ("False", *fault)
-    elif stopped:
-        active = ("False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")
+    if inactive is not None:
+        said = _SAID.get(inactive.reason, "{}").format(inactive.detail)
+        active = ("False", inactive.reason, said)
     else:
         active = ("True", "Ready", "; ".join(["Can admit new workloads", *unfound]))
     conditions = [_condition("Active", *active)]
@@ -109,18 +114,32 @@ def not_enforced(spec: Mapping[str, Any]) -> list[str]:
     return [name for name in ("concurrentAdmissionPolicy",) if spec.get(name)]
 
 
-def local_queue_conditions(spec: Mapping[str, Any], queues: Mapping[str, Row]) -> list[Row]:
-    """Active: whether its ClusterQueue is there, and active. `queues`: their conditions Active."""
-    name = spec.get("clusterQueue") or ""
-    if name not in queues:
-        text = f"ClusterQueue {name} does not exist"
-        return [_condition("Active", "False", "ClusterQueueDoesNotExist", text)]
-    if (spec.get("stopPolicy") or "None") != "None":
-        return [_condition("Active", "False", "Stopped", f"stopPolicy is {spec['stopPolicy']}")]
-    if queues[name]["status"] != "True":
-        text = f"ClusterQueue {name} is not active: {queues[name]['message']}"
-        return [_condition("Active", "False", "ClusterQueueIsInactive", text)]
-    return [_condition("Active", "True", "Ready", "Can submit new workloads to localQueue")]
+def local_queue_conditions(
+    local_queue: LocalQueue, queues: Mapping[str, Inactive | None]
+) -> list[Row]:
+    """Active: whether it admits, and its ClusterQueue does. `queues`: why each admits nothing."""
+    name = local_queue.cluster_queue
+    verdict = eligibility.may_admit(local_queue, queues.get(name), exists=name in queues)
+    if verdict.admits:
+        text = "Can submit new workloads to localQueue"
+        return [_condition("Active", "True", verdict.condition, text)]
+    return [_condition("Active", "False", verdict.condition, verdict.message)]
+
+
+def _local_queue(row: Row) -> LocalQueue:
+    """What its conditions look at."""
+    spec = row["spec"] or {}
+    target, stop_policy = spec.get("clusterQueue") or "", spec.get("stopPolicy") or "None"
+    return LocalQueue(row["namespace"], row["name"], target, stop_policy)
+
+
+def _flavors_used(spec: Mapping[str, Any]) -> Iterable[str]:
+    """The flavors that a ClusterQueue names, each once."""
+    return dict.fromkeys(
+        flavor["name"]
+        for group in spec.get("resourceGroups") or ()
+        for flavor in group.get("flavors") or ()
+    )
 
 
 def held_workload_conditions(

@@ -1,1 +1,1 @@
-"""One turn of the scheduler, written down."""
+"""One turn of the scheduler, written down: decide, commit, reserve, settle, preempt."""

@@ -183,9 +183,8 @@ class SimulatedApiServer:
             if answer is not None:
                 return answer
             if call.path == "/":
-                return json_reply(
-                    {"paths": ["/api", "/apis", "/healthz", "/openapi/v3", "/version"]}
-                )
+                paths = ["/api", "/apis", "/healthz", "/openapi/v2", "/openapi/v3", "/version"]
+                return json_reply({"paths": paths})
         raise errors.no_such_path()
 
     def _plain(self, call: Call, verb: str) -> Reply:

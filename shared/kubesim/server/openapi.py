@@ -1,6 +1,8 @@
 """OpenAPI v3, one document per group and version: for validation by kubectl, explain and apply.
 
 Built-in kinds come from `builtin_schemas.json` (without descriptions), custom ones from their CRDs.
+OpenAPI v2 is there and names no kind: kubectl asks it about what v3 lacks, before it says that a kind is
+not served.
 """
 
 import hashlib
@@ -52,11 +54,14 @@ _PATCH_TYPES = (
 # Of built-in kinds alone: kubectl chooses by what is named here.
 _STRATEGIC = "application/strategic-merge-patch+json"
 
+# Who asks for OpenAPI v2 as protocol buffers: kubectl does, and reads nothing else.
+_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
+
 RawSchema = Callable[[Resource], dict[str, Any] | None]
 
 
 class OpenApi:
-    """Answers below `/openapi/v3`; documents are made anew when the registry changes."""
+    """Answers below `/openapi`; documents of v3 are made anew when the registry changes."""
 
     def __init__(self, registry: Registry, raw_schema: RawSchema) -> None:
         self._registry = registry
@@ -66,7 +71,11 @@ class OpenApi:
 
     async def answer(self, call: Call) -> Reply | None:
         """The reply to an OpenAPI path, or None if the path is something else."""
-        if not call.path.startswith("/openapi/v3") or call.method not in ("GET", "HEAD"):
+        if call.method not in ("GET", "HEAD"):
+            return None
+        if call.path == "/openapi/v2":
+            return _version_two(call.accept)
+        if not call.path.startswith("/openapi/v3"):
             return None
         if self._revision != self._registry.revision:
             self._documents.clear()
@@ -124,6 +133,23 @@ class OpenApi:
             "paths": paths,
             "components": {"schemas": components},
         }
+
+
+def _version_two(accept: str) -> Reply:
+    """A document of OpenAPI v2 without paths and definitions, as JSON or in protocol buffers."""
+    title, version = "Kubernetes", VERSION["gitVersion"]
+    if _V2_PROTOBUF not in accept:
+        info = {"title": title, "version": version}
+        return Reply(200, dumps({"swagger": "2.0", "info": info, "paths": {}}))
+    # openapi_v2.Document: swagger is field 1, info 2; Info: title is field 1, version 2.
+    info_field = _text_field(1, title) + _text_field(2, version)
+    body = _text_field(1, "2.0") + bytes([2 << 3 | 2, len(info_field)]) + info_field
+    return Reply(200, body, f"{_V2_PROTOBUF}.v1.0+protobuf")
+
+
+def _text_field(number: int, text: str) -> bytes:
+    """A short string as a length-delimited field of protocol buffers."""
+    return bytes([number << 3 | 2, len(text)]) + text.encode()
 
 
 def _place(resource: Resource) -> str:

@@ -173,8 +173,9 @@ def test_a_head_that_fits_once_anothers_victims_are_gone_goes_first_in_its_queue
     assert attempts["wb"].outcome is Outcome.PENDING_PREEMPTION
     assert [holder.name for holder in attempts["wb"].awaited] == ["c1"]
     later = replace(attempts["wb"].who, uid="later", name="later", priority=9)
-    engine.lines["b"].push(later)
-    head = engine.lines["b"].pop()
+    engine.waiting.add([later])
+    engine.waiting.line_up()
+    head = engine.waiting.turns["b"].pop()
     assert head is not None
     assert head.name == "wb"
 
@@ -221,7 +222,7 @@ def test_after_the_last_flavor_the_search_begins_anew() -> None:
     (refused,) = engine.round(INSTANT)
     assert refused.where is Where.PARKED
     engine.quota_state.remove(engine.quota_state.holder("q", "h1"))
-    engine.lines["q"].wake()
+    engine.waiting.wake("q")
     (admitted,) = engine.round(INSTANT)
     assert admitted.search.assignment is not None
     assert admitted.search.assignment.pod_sets[0].flavors == (("cpu", "f1"),)

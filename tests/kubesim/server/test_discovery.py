@@ -82,3 +82,8 @@ def test_open_api_knows_keyed_lists(kube):
     ]
     assert ports["x-kubernetes-list-map-keys"] == ["containerPort", "protocol"]
     assert ports["x-kubernetes-patch-merge-key"] == "containerPort"
+
+
+def test_open_api_two_is_a_document(kube):
+    """Clients that know no third version find a second, whatever it names."""
+    assert kube.http.get("/openapi/v2").json()["swagger"] == "2.0"

@@ -128,6 +128,17 @@ def test_api_resources_lists_kinds(kube):
     assert ["jobs", "batch/v1", "true", "Job"] in [row.split() for row in rows]
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind"), [("batch/v1", "Batch"), ("nobody.example.com/v1", "Thing")]
+)
+def test_a_kind_that_is_not_served_is_named(kube, api_version, kind):
+    """In a group that is known or not: kubectl says which kind in which version there is none of."""
+    unserved = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "one"}}
+    refused = kube.run_kubectl("apply", "-f", "-", stdin=json.dumps(unserved))
+    assert refused.returncode != 0
+    assert f'no matches for kind "{kind}" in version "{api_version}"' in refused.stderr
+
+
 def test_an_unknown_field_is_refused_by_name(kube):
     """apply validates strictly."""
     bad = json.dumps({**a_config_map(), "dat": {}})

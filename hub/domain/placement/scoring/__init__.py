@@ -1,1 +1,1 @@
-"""How good each cluster is."""
+"""How good each cluster is: preferences, balance, backlog, pace, ties."""

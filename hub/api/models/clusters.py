@@ -1,0 +1,177 @@
+"""Members: their state and room, and what they are declared with."""
+
+from typing import Literal
+
+from hub.api.models.base import Amounts, Body, Instant, Kubernetes, Labels, Model, example_of
+from hub.domain.workloads.states import State
+
+ClusterState = Literal["Declared", "Ready", "Cordoned", "Suspect", "Unhealthy", "Fenced"]
+
+
+class ResourceRoom(Model):
+    """One resource of a cluster."""
+
+    free: str
+    allocatable: str
+    reserved: str
+    """What the hub's jobs there ask for."""
+
+
+class NodePool(Model):
+    """Nodes that are alike."""
+
+    labels: Labels
+    taints: list[str]
+    nodes: int
+
+
+class AutoscaledPool(Model):
+    """Nodes that an autoscaler may add."""
+
+    name: str
+    labels: Labels
+    taints: list[str]
+    may_add: int
+    allocatable: Amounts
+    """Of one of them."""
+
+
+class MemberCluster(Model):
+    """A member with state, room and heartbeat."""
+
+    name: str
+    state: ClusterState
+    ready: bool
+    """It reports, and has said what it has."""
+    message: str
+    cordoned: bool
+    labels: Labels | None
+    taints: list[Kubernetes] | None
+    jobs: int
+    node_count: int
+    kubernetes_version: str
+    resources: dict[str, ResourceRoom]
+    pools: list[NodePool]
+    growing_pools: list[AutoscaledPool]
+    properties: dict[str, str]
+    cluster_uid: str
+    created_at: Instant
+    joined_at: Instant | None
+    heartbeat_at: Instant | None
+    capacity_at: Instant | None
+    leftovers: int
+    """Jobs there from before the store was restored."""
+
+
+class MemberClusterList(Model):
+    """All members."""
+
+    items: list[MemberCluster]
+
+
+class LeftoverJob(Model):
+    """A Job in a member that the store does not have there since it was restored."""
+
+    cluster: str
+    uid: str
+    object_uid: str
+    epoch: int
+    there: str
+    """`Waiting`, `Running`, `Succeeded` or `Failed`, as the member says."""
+    message: str
+    seen_at: Instant
+    job: str
+    """What the hub has of the same uid, `namespace/name`; empty for nothing."""
+    state: State | Literal[""]
+
+
+class MemberClusterDetail(MemberCluster):
+    """A member, with what was left in it."""
+
+    leftover_jobs: list[LeftoverJob]
+
+
+class DeclaredCluster(MemberClusterDetail):
+    """A member that was declared just now."""
+
+    join_token: str
+    """Works once."""
+    join_token_expires_at: Instant
+
+
+class JoinToken(Model):
+    """What the agent of a member registers with."""
+
+    name: str
+    join_token: str
+    """Works once."""
+    join_token_expires_at: Instant
+
+
+class NewCluster(Body):
+    """A member to be declared."""
+
+    model_config = example_of({"name": "east", "labels": {"region": "eu"}})
+
+    name: str
+    """A DNS label."""
+    labels: Kubernetes | None = None
+    taints: list[Kubernetes] | None = None
+    pools: list[Kubernetes] | None = None
+    """Those that an autoscaler may add nodes to, as `spec.pools` of a MemberCluster has them."""
+
+
+class FenceConfirmation(Body):
+    """That a member is destroyed."""
+
+    model_config = example_of({"confirm": "east"})
+
+    confirm: str = ""
+    """The name of the member."""
+    though_it_answers: bool | None = None
+    """It is known that the member still answers: what runs there runs twice."""
+
+
+class FencedCluster(Model):
+    """A member that was written off."""
+
+    name: str
+    released: int
+    """Jobs that start elsewhere."""
+
+
+class Restored(Model):
+    """What is left from before the store was restored."""
+
+    stopped: str
+    """Why nothing is dispatched; empty where it is."""
+    items: list[LeftoverJob]
+
+
+class Incarnation(Model):
+    """What the hub is called from now on."""
+
+    incarnation: str
+
+
+class HubCluster(Model):
+    """The hub cluster; without one all is empty."""
+
+    connected: bool
+    """It answers, as far as is known."""
+    uid: str
+    running: bool
+    """The bridge to it runs."""
+    reason: str
+    message: str
+    resuming: str
+    """What lifting the present stop would mean; empty where there is nothing to lift."""
+
+
+class ResumeReason(Body):
+    """Which stop of the bridge is lifted."""
+
+    model_config = example_of({"reason": "HubClusterChanged"})
+
+    reason: str
+    """As the hub cluster shows it."""

@@ -1,0 +1,140 @@
+"""The fleet at a glance, its placements, and what happened in it."""
+
+from typing import Any, Literal
+
+from hub.api.models.base import ApiCondition, Instant, Kubernetes, Model, Page
+from hub.api.models.clusters import ClusterState, ResourceRoom
+
+
+class ClusterResources(Model):
+    """The room of one cluster."""
+
+    name: str
+    state: ClusterState
+    resources: dict[str, ResourceRoom]
+
+
+class Overview(Model):
+    """Counts, and the room of every cluster."""
+
+    jobs: dict[str, int]
+    """By state."""
+    clusters: dict[str, int]
+    """By state, and `total`."""
+    room: list[ClusterResources]
+    queues: int
+    revision: int
+    """The newest of the change feed."""
+    conditions: list[ApiCondition]
+    """What an administrator has to know of the hub itself."""
+
+
+class PlacementFigures(Model):
+    """A placement: what it selects, where it is, and what it still waits for."""
+
+    kind: Literal["ClusterResourcePlacement", "ResourcePlacement"]
+    namespace: str
+    name: str
+    uid: str
+    origin: str
+    generation: int
+    policy: Kubernetes
+    resource_selectors: list[Kubernetes]
+    conditions: list[ApiCondition]
+    selected_resources: list[Kubernetes]
+    placement_statuses: list[Kubernetes]
+    """Per cluster, as KubeFleet's `perClusterPlacementStatuses`."""
+    created_at: Instant
+    deleted_at: Instant | None
+
+
+class PlacementList(Model):
+    """All placements."""
+
+    items: list[PlacementFigures]
+
+
+class DriftedField(Model):
+    """A field that no longer is as the hub wants it."""
+
+    cluster: str
+    uid: str
+    kind: str
+    namespace: str
+    name: str
+    path: str | None
+    """JSON pointer."""
+    hub: str | None
+    """Its value here, as JSON; null where there is none. Secrets are redacted."""
+    member: str | None
+    first_seen: str | None
+
+
+class DriftList(Page):
+    """A page of drifted fields, object by object."""
+
+    items: list[DriftedField]
+
+
+class RecordedEvent(Model):
+    """Something that happened."""
+
+    id: int
+    at: Instant
+    uid: str
+    kind: str
+    namespace: str
+    name: str
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+class EventList(Page):
+    """The newest page of what happened, oldest first; `continue` goes back in time."""
+
+    items: list[RecordedEvent]
+
+
+class JobEventList(Model):
+    """The newest events of one job, oldest first."""
+
+    items: list[RecordedEvent]
+
+
+class AuditRow(Model):
+    """Who did what."""
+
+    id: int
+    at: Instant
+    principal: str
+    verb: str
+    object: str
+    outcome: str
+
+
+class AuditList(Page):
+    """A page of the audit, newest first."""
+
+    items: list[AuditRow]
+
+
+class FeedChange(Model):
+    """What one commit touched, as one server-sent event tells it."""
+
+    revision: int
+    kind: str
+    keys: list[Any] | None
+    at: Instant
+
+
+class Health(Model):
+    """It answers."""
+
+    status: Literal["ok"]
+
+
+class Readiness(Health):
+    """The store answers and takes writes."""
+
+    revision: int

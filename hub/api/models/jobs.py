@@ -1,0 +1,192 @@
+"""Jobs: as lists show them, whole, and as they are answered when they are submitted."""
+
+from typing import Any, Literal
+
+from hub.api.models.base import Instant, Kubernetes, Labels, Model, Page
+from hub.api.models.problem import FieldProblem
+from hub.domain.workloads.states import State
+
+
+class JobSummary(Model):
+    """A job as lists show it."""
+
+    uid: str
+    kind: Literal["Job", "Workload"]
+    namespace: str
+    name: str
+    queue: str
+    """Its LocalQueue."""
+    state: State
+    reason: str
+    """Why it is in its state, as one word."""
+    cluster: str
+    """Where it is, or is meant to be; empty while it waits."""
+    epoch: int
+    """Counts its placements."""
+    created_at: Instant
+    started_at: Instant | None
+    """Start of the run it is in, or has ended with."""
+    finished_at: Instant | None
+
+
+class JobList(Page):
+    """A page of jobs, newest first."""
+
+    items: list[JobSummary]
+
+
+class SubmittedJob(JobSummary):
+    """A job that was taken."""
+
+    message: str
+    warnings: list[str] = []
+    """What of it is kept and changes nothing, and why it may never start."""
+
+
+class PodCounts(Model):
+    """Pods of a job, as its Job's status counts them."""
+
+    active: int
+    ready: int
+    succeeded: int
+    failed: int
+
+
+class PodSet(Model):
+    """Equal pods."""
+
+    name: str
+    count: int
+    requests: dict[str, int]
+    """Of one pod: cpu in thousandths, everything else in whole units."""
+    node_selector: Labels | None = None
+    affinity: Kubernetes | None = None
+    tolerations: list[Kubernetes] | None = None
+    min_count: int | None = None
+
+
+class AdmittedPodSet(Model):
+    """What one pod set was charged."""
+
+    name: str
+    flavors: Labels = {}
+    """Flavor by resource."""
+    usage: dict[str, int] = {}
+    count: int | None = None
+
+
+class JobAdmission(Model):
+    """Flavors, and what was charged."""
+
+    pod_sets: list[AdmittedPodSet] = []
+
+
+class TermOfScore(Model):
+    """What one rule gave a cluster."""
+
+    name: str
+    weight: float
+    score: float
+    value: Any = None
+
+
+class ClusterVerdict(Model):
+    """A cluster that was looked at, and what was found."""
+
+    cluster: str
+    selected: bool = False
+    score: float
+    topology_score: float
+    rule: str = ""
+    """The rule that it does not pass, if there is one."""
+    reason: str
+    message: str
+    terms: list[TermOfScore] = []
+    running: int | None = None
+
+
+class PlacementDecision(Model):
+    """Why it was placed where it is."""
+
+    profile: str = ""
+    """By which rules clusters were compared."""
+    clusters: list[ClusterVerdict] = []
+    others: int = 0
+    """Clusters that were looked at and are not listed."""
+
+
+class LastEviction(Model):
+    """Why it was taken back the last time."""
+
+    reason: str
+    message: str = ""
+    at: Instant | None = None
+    cause: str = ""
+
+
+class JobDetail(JobSummary):
+    """Everything about one job."""
+
+    message: str
+    origin: str
+    """`rest`, or `hub-cluster`."""
+    generation: int
+    cluster_queue: str
+    priority: int
+    priority_class: str
+    placement: str
+    counts: PodCounts
+    parallelism: int | None
+    completions: int | None
+    pod_sets: list[PodSet] | None
+    admission: JobAdmission | None
+    decision: PlacementDecision | None
+    labels: Labels | None
+    annotations: Labels | None
+    withdraw_to: str
+    """What follows once its cluster has let it go."""
+    queued_at: Instant | None
+    requeue_at: Instant | None
+    requeues: int
+    evicted: LastEviction | None
+    evictions: dict[str, int]
+    """How often, by reason, or `reason/cause`."""
+    max_runtime_seconds: int | None
+    ran_seconds: int
+    placed_at: Instant | None
+    applied_at: Instant | None
+    pods_ready_at: Instant | None
+    deleted_at: Instant | None
+    manifest: Kubernetes | None
+
+
+class TakenJob(JobSummary):
+    """One Job of a batch that was taken."""
+
+    index: int
+    warnings: list[str] = []
+
+
+class RefusedJob(Model):
+    """One Job of a batch that was refused."""
+
+    index: int
+    code: str
+    detail: str
+    errors: list[FieldProblem]
+
+
+class BatchWarning(Model):
+    """Why one Job of a batch may never start."""
+
+    index: int
+    message: str
+
+
+class BatchResult(Model):
+    """One result per Job, in order."""
+
+    items: list[TakenJob | RefusedJob]
+    accepted: int
+    rejected: int
+    warnings: list[BatchWarning] = []

@@ -1,0 +1,148 @@
+"""Objects of any kind: as they are handed in, as they are shown, and what became of each."""
+
+from typing import Annotated, Literal
+
+from fastapi import Body as BodyField
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from hub.api.models.base import Body, Kubernetes, Labels, Model, Page, example_of, refused_as
+from hub.api.models.problem import FieldProblem
+from shared.reject_codes import RejectCode
+
+
+class AppliedDocument(Model):
+    """What became of one document."""
+
+    index: int
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    result: Literal["created", "configured", "unchanged", "rejected"]
+    warnings: list[str] = []
+    """What of it is stored and changes nothing."""
+    code: str = ""
+    """Of one that was rejected."""
+    detail: str = ""
+    errors: list[FieldProblem] = []
+
+
+class ApplyResult(Model):
+    """What became of each document, in order."""
+
+    items: list[AppliedDocument]
+
+
+class ManifestMetadata(Model):
+    """What names an object."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = "default"
+    labels: Labels = {}
+    annotations: Labels = {}
+
+
+class Manifest(Model):
+    """Any Kubernetes object."""
+
+    api_version: str
+    kind: str
+    metadata: ManifestMetadata
+    spec: Kubernetes = {}
+
+
+class JobManifest(Manifest):
+    """A Job of batch/v1; queue, priority and placement are [labels and annotations] of it."""
+
+    api_version: Literal["batch/v1"]
+    kind: Literal["Job"]
+
+
+class ObjectMetadata(Model):
+    """What the hub knows of an object, beside what its manifest says."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    namespace: str = ""
+    uid: str
+    generation: int
+    creation_timestamp: str
+    deletion_timestamp: str = ""
+    labels: Labels | None = None
+    annotations: Labels | None = None
+
+
+class ShownObject(Model):
+    """An object as Kubernetes would show it, with `spec`, `data` and so on. Of Secrets, marks of values."""
+
+    model_config = ConfigDict(extra="allow")
+
+    api_version: str
+    kind: str
+    metadata: ObjectMetadata
+    status: Kubernetes = {}
+    origin: str
+    """`rest`, `hub-cluster` or `hub`: only there it is changed and deleted."""
+
+
+class ObjectList(Page):
+    """A page of objects of one kind, by namespace and name; shorter where objects are large."""
+
+    items: list[ShownObject]
+
+
+class KindCount(Model):
+    """A kind, and how many objects of it the hub holds."""
+
+    group: str
+    kind: str
+    count: int
+
+
+class KindList(Model):
+    """Kinds that the hub holds."""
+
+    items: list[KindCount]
+
+
+class Preconditions(Body):
+    """What has to be true."""
+
+    uid: (
+        Annotated[str, Field(min_length=1), refused_as(RejectCode.INVALID_TYPE, "must be a uid")]
+        | None
+    ) = None
+    """Of the object that is meant; where another has its name by now, nothing is deleted."""
+
+
+class DeleteOptions(Body):
+    """On what condition something is deleted."""
+
+    model_config = example_of({"preconditions": {"uid": "019ca945-0a00-7745-88a6-75f98f0251e0"}})
+
+    preconditions: Preconditions | None = None
+
+
+# Of a route that deletes: the body may be left out, and is no `null`.
+Options = Annotated[
+    DeleteOptions | None,
+    WithJsonSchema({"$ref": "#/components/schemas/DeleteOptions"}),
+    BodyField(),
+]
+
+
+class Deletion(Model):
+    """What became of the object."""
+
+    uid: str
+    result: Literal["deleted", "deleting"]
+    """`deleting`: what it caused is taken back first."""
+
+
+def uid_of(options: DeleteOptions | None) -> str:
+    """The uid that is meant, or "" for whatever has the name."""
+    meant = options and options.preconditions and options.preconditions.uid
+    return meant or ""

@@ -1,0 +1,39 @@
+"""People's credentials."""
+
+from typing import Annotated, Literal
+
+from hub.api.models.base import Body, Instant, Model, example_of, refused_as
+from shared.reject_codes import RejectCode
+
+
+class Person(Model):
+    """Who holds a token."""
+
+    role: str
+    name: str
+    created_at: Instant
+
+
+class PersonList(Model):
+    """All who hold a token."""
+
+    items: list[Person]
+
+
+class IssuedToken(Person):
+    """A token, shown once."""
+
+    token: str
+
+
+class NewToken(Body):
+    """Who gets a token."""
+
+    model_config = example_of({"role": "viewer", "name": "ana"})
+
+    role: Annotated[
+        Literal["administrator", "viewer"],
+        refused_as(RejectCode.INVALID_ROLE, "a person is administrator or viewer"),
+    ]
+    name: str
+    """A DNS subdomain."""

@@ -1,0 +1,195 @@
+"""Parameters of the query: each with its bounds, and the code with which it is refused.
+
+    async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> Response: ...
+
+A text that is empty asks for nothing, as if it were not given; a number or a state that is none is refused.
+"""
+
+from typing import Annotated, Any, Final
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
+from pydantic.alias_generators import to_camel
+
+from hub.api.models.base import refused_as
+from hub.domain.workloads.states import State
+from hub.services.questions import visibility
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+MAX_LIMIT: Final = 500
+DEFAULT_LIMIT: Final = 100
+_DIGITS: Final = 18  # no number that is longer is kept by the store
+
+
+def _digits(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+    """A whole number is digits: no sign, no exponent, no other script's."""
+    if isinstance(value, str) and not (
+        value.isascii() and value.isdecimal() and len(value) <= _DIGITS
+    ):
+        value = None
+    return inner(value)
+
+
+def _true_or_false(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+    """`true` or `false`, as JSON has it: no `yes`, no `1`."""
+    return inner(None if isinstance(value, str) and value not in {"true", "false"} else value)
+
+
+def _limit(most: int) -> Any:
+    """How many at most, `most` of them."""
+    text = f"must be a whole number from 1 to {most}"
+    return Annotated[
+        int,
+        Field(ge=1, le=most),
+        WrapValidator(_digits),
+        refused_as(RejectCode.INVALID_LIMIT, text),
+    ]
+
+
+Number = Annotated[
+    int,
+    Field(ge=0, lt=10**_DIGITS),
+    WrapValidator(_digits),
+    refused_as(RejectCode.INVALID_NUMBER, "must be a whole number"),
+]
+StateName = Annotated[
+    State, refused_as(RejectCode.INVALID_STATE, f"must be one of {', '.join(State)}")
+]
+# Where a parameter may be left out: in a query there is no null to be described.
+AnyState = Annotated[StateName | None, WithJsonSchema({"$ref": "#/components/schemas/State"})]
+AnyNumber = Annotated[Number | None, WithJsonSchema({"type": "integer", "minimum": 0})]
+Flag = Annotated[
+    bool,
+    WrapValidator(_true_or_false),
+    refused_as(RejectCode.INVALID_VALUE, "expected true or false"),
+]
+
+
+def number_of(text: str | None, name: str) -> int | None:
+    """A whole number, of a route that reads its query itself. Raises Rejected: InvalidNumber."""
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
+        raise Rejected(RejectCode.INVALID_NUMBER, "must be a whole number", name)
+    return int(text)
+
+
+class Filters(BaseModel):
+    """Parameters that narrow down what is asked for."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", use_attribute_docstrings=True
+    )
+
+    def given(self) -> dict[str, str]:
+        """Those that ask for something, by name."""
+        told = self.model_dump(by_alias=True, exclude={"limit", "continue_", "revision"})
+        return {name: str(value) for name, value in told.items() if value}
+
+
+class Paged(Filters):
+    """Of a list that comes in parts."""
+
+    limit: _limit(MAX_LIMIT) = DEFAULT_LIMIT  # type: ignore[valid-type]  # bounds made by a function
+    """At most so many."""
+    continue_: Annotated[str, Field(alias="continue")] = ""
+    """`continue` of the page before."""
+
+
+class JobFilters(Paged):
+    """Which jobs."""
+
+    namespace: str = ""
+    queue: str = ""
+    state: AnyState = None
+    cluster: str = ""
+    name: str = ""
+    """How the name begins."""
+    label_selector: Annotated[str, Field(examples=["team=blue"])] = ""
+    """As kubectl writes one: `team=blue,tier in (a, b)`."""
+
+
+class WorkloadFilters(Paged):
+    """Which Workloads."""
+
+    namespace: str = ""
+    queue: str = ""
+    cluster_queue: str = ""
+    state: AnyState = None
+    condition: Annotated[str, Field(examples=["Admitted=False"])] = ""
+    """A type, or `type=status`: `Admitted`, `Admitted=False`."""
+
+
+class CheckFilters(Paged):
+    """Of which check, or of which controller's checks."""
+
+    check: str = ""
+    controller: str = ""
+
+
+class ObjectFilters(Paged):
+    """Of which namespace."""
+
+    namespace: str = ""
+
+
+class EventFilters(Paged):
+    """Events of what."""
+
+    uid: str = ""
+    namespace: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class ObjectPages(Paged):
+    """Of a list whose pages are counted by object."""
+
+    limit: _limit(MAX_LIMIT) = MAX_LIMIT  # type: ignore[valid-type]  # bounds made by a function
+    """At most so many objects."""
+
+
+class Newest(Filters):
+    """The newest ones."""
+
+    limit: _limit(MAX_LIMIT) = DEFAULT_LIMIT  # type: ignore[valid-type]  # bounds made by a function
+    """At most so many."""
+
+
+class Window(Filters):
+    """Part of a line."""
+
+    offset: Number = 0
+    """Skips so many."""
+    limit: _limit(visibility.MAX_LIMIT) = visibility.DEFAULT_LIMIT  # type: ignore[valid-type]  # bounds made by a function
+    """At most so many."""
+
+
+class Revision(Filters):
+    """Where a stream begins."""
+
+    revision: AnyNumber = None
+    """Tells what came after it; by default what comes from now on."""
+
+
+class WatchFilters(Revision):
+    """Which workloads; each parameter may hold several values, with commas."""
+
+    namespace: str = ""
+    queue: str = ""
+    kind: str = ""
+    state: str = ""
+
+
+class Removal(Filters):
+    """How a ClusterQueue is deleted."""
+
+    drain: Flag = False
+    """Takes back first what it has admitted; else it is refused while it is used."""

@@ -1,0 +1,54 @@
+"""Member clusters: declare, look at, cordon, write off."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roadstead.calls.bodies import body_of
+from roadstead.models.clusters import Cluster, DeclaredCluster, Fenced, JoinToken
+from roadstead.paths import part
+from roadstead.steps import Request, Steps, items, one
+
+
+def clusters() -> Steps[list[Cluster]]:
+    """Every member cluster with its capacity and heartbeat."""
+    return items(Request("GET", "/v1/clusters"), Cluster)
+
+
+def cluster(name: str) -> Steps[Cluster]:
+    """One member cluster."""
+    return one(Request("GET", f"/v1/clusters/{part(name)}"), Cluster)
+
+
+def add_cluster(
+    name: str,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[Mapping[str, Any]] = (),
+    pools: Sequence[Mapping[str, Any]] = (),
+) -> Steps[DeclaredCluster]:
+    """Declare a member; the answer holds its one-time join token.
+
+    `pools` are those that an autoscaler may add nodes to, as `spec.pools` of a MemberCluster.
+    """
+    given = {"name": name, "labels": dict(labels or {}), "taints": list(taints)}
+    body = body_of(given | ({"pools": list(pools)} if pools else {}))
+    return one(Request("POST", "/v1/clusters", body=body), DeclaredCluster)
+
+
+def join_token(name: str) -> Steps[JoinToken]:
+    """A fresh one-time join token for a declared member; earlier unused ones end."""
+    return one(Request("POST", f"/v1/clusters/{part(name)}/join-token"), JoinToken)
+
+
+def cordon(name: str, *, on: bool = True) -> Steps[Cluster]:
+    """Stop (or allow again) new work on a member; what runs there goes on."""
+    verb = "cordon" if on else "uncordon"
+    return one(Request("POST", f"/v1/clusters/{part(name)}/{verb}", repeatable=True), Cluster)
+
+
+def fence(name: str, confirm: str, *, though_it_answers: bool = False) -> Steps[Fenced]:
+    """Write a destroyed member off: its jobs start elsewhere. `confirm`: its name again.
+
+    One that still answers is refused, unless you say that you know: its jobs run twice.
+    """
+    given = {"confirm": confirm} | ({"thoughItAnswers": True} if though_it_answers else {})
+    return one(Request("POST", f"/v1/clusters/{part(name)}/fence", body=body_of(given)), Fenced)

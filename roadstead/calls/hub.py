@@ -1,0 +1,77 @@
+"""The hub itself: figures, events, changes, people, the hub cluster, a store that went back."""
+
+from roadstead.calls.bodies import body_of
+from roadstead.models.hub import (
+    Change,
+    HubCluster,
+    Incarnation,
+    IssuedToken,
+    Overview,
+    Person,
+    Restored,
+)
+from roadstead.models.jobs import Event
+from roadstead.paths import part
+from roadstead.steps import EventStream, Request, Steps, items, one
+
+
+def overview() -> Steps[Overview]:
+    """Counts by state, and the clusters' room."""
+    return one(Request("GET", "/v1/overview"), Overview)
+
+
+def events(
+    *,
+    namespace: str | None = None,
+    kind: str | None = None,
+    name: str | None = None,
+    uid: str | None = None,
+    limit: int | None = None,
+) -> Steps[list[Event]]:
+    """Recent events of the whole fleet that match, newest last; at most `limit` (1 to 500)."""
+    query = {"namespace": namespace, "kind": kind, "name": name, "uid": uid, "limit": limit}
+    return items(Request("GET", "/v1/events", query), Event)
+
+
+def changes(revision: int | None = None) -> EventStream[Change]:
+    """What changes in the hub, from `revision` on (by default: from this call on), as it is committed."""
+    return EventStream("/v1/changes", {"revision": revision}, lambda told: (Change.of(told),))
+
+
+def tokens() -> Steps[list[Person]]:
+    """Who holds a token: role and name."""
+    return items(Request("GET", "/v1/tokens"), Person)
+
+
+def issue_token(name: str, role: str = "viewer") -> Steps[IssuedToken]:
+    """A token for a person, shown this once; an earlier one of that role and name ends."""
+    return one(
+        Request("POST", "/v1/tokens", body=body_of({"role": role, "name": name})), IssuedToken
+    )
+
+
+def revoke_token(name: str, role: str = "viewer") -> Steps[Person]:
+    """End a person's token."""
+    return one(Request("DELETE", f"/v1/tokens/{part(role)}/{part(name)}"), Person)
+
+
+def hub_cluster() -> Steps[HubCluster]:
+    """Whether the bridge to the hub cluster runs, and why it has stopped."""
+    return one(Request("GET", "/v1/hub-cluster"), HubCluster)
+
+
+def resume_hub_cluster(reason: str) -> Steps[HubCluster]:
+    """Let the bridge go on after it stopped for `reason`; what that means stands in `resuming`."""
+    return one(
+        Request("POST", "/v1/hub-cluster/resume", body=body_of({"reason": reason})), HubCluster
+    )
+
+
+def restored() -> Steps[Restored]:
+    """Why nothing is dispatched since the hub's store went back, and what is left from before."""
+    return one(Request("GET", "/v1/restored"), Restored)
+
+
+def accept_restored() -> Steps[Incarnation]:
+    """Go on from a restored store that the hub has found to be older than what it once said."""
+    return one(Request("POST", "/v1/restored:accept"), Incarnation)

@@ -1,0 +1,68 @@
+"""Every method of a client, named once: what it is stands in the module that it comes from."""
+
+from roadstead.calls import (
+    checks as check_calls,
+    clusters as cluster_calls,
+    hub as hub_calls,
+    jobs as job_calls,
+    objects as object_calls,
+    waiting,
+    workloads as workload_calls,
+)
+from roadstead.method import Call, Following, Listing
+
+
+class Calls:
+    """What `Client` does at once and `AsyncClient` when it is awaited."""
+
+    submit = Call(job_calls.submit)
+    submit_many = Call(job_calls.submit_many)
+    submit_iter = Listing(job_calls.submit_iter, at_once=False)
+    jobs = Listing(job_calls.jobs)
+    job = Call(job_calls.job)
+    explain = Call(job_calls.explain)
+    job_events = Call(job_calls.job_events)
+    cancel = Call(job_calls.cancel)
+    hold = Call(job_calls.hold)
+    release = Call(job_calls.release)
+    delete_job = Call(job_calls.delete_job)
+    wait = Call(waiting.wait)
+    wait_all = Call(waiting.wait_all)
+
+    checks = Listing(check_calls.checks)
+    set_check = Call(check_calls.set_check)
+    serve_check = Call(check_calls.serve_check)
+
+    apply = Call(object_calls.apply)
+    objects = Listing(object_calls.objects)
+    find = Call(object_calls.find)
+    placements = Call(object_calls.placements)
+    placement = Call(object_calls.placement)
+    drift = Listing(object_calls.drift)
+
+    queues = Call(workload_calls.queues)
+    queue = Call(workload_calls.queue)
+    local_queue = Call(workload_calls.local_queue)
+    pending = Call(workload_calls.pending)
+    workloads = Listing(workload_calls.workloads)
+    workload = Call(workload_calls.workload)
+    watch_workloads = Following(workload_calls.watch_workloads)
+    report_workload = Call(workload_calls.report_workload)
+
+    clusters = Call(cluster_calls.clusters)
+    cluster = Call(cluster_calls.cluster)
+    add_cluster = Call(cluster_calls.add_cluster)
+    join_token = Call(cluster_calls.join_token)
+    cordon = Call(cluster_calls.cordon)
+    fence = Call(cluster_calls.fence)
+
+    overview = Call(hub_calls.overview)
+    events = Call(hub_calls.events)
+    changes = Following(hub_calls.changes)
+    tokens = Call(hub_calls.tokens)
+    issue_token = Call(hub_calls.issue_token)
+    revoke_token = Call(hub_calls.revoke_token)
+    hub_cluster = Call(hub_calls.hub_cluster)
+    resume_hub_cluster = Call(hub_calls.resume_hub_cluster)
+    restored = Call(hub_calls.restored)
+    accept_restored = Call(hub_calls.accept_restored)

@@ -1,0 +1,71 @@
+"""The verbs that every noun has: `ls`, which lists, and `show`, which tells of one."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from roadstead.cli.absent import refuse_absent
+from roadstead.cli.output import (
+    answer_option,
+    client,
+    output_option,
+    show_list,
+    show_one,
+    watch_option,
+)
+from roadstead.cli.tables import Column
+from roadstead.models.record import Record
+
+R = TypeVar("R", bound=Record)
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def list_verb(
+    rows: Callable[..., Iterable[Record]],
+    columns: Sequence[Column],
+    *,
+    does: str,
+    empty: str,
+    no_match: str = "",
+    options: Sequence[Decorator] = (),
+    name: str = "ls",
+    may_watch: bool = True,
+) -> click.Command:
+    """A command that lists what `rows` finds at a hub, which is given the values of `options` besides.
+
+    An empty list says `empty`; where options were given, `no_match` (else the same), or that what they
+    name is not there.
+    """
+
+    def run(ctx: click.Context, /, output: str, *, watch: bool = False, **given: Any) -> None:
+        narrowed = any(value for key, value in given.items() if key not in {"limit", "offset"})
+        with client(ctx) as hub:
+
+            def found() -> list[Record]:
+                answered = list(rows(hub, **given))
+                if not answered and not watch:
+                    refuse_absent(hub, given)
+                return answered
+
+            words = (narrowed and no_match) or empty
+            show_list(found, columns, output, watch=watch, empty=words.format(**given))
+
+    made: Callable[..., Any] = click.pass_context(run)
+    for each in (*([watch_option] if may_watch else []), output_option, *reversed(options)):
+        made = each(made)
+    return click.command(name, help=does)(made)
+
+
+def show_verb(
+    find: Callable[..., R], text: Callable[[R], str], *, does: str, metavar: str = "NAME"
+) -> click.Command:
+    """A command that shows one thing, which `find` finds at a hub by its name, as `text` puts it."""
+
+    def run(ctx: click.Context, /, output: str, name: str) -> None:
+        with client(ctx) as hub:
+            found = find(hub, name)
+        show_one(found, output, text)
+
+    made: Callable[..., Any] = answer_option(click.pass_context(run))
+    return click.command("show", help=does)(click.argument("name", metavar=metavar)(made))

@@ -1,0 +1,46 @@
+"""How far long work is, on a terminal's standard error; nothing where that is none."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+import click
+
+from roadstead.cli.tables import is_coloured
+
+
+@contextlib.contextmanager
+def progress(words: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows that so many of `total` are done, while what is called with how many more; then is gone.
+
+    What is said meanwhile (`say`) to the same terminal stands above it.
+    """
+    if total < 2 or not sys.stderr.isatty():
+        yield lambda more: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    system = "standard" if is_coloured(sys.stderr) else None
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True, color_system=system),  # type: ignore[arg-type]  # of a literal
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),
+    ) as bar:
+        task = bar.add_task(words, total=total)
+        yield lambda more: bar.advance(task, more)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line while `progress` may be shown: through the streams as they stand then."""
+    click.echo(text, file=sys.stderr if err else sys.stdout)

@@ -1,0 +1,212 @@
+"""One definition, two methods: a call of `roadstead.calls` as a method that acts, or that is awaited.
+
+`Calls` in `roadstead.calls.table` names every call once, wrapped in one of these; whether what it gives is
+a result or something to await depends on the client that it is looked up on. Arguments are bound when
+the method is called, so what a call does not know is a TypeError there and not somewhere later.
+"""
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+from roadstead.errors import Rejected
+from roadstead.models.record import Json, Malformed
+from roadstead.responses import Address
+from roadstead.steps import EventStream, Flow, Found, Pause, Request, Steps
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Stream(ABC, Iterator[T]):
+    """A stream that is open: iterate it; it ends when the hub ends it, or by `close`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let it go."""
+
+
+class AsyncStream(ABC, AsyncIterator[T]):
+    """A stream that is opened by `async with`, or by the first step of `async for`."""
+
+    @abstractmethod
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Let it go."""
+
+
+class Blocking(ABC):
+    """A client that carries calls out before it returns."""
+
+    @abstractmethod
+    def _carry_out(self, steps: Steps[T]) -> T: ...
+    @abstractmethod
+    def _iterate(self, flow: Flow[T], *, at_once: bool) -> Iterator[T]: ...
+    @abstractmethod
+    def _follow(self, follow: EventStream[T]) -> Stream[T]: ...
+
+
+class Awaiting(ABC):
+    """A client whose calls are awaited."""
+
+    @abstractmethod
+    async def _carry_out(self, steps: Steps[T]) -> T: ...
+    @abstractmethod
+    def _iterate(self, flow: Flow[T], *, at_once: bool) -> AsyncIterator[T]: ...
+    @abstractmethod
+    def _follow(self, follow: EventStream[T]) -> AsyncStream[T]: ...
+
+
+class _Method(ABC, Generic[P, S]):
+    """A method by `written`, which gives what the client that it is looked up on acts by."""
+
+    def __init__(self, written: Callable[P, S]) -> None:
+        self._written = written
+
+        @functools.wraps(written)
+        def unbound(client: Blocking | Awaiting, *args: P.args, **kwargs: P.kwargs) -> Any:
+            return self._act(client, written(*args, **kwargs))
+
+        self._unbound = unbound
+
+    def _method(self, client: Blocking | Awaiting | None) -> Callable[..., Any]:
+        """The method of a client; of none, a function of one."""
+        if client is None:
+            return self._unbound
+        holder = client
+
+        @functools.wraps(self._written)
+        def bound(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return self._act(holder, self._written(*args, **kwargs))
+
+        return bound
+
+    @abstractmethod
+    def _act(self, client: Blocking | Awaiting, written: S) -> Any: ...
+
+
+class Call(_Method[P, Steps[T]], Generic[P, T]):
+    """A call with one result."""
+
+    @overload
+    def __get__(self, client: Blocking, owner: object = None) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self, client: Awaiting, owner: object = None
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(
+        self, client: None, owner: type[Blocking]
+    ) -> Callable[Concatenate[Blocking, P], T]: ...
+    @overload
+    def __get__(
+        self, client: None, owner: type[Awaiting]
+    ) -> Callable[Concatenate[Awaiting, P], Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Any, owner: object = None) -> Any:
+        return self._method(client)
+
+    def _act(self, client: Blocking | Awaiting, written: Steps[T]) -> Any:
+        return client._carry_out(written)  # noqa: SLF001 - the two are one
+
+
+class Listing(_Method[P, Flow[T]], Generic[P, T]):
+    """A call that finds many things: asked for as they are iterated, the first page at once.
+
+    With `at_once` False nothing is asked before the first step of the iteration.
+    """
+
+    def __init__(self, written: Callable[P, Flow[T]], *, at_once: bool = True) -> None:
+        super().__init__(written)
+        self._at_once = at_once
+
+    @overload
+    def __get__(self, client: Blocking, owner: object = None) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, client: Awaiting, owner: object = None) -> Callable[P, AsyncIterator[T]]: ...
+    @overload
+    def __get__(
+        self, client: None, owner: type[Blocking]
+    ) -> Callable[Concatenate[Blocking, P], Iterator[T]]: ...
+    @overload
+    def __get__(
+        self, client: None, owner: type[Awaiting]
+    ) -> Callable[Concatenate[Awaiting, P], AsyncIterator[T]]: ...
+    def __get__(self, client: Any, owner: object = None) -> Any:
+        return self._method(client)
+
+    def _act(self, client: Blocking | Awaiting, written: Flow[T]) -> Any:
+        return client._iterate(written, at_once=self._at_once)  # noqa: SLF001 - the two are one
+
+
+class Following(_Method[P, EventStream[T]], Generic[P, T]):
+    """A call that follows what happens: the stream is open when the call returns."""
+
+    @overload
+    def __get__(self, client: Blocking, owner: object = None) -> Callable[P, Stream[T]]: ...
+    @overload
+    def __get__(self, client: Awaiting, owner: object = None) -> Callable[P, AsyncStream[T]]: ...
+    @overload
+    def __get__(
+        self, client: None, owner: type[Blocking]
+    ) -> Callable[Concatenate[Blocking, P], Stream[T]]: ...
+    @overload
+    def __get__(
+        self, client: None, owner: type[Awaiting]
+    ) -> Callable[Concatenate[Awaiting, P], AsyncStream[T]]: ...
+    def __get__(self, client: Any, owner: object = None) -> Any:
+        return self._method(client)
+
+    def _act(self, client: Blocking | Awaiting, written: EventStream[T]) -> Any:
+        return client._follow(written)  # noqa: SLF001 - the two are one
+
+
+class CallState(Generic[T]):
+    """Where a call stands: the step to be done next, or its result once `step` is None."""
+
+    def __init__(self, steps: Steps[T] | Flow[Any], address: Address) -> None:
+        self._steps: Any = steps
+        self._address = address
+        self.step: Request | Pause | Found[Any] | None = None
+        self.result: Any = None
+        self.go(None)
+
+    @property
+    def request(self) -> Request:
+        """The step, which is a request."""
+        assert isinstance(self.step, Request)
+        return self.step
+
+    def go(self, answer: Json | None) -> None:
+        """The step was done, with this answer."""
+        self._advance(lambda: self._steps.send(answer))
+
+    def fail(self, refusal: Rejected) -> None:
+        """The step was refused: the call says what that means, or lets it pass."""
+        self._advance(lambda: self._steps.throw(refusal))
+
+    def _advance(self, move: Callable[[], Any]) -> None:
+        try:
+            self.step = move()
+        except StopIteration as end:
+            self.step, self.result = None, end.value
+        except Malformed as wrong:
+            raise self._address.no_hub(wrong) from wrong

@@ -1,0 +1,90 @@
+"""Member clusters: state, room, and the tokens by which agents join."""
+
+import datetime as dt
+
+from roadstead.models.record import Json, Record, record_field
+
+
+class Room(Record):
+    """One resource of a member, as quantities."""
+
+    free: str = "0"
+    allocatable: str = "0"
+    reserved: str = "0"
+
+
+class Pool(Record):
+    """Equal nodes of a member."""
+
+    labels: dict[str, str] = record_field(default_factory=dict)
+    taints: tuple[str, ...] = ()
+    nodes: int = 0
+
+
+class GrowingPool(Record):
+    """Nodes that a member's autoscaler may add; `allocatable` is that of one of them."""
+
+    name: str
+    labels: dict[str, str] = record_field(default_factory=dict)
+    taints: tuple[str, ...] = ()
+    may_add: int = 0
+    allocatable: dict[str, str] = record_field(default_factory=dict)
+
+
+class Leftover(Record):
+    """A Job on a member from before the hub's store went back."""
+
+    cluster: str = ""
+    uid: str
+    object_uid: str = ""
+    epoch: int = 0
+    there: bool = True
+    message: str = ""
+    job: str = ""
+    state: str = ""
+    seen_at: dt.datetime | None = None
+
+
+class Cluster(Record):
+    """A member. `state` is Declared, Ready, Cordoned, Suspect, Unhealthy or Fenced."""
+
+    name: str
+    state: str
+    ready: bool = False
+    message: str = ""
+    cordoned: bool = False
+    labels: dict[str, str] = record_field(default_factory=dict)
+    taints: tuple[Json, ...] = ()
+    jobs: int = 0
+    node_count: int = 0
+    kubernetes_version: str = ""
+    resources: dict[str, Room] = record_field(default_factory=dict)
+    pools: tuple[Pool, ...] = ()
+    growing_pools: tuple[GrowingPool, ...] = ()
+    properties: dict[str, str] = record_field(default_factory=dict)
+    cluster_uid: str = ""
+    created_at: dt.datetime | None = None
+    joined_at: dt.datetime | None = None
+    heartbeat_at: dt.datetime | None = None
+    capacity_at: dt.datetime | None = None
+    leftovers: int = 0
+    leftover_jobs: tuple[Leftover, ...] = ()  # of one member by itself
+
+
+class JoinToken(Record):
+    """What joins one agent as the member `name`, once, until it expires."""
+
+    name: str
+    join_token: str = record_field(repr=False)
+    join_token_expires_at: dt.datetime
+
+
+class DeclaredCluster(Cluster, JoinToken):
+    """A member just declared, with the token for its agent."""
+
+
+class Fenced(Record):
+    """A member written off, and how many jobs were given back."""
+
+    name: str
+    released: int = 0

@@ -1,0 +1,99 @@
+"""Where a job is and why: what `explain` answers."""
+
+import datetime as dt
+
+from roadstead.models.checks import CheckState
+from roadstead.models.record import Json, Record, record_field
+
+
+class Position(Record):
+    """A job's place in line, from 1, and how many wait."""
+
+    in_queue: int
+    of_queue: int = 0
+    overall: int = 0
+    of_overall: int = 0
+
+
+class TimelineEntry(Record):
+    """One thing that happened to a job."""
+
+    at: dt.datetime
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class Remedy(Record):
+    """One difference under which the scheduler would admit the job; `jobs` are some of `jobs_total`."""
+
+    kind: str
+    message: str = ""
+    amounts: tuple[Json, ...] = ()
+    jobs: tuple[Json, ...] = ()
+    jobs_total: int = 0
+    number: int | None = None
+    cluster: str = ""
+    at: dt.datetime | None = None
+
+
+class FlavorOutlook(Record):
+    """What the job could get of one flavor."""
+
+    flavor: str
+    outcome: str = ""
+    message: str = ""
+    preempts: int = 0
+
+
+class ClusterOutlook(Record):
+    """Whether one member has room, quota aside."""
+
+    cluster: str
+    fits: bool = False
+    message: str = ""
+
+
+class Forecast(Record):
+    """When the job is expected to start; `at` is None where nothing can be said."""
+
+    at: dt.datetime | None = None
+    not_before: dt.datetime | None = None
+    message: str = ""
+    rests_on: tuple[Json, ...] = ()
+    rests_on_total: int = 0
+    admitted_before: int = 0
+    preempted: int = 0
+
+
+class Explanation(Record):
+    """Where a job is and why. docs/reference/rest.md says what `waiting` and `decision` hold."""
+
+    uid: str
+    namespace: str
+    name: str
+    queue: str = ""
+    cluster_queue: str = ""
+    priority: int = 0
+    state: str
+    reason: str = ""
+    message: str = ""
+    cluster: str = ""
+    epoch: int = 0
+    placement: str = ""
+    position: Position | None = None
+    waiting: Json | None = None
+    admission: Json | None = None
+    decision: Json | None = None
+    set_aside: dict[str, dt.datetime | None] = record_field(default_factory=dict)
+    set_aside_because: dict[str, str] = record_field(default_factory=dict)
+    nomination: Json | None = None
+    checks: tuple[CheckState, ...] = ()
+    timeline: tuple[TimelineEntry, ...] = ()
+    quota: tuple[Json, ...] = ()
+    preemption: Json | None = None
+    remedies: tuple[Remedy, ...] = ()
+    flavors: tuple[FlavorOutlook, ...] = ()
+    fleet: tuple[ClusterOutlook, ...] = ()
+    forecast: Forecast | None = None
+    complete: bool = True

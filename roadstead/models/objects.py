@@ -1,0 +1,78 @@
+"""Objects in Kubernetes' shape, and what became of those that were applied."""
+
+import datetime as dt
+
+from roadstead.errors import FieldProblem, field_problems
+from roadstead.models.record import Json, Record, record_field
+
+
+class Condition(Record):
+    """One condition of an object."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = None
+    last_transition_time: dt.datetime | None = None
+
+
+class OwnerReference(Record):
+    """Whose an object is."""
+
+    api_version: str = ""
+    kind: str
+    name: str
+    uid: str = ""
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class Metadata(Record):
+    """An object's metadata."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    generation: int = 1
+    labels: dict[str, str] = record_field(default_factory=dict)
+    annotations: dict[str, str] = record_field(default_factory=dict)
+    owner_references: tuple[OwnerReference, ...] = ()
+    creation_timestamp: dt.datetime | None = None
+    deletion_timestamp: dt.datetime | None = None
+
+
+class KubernetesObject(Record):
+    """An object of any kind; what its kind has besides stands in `raw`."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: Metadata
+    spec: Json = record_field(default_factory=dict)
+    status: Json = record_field(default_factory=dict)
+    origin: str = ""
+
+
+class Applied(Record):
+    """What became of one document: `result` is created, configured, unchanged or rejected."""
+
+    index: int = 0
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    result: str
+    warnings: tuple[str, ...] = ()
+    code: str = ""
+    detail: str = ""
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the hub refused it; `code`, `detail` and `errors` say why."""
+        return self.result == "rejected"
+
+    @property
+    def errors(self) -> tuple[FieldProblem, ...]:
+        """The fields that it was refused for."""
+        return field_problems(self.raw)

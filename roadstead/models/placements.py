@@ -1,0 +1,83 @@
+"""Placements: what they selected, where it is, and what no longer is as the hub wants it."""
+
+import datetime as dt
+from typing import Any
+
+from roadstead.models.objects import Condition
+from roadstead.models.record import Json, Record, record_field
+
+
+class SelectedResource(Record):
+    """An object that a placement selected."""
+
+    group: str = ""
+    version: str = ""
+    kind: str
+    namespace: str = ""
+    name: str
+
+
+class FailedResource(SelectedResource):
+    """… that a member refused."""
+
+    condition: Condition | None = None
+
+
+class ObservedDrift(Record):
+    """One field with both values."""
+
+    path: str
+    value_in_hub: str = "-"
+    value_in_member: str = "-"
+
+
+class DriftedResource(SelectedResource):
+    """… that is no longer as the hub wants it."""
+
+    observed_drifts: tuple[ObservedDrift, ...] = ()
+
+
+class PlacementStatus(Record):
+    """How a placement stands on one member; `cluster_name` is empty where none was found."""
+
+    cluster_name: str = ""
+    conditions: tuple[Condition, ...] = ()
+    failed_placements: tuple[FailedResource, ...] = ()
+    drifted_placements: tuple[DriftedResource, ...] = ()
+
+
+class Placement(Record):
+    """A ClusterResourcePlacement, or a ResourcePlacement with its namespace."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    uid: str = ""
+    origin: str = ""
+    generation: int = 1
+    policy: Json = record_field(default_factory=dict)
+    resource_selectors: tuple[Json, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    selected_resources: tuple[SelectedResource, ...] = ()
+    placement_statuses: tuple[PlacementStatus, ...] = ()
+    created_at: dt.datetime | None = None
+    deleted_at: dt.datetime | None = None
+
+    @property
+    def full_name(self) -> str:
+        """Its name, with its namespace where it has one."""
+        return "/".join(each for each in (self.namespace, self.name) if each)
+
+
+class DriftedField(Record):
+    """A field of an object on a member with the hub's value and the member's."""
+
+    cluster: str
+    uid: str = ""
+    kind: str
+    namespace: str = ""
+    name: str
+    path: str = ""
+    hub: Any = None
+    member: Any = None
+    first_seen: dt.datetime | None = None

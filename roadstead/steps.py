@@ -1,0 +1,92 @@
+"""The steps of a call of the SDK, without their execution: one text for both clients.
+
+A call is a generator: it yields what it asks of the hub (`Request`) and is sent the JSON that was
+answered, yields a `Pause` to let time pass, yields what it found as `Found` where it finds many things,
+and returns its result. `roadstead.client` carries the steps out at once, `roadstead.async_client` on an
+event loop.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from roadstead.models.record import Json, Malformed, Record
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Record)
+Query = Mapping[str, str | int | None]
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+PAGE: Final = 500  # what the hub gives at most at a time
+
+
+class Request(NamedTuple):
+    """One request. `repeatable`: doing it twice is doing it once, though its method does not say so.
+
+    `timeout_s` is for this request; None: the client's.
+    """
+
+    method: str
+    path: str
+    query: Query = _NOTHING
+    body: bytes | None = None
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = _NOTHING
+    repeatable: bool = False
+    timeout_s: float | None = None
+
+
+class Pause(NamedTuple):
+    """Let so many seconds pass."""
+
+    seconds: float
+
+
+class Found(NamedTuple, Generic[T]):
+    """One of the things that were found."""
+
+    item: T
+
+
+class EventStream(NamedTuple, Generic[T]):
+    """A stream of server-sent events, and what is made of the data of each."""
+
+    path: str
+    query: Query
+    read: Callable[[Json], Iterable[T]]
+
+
+Steps = Generator[Request | Pause, Json, T]
+Flow = Generator[Request | Pause | Found[T], Json, None]
+
+
+def one(ask: Request, kind: type[R]) -> Steps[R]:
+    """The answer as one record."""
+    return kind.of((yield ask))
+
+
+def items(ask: Request, kind: type[R]) -> Steps[list[R]]:
+    """The answer's items as records."""
+    return [kind.of(each) for each in items_of((yield ask))]
+
+
+def pages(path: str, filters: Query, kind: type[R], limit: int | None = None) -> Flow[R]:
+    """Records of page after page, at most `limit`."""
+    left, token = limit, ""
+    while left is None or left > 0:
+        page = PAGE if left is None else min(PAGE, left)
+        answer = yield Request("GET", path, {**filters, "limit": page, "continue": token})
+        found = items_of(answer)
+        for each in found:
+            yield Found(kind.of(each))
+        left = None if left is None else left - len(found)
+        token = answer.get("continue") or ""
+        if not token:
+            return
+
+
+def items_of(answer: Json) -> list[Json]:
+    """The items of a list. Raises Malformed where there are none."""
+    found = answer.get("items")
+    if not isinstance(found, list):
+        raise Malformed("its list has no items")
+    return found

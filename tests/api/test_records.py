@@ -1,0 +1,180 @@
+"""The SDK's records against a hub's own answers: neither says what the other does not know."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.domain.workloads.states import TERMINAL, State
+from roadstead.calls import checks, clusters, hub as hub_calls, jobs, objects, waiting, workloads
+from roadstead.errors import Rejected
+from roadstead.method import CallState
+from roadstead.models.jobs import ENDED, JobState, Outcome
+from roadstead.models.record import Record
+from roadstead.responses import Address, Response
+from roadstead.steps import Found, Request
+from tests.api.scheduling import scheduling
+from tests.api.serving import Served, a_job
+from tests.cli.records import Seen
+from tests.scheduling.hubs import a_pool, a_queue
+
+pytestmark = pytest.mark.anyio
+ADDRESS = Address("http://hub", "")
+# What this story does not come by, and where it is looked at instead.
+ELSEWHERE = {
+    *("Change", "WorkloadState"),  # streams: tests/cli/test_client_streams.py
+    *(
+        "DriftedField",
+        "DriftedResource",
+        "FailedResource",
+        "ObservedDrift",
+    ),  # by agents: tests/e2e
+    *("PlacementStatus", "SelectedResource"),  # by a loop: tests/cli/test_client_streams.py
+    *("Incarnation", "Leftover"),  # of a store that went back: tests/attack
+    *("ClusterQueue.error", "Metadata.deletion_timestamp", "WholeJob.warnings"),
+}
+
+
+async def call(hub: Served, steps: Any, seen: Seen) -> Any:
+    """Carry a call out on a hub in this process; each record is held to the JSON it was made of."""
+    state: CallState[Any] = CallState(steps, ADDRESS)
+    found = []
+    while state.step is not None:
+        if isinstance(state.step, Found):
+            found.append(state.step.item)
+            state.go(None)
+            continue
+        ask = state.request
+        assert isinstance(ask, Request)
+        answer = await hub.admin.request(
+            ask.method,
+            ADDRESS.url(ask.path, ask.query),
+            content=ask.body,
+            headers=ADDRESS.headers(ask) | {"Authorization": hub.admin.headers["Authorization"]},
+        )
+        reply = Response(answer.status_code, answer.headers, answer.content)
+        try:
+            state.go(ADDRESS.decode(reply))
+        except Rejected as refusal:
+            state.fail(refusal)
+    result = state.result if state.result is not None else found
+    for each in result if isinstance(result, list | tuple) else [result]:
+        record = each.job if isinstance(each, Outcome) else each
+        if isinstance(record, Record):
+            seen.hold(type(record), record.raw)
+    return result
+
+
+async def test_records_say_what_the_hub_says(tmp_path: Path) -> None:
+    """Over a story with jobs, checks, queues, members and people: no key unknown, no field of another
+    type, and no field that the hub never gives.
+    """
+    seen = Seen()
+    async with scheduling(tmp_path) as (hub, live):
+        hub.app.state.schedule_index = lambda: live.scheduler.index
+        await _of_jobs(hub, live, seen)
+        await _of_clusters(hub, live, seen)
+        await _of_objects(hub, seen)
+        for steps in (
+            hub_calls.overview(),
+            hub_calls.events(),
+            hub_calls.restored(),
+            hub_calls.hub_cluster(),
+            hub_calls.issue_token("ada"),
+            hub_calls.tokens(),
+            hub_calls.revoke_token("ada"),
+        ):
+            await call(hub, steps, seen)
+    assert seen.faults == []
+    assert set(seen.never()) - ELSEWHERE == set()
+
+
+async def _of_jobs(hub: Served, live: Any, seen: Seen) -> None:
+    await call(hub, checks.serve_check("budget"), seen)
+    await live.settle()
+    noted = a_job("one", queue="gold")
+    noted["metadata"]["annotations"] = {"roadstead.dev/on-cluster-loss": "RescheduleWhenFenced"}
+    first = await call(hub, jobs.submit(noted), seen)
+    huge = a_job("huge", queue="gold")
+    huge["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "900"}}
+    await call(hub, jobs.submit_many([huge, a_job("two", queue="gold")]), seen)
+    await call(
+        hub, jobs.submit({**huge, "metadata": {"name": "huger", "namespace": "team-a"}}), seen
+    )
+    await live.settle()
+    assert await call(hub, checks.checks(), seen)
+    await call(hub, jobs.explain(first.uid), seen)
+    await call(hub, checks.set_check(first.uid, "budget", "Ready", message="paid"), seen)
+    await live.settle()
+    for steps in (
+        jobs.jobs(),
+        jobs.job("team-a/one"),
+        jobs.job_events("team-a/one"),
+        jobs.explain("team-a/one"),
+        jobs.explain("team-a/two"),
+        jobs.explain("team-a/huge"),
+        jobs.hold("team-a/two"),
+        jobs.release("team-a/two"),
+        jobs.cancel("team-a/two"),
+        waiting.wait("team-a/two", check=False),
+        jobs.delete_job("team-a/two"),
+        workloads.queues(),
+        workloads.queue("gold"),
+        workloads.local_queue("team-a/gold"),
+        workloads.pending("gold"),
+        workloads.workloads(),
+    ):
+        await call(hub, steps, seen)
+
+
+async def _of_clusters(hub: Served, live: Any, seen: Seen) -> None:
+    grows = {"name": "x", "max_nodes": 2, "nodes": 1, "labels": {}, "taints": []}
+    grows |= {"resources": ["cpu"], "shape": [4000]}
+    await live.cluster("d", a_pool(cpu="4", labels={"disk": "fast"}), growing=[grows])
+    for steps in (
+        clusters.add_cluster("new", {"region": "north"}),
+        clusters.join_token("new"),
+        clusters.clusters(),
+        clusters.cluster("c"),
+        clusters.cordon("c"),
+        clusters.cordon("c", on=False),
+        clusters.fence("new", "new"),
+    ):
+        await call(hub, steps, seen)
+
+
+async def _of_objects(hub: Served, seen: Seen) -> None:
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "n", "annotations": {"a": "b"}},
+    }
+    placement = {
+        "apiVersion": "placement.kubernetes-fleet.io/v1",
+        "kind": "ClusterResourcePlacement",
+        "metadata": {"name": "p"},
+        "spec": {
+            "resourceSelectors": [
+                {"group": "", "version": "v1", "kind": "Namespace", "name": "n"}
+            ],
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
+        },
+    }
+    bad = {**namespace, "metadata": {"name": "Bad_"}}
+    given = "\n---\n".join(json.dumps(each) for each in (namespace, placement, bad, *a_queue("q")))
+    await call(hub, objects.apply(given, content_type="application/yaml"), seen)
+    for steps in (
+        objects.objects("Namespace"),
+        objects.find("Namespace", "n"),
+        objects.placements(),
+        objects.placement("p"),
+        objects.drift(),
+    ):
+        await call(hub, steps, seen)
+
+
+def test_states_are_the_hubs() -> None:
+    """JobState has the hub's states, and the same of them are ends."""
+    assert [str(state) for state in JobState] == [str(state) for state in State]
+    assert {str(state) for state in ENDED} == {str(state) for state in TERMINAL}

@@ -1,0 +1,106 @@
+"""How deletions on the hub cluster are carried out when something stands against them. R-16."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.bridge.kinds import KUEUE, Mirrored
+from hub.services.context import hub_cluster
+from hub.store import workloads
+from shared import labels
+from tests.bridge.hub_cluster import until
+from tests.bridge.parts import CONFIG_MAP, KINDS, Parts, a_job, on_simulated, parts
+from tests.kube.stub import Stub, running
+
+pytestmark = pytest.mark.anyio
+QUEUE = Mirrored(KUEUE, "ClusterQueue", ("v1beta2",), finalized=True, order=2)
+
+
+async def test_a_finalizer_that_could_not_be_taken_off_is_taken_off_later(tmp_path: Path):
+    """A conflict delays the end of a deletion; it is not the last word."""
+    async with on_simulated(tmp_path) as (it, cluster):
+        job = await it.create(a_job(finalizers=["example.com/keep"]))
+        await it.take()
+        await it.level(job)
+        await it.kube.delete("batch/v1", "Job", "lab", "one")
+        await it.level(job)
+        cluster.faults.add("409", verb="patch", resource="jobs")
+        await it.take()
+        assert labels.FINALIZER in (await it.live(job))["metadata"]["finalizers"]
+        await it.take()
+        assert (await it.live(job))["metadata"]["finalizers"] == ["example.com/keep"]
+
+
+async def test_a_deletion_that_is_refused_says_why(tmp_path: Path):
+    """A queue in which something runs stays, and its refusal is there to be told."""
+    queue = {
+        "apiVersion": f"{KUEUE}/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "busy"},
+        "spec": {"namespaceSelector": {}},
+    }
+    async with on_simulated(tmp_path, [*KINDS, QUEUE]) as (it, _):
+        made = await it.create(queue)
+        await it.take()
+        await it.level(made)
+        await charge(it, "busy")
+        await it.kube.delete(made["apiVersion"], "ClusterQueue", "", "busy")
+        await it.level(made)
+        await it.take()
+        assert it.mirror.refusals[made["metadata"]["uid"]].code == "QueueNotEmpty"
+        assert labels.FINALIZER in (await it.live(made))["metadata"]["finalizers"]
+
+
+@pytest.mark.parametrize(("missing", "stops"), [(4, False), (5, True)])
+async def test_a_fifth_may_vanish_at_once_and_no_more(tmp_path: Path, missing: int, stops: bool):
+    """Of twenty objects that only a complete list lacks, four are deleted; for five the bridge asks."""
+    names = [f"c{number:02}" for number in range(20)]
+    async with (
+        running(tmp_path) as (stub, kubeconfig),
+        parts(tmp_path, kubeconfig, [CONFIG_MAP]) as it,
+    ):
+        it.select("ConfigMap", "team", *names)
+        made = [stub.put(name) for name in names]
+        for each in made:
+            each["metadata"]["creationTimestamp"] = "2026-05-01T00:00:00Z"
+        for each in made:
+            await it.shows(each)
+        await it.take()
+        await vanish(it, stub, names[:missing])
+        await it.take()
+        assert bool(await it.object(made[0])) is stops
+        assert it.condition.reason == ("TooManyDeletions" if stops else "")
+
+
+async def test_a_stop_that_was_lifted_does_not_come_back_for_the_same_reason(tmp_path: Path):
+    """After a restore was accepted the versions count from where they are."""
+    async with on_simulated(tmp_path) as (it, _):
+        await it.condition.note_version("v1/ConfigMap", "500")
+        await it.condition.note_version("v1/ConfigMap", "20")
+        assert it.condition.reason == "ResourceVersionWentBack"
+        await it.hub.write(hub_cluster.resume, "ResourceVersionWentBack", "somebody")
+        assert await it.condition.obey()
+        await it.condition.note_version("v1/ConfigMap", "21")
+        assert not it.condition.stopped
+
+
+async def charge(it: Parts, queue: str) -> None:
+    """A job holds quota of the queue."""
+    uid = await it.hub.submit("holder")
+    await it.hub.add_cluster("north")
+    await it.hub.place(uid, "north")
+    await it.hub.write(lambda tx: workloads.change(tx, [{"uid": uid, "cluster_queue": queue}]))
+
+
+async def vanish(it: Parts, stub: Stub, names: list[str]) -> None:
+    """The objects are gone, and no watch has told of it."""
+    for name in names:
+        del stub.objects[name]
+    stub.version += 1
+    stub.compact()
+    stub.cut()
+
+    async def noticed() -> bool:
+        return len(it.sources.absent) == len(names)
+
+    await until(noticed)
