@@ -262,7 +262,7 @@ def test_a_remembered_template_gives_the_same_answer(pod, parallelism):
     job = a_job(pod=pod, parallelism=parallelism, completions=200)
     afresh = Problems()
     batch_v1.check_job_spec(job["spec"], afresh)
-    pod.check_template(job["spec"]["template"], "spec.template", afresh, of_job=True)
+    pod_kind.check_template(job["spec"]["template"], "spec.template", afresh, of_job=True)
     first, again = answer_to(job), answer_to(job)
     assert first == again
     if afresh:
