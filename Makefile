@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CACHE := .cache
 UV_VERSION := 0.13.9
+# Every process would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := agent bench hub roadstead shared tests
 
 # What the caller may pass on.
@@ -46,15 +48,18 @@ $(READY): requirements/lock.txt pyproject.toml
 demo: $(READY)  ## Start hub, three simulated clusters and agents; run the guide (DEMO_ARGS=--exit ends it)
 	$(BIN)/roadstead demo $(DEMO_ARGS)
 
+# Tests mostly wait: more workers than cores. `WORKERS=0` runs one after the other.
+WORKERS ?= 4
+
 test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name")
-	$(BIN)/python -m pytest -m "not slow" $(if $(COVERAGE),--cov --cov-report=) $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(if $(COVERAGE),--cov --cov-report=) $(TEST_ARGS)
 	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors)
 
 coverage: COVERAGE := 1
-coverage: test  ## The same, measured: what is covered of domain, services, bridge and agent (TEST_ARGS="-n 2")
+coverage: test  ## The same, measured: what is covered of domain, services, bridge and agent
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
-	$(BIN)/python -m pytest -m "slow and not browser" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser" $(TEST_ARGS)
 
 test-api: $(READY)  ## Ask each operation of the API what its description allows and what not: EXAMPLES=100
 	API_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/openapi/test_any_request.py $(TEST_ARGS)
@@ -65,8 +70,11 @@ simulate: $(READY)  ## Play seeds of the deterministic simulation: SEEDS=first,c
 test-browser: $(READY)  ## Run the tests of the live page in a real browser (needs chromium on PATH)
 	$(BIN)/python -m pytest -m browser tests/web $(TEST_ARGS)
 
+# Each worker has a control plane of its own.
+PLANES ?= 3
+
 test-real: $(READY) realkube  ## Run what Kubernetes must agree with on a real control plane (needs Go)
-	$(BIN)/python -m pytest --kube=real -m "realkube or anykube" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "realkube or anykube" $(TEST_ARGS)
 
 # A comma in a default would end an argument of $(or).
 FEW := 1,2

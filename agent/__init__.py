@@ -1,7 +1,7 @@
 """The member-cluster side: holds in one cluster what the hub desires, and tells what it sees.
 
-Pure: `plan` (what to do about one work), `status`, `drift` and `ownership`, `waves`, `pods`,
-`capacity`, `holdings` (desired and observed sets). Effects: `applier` (writes to the member),
-`observer` (its caches), `hub` (the wire), `reconcile` and `loop` (what runs when), `main` (put
-together). The agent dials out only, and goes on enforcing what it has while the hub is away.
+Decided without input or output: `objects` (what can be read from one object), `decide` (what to do next
+about one work), `works` (what is remembered of each). With effects: `member` (its API server),
+`reconcile` (what is looked at when, and each step), `hub` (the sync), `main` (put together). The agent
+dials out only, and goes on enforcing what it has while the hub is away.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agent.decide.member_policy import PROFILES, Gate
+from agent.decide.member_policy import PROFILES, MemberPolicy
 from shared.podsecurity import Rules
 from shared.wire.agent_v1 import LEASE_S
 
@@ -27,10 +27,10 @@ class Settings:
     kube_qps: float | None = None
     lease_s: float = LEASE_S  # smaller in tests only: it is a promise between sessions
     stand_by: bool = True  # after having been superseded, wait before opening a session
-    gate: Gate = field(default_factory=Gate)  # what this member lets a hub write
+    policy: MemberPolicy = field(default_factory=MemberPolicy)  # what this member lets a hub write
 
 
-# Options of the gate, each of the rule or field it sets; lists are by comma.
+# Options of the policy, each of the rule or field it sets; lists are by comma.
 GATE_OPTIONS: Final = (
     ("profile", "profile", "what is written here: jobs alone, or objects too"),
     ("kinds", "kinds", "kinds of objects, as patterns of GROUP/KIND (core/ConfigMap)"),
@@ -66,7 +66,7 @@ def from_arguments(
     _option(parser, environ, "kube-qps", "bound on requests per second to the member")
     _switch(parser, environ, "hub-plain-http", "allow http:// to a hub on another machine")
     _switch(parser, environ, "die-with-parent", "end when the process that started this one ends")
-    defaults = Gate()
+    defaults = MemberPolicy()
     for name, rule, text in GATE_OPTIONS:
         of = defaults.rules if hasattr(defaults.rules, rule) else defaults
         _option(parser, environ, name, text, fallback=getattr(of, rule), prefix="AGENT_")
@@ -83,13 +83,13 @@ def from_arguments(
         metrics_port=int(given.metrics_port) if given.metrics_port else None,
         metrics_host=given.metrics_host,
         kube_qps=float(given.kube_qps) if given.kube_qps else None,
-        gate=_gate(parser, given),
+        policy=_policy(parser, given),
     )
     return settings, given.die_with_parent
 
 
-def _gate(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Gate:
-    """The gate as given; in a cluster's pod the agent's own namespace is denied as well."""
+def _policy(parser: argparse.ArgumentParser, given: argparse.Namespace) -> MemberPolicy:
+    """The policy as given; in a cluster's pod the agent's own namespace is denied as well."""
     values: dict[str, Any] = {
         rule: getattr(given, name.replace("-", "_")) for name, rule, _ in GATE_OPTIONS
     }
@@ -99,7 +99,7 @@ def _gate(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Gate:
     if profile not in PROFILES:
         parser.error(f"--profile {profile}: expected {' or '.join(PROFILES)}")
     try:
-        return Gate(Rules(**values), profile, kinds)
+        return MemberPolicy(Rules(**values), profile, kinds)
     except ValueError as wrong:
         parser.error(str(wrong))
 

@@ -17,14 +17,14 @@ from agent.hub.client import HubClient, HubError
 from agent.hub.credential import Credential
 from agent.hub.sync import AcceptedError, Exchange, RevokedError, SupersededError
 from agent.member.health import Health
-from agent.metrics import Meters, serve
+from agent.metrics import Meters, MetricsServer
 from agent.reconcile.reconciler import Reconciler
 from agent.works.lease import Lease
 from shared.clock import Clock, SystemClock
 from shared.failpoints import failpoint
 from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.retry import backoff
+from shared.retry import retrying
 from shared.session_ids import new_session
 from shared.wire.agent_v1 import Register
 
@@ -100,7 +100,7 @@ class Agent:
             self._news,
             self._clock,
             self.meters,
-            self.settings.gate,
+            self.settings.policy,
         )
         self.reconciler = reconciler
         health = Health(client, self._clock, self._news)
@@ -145,7 +145,7 @@ class Agent:
                 task.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
             if metrics is not None:
-                metrics.close()
+                await metrics.close()
         return EXIT_STOPPED
 
     def _news(self) -> None:
@@ -172,16 +172,13 @@ class Agent:
 
     async def _cluster_uid(self, client: KubeClient) -> str:
         """The member's identity, its kube-system namespace's uid; waits for the member."""
-        attempt = 0
-        while True:
-            try:
-                namespace = await client.get("v1", "Namespace", "", "kube-system")
-            except errors.KubeError as failure:
-                attempt += 1
-                self._log.info("member.retry", reason=failure.reason, error=failure.message)
-                await self._clock.sleep(backoff(attempt))
-            else:
-                return str(namespace["metadata"]["uid"])
+
+        def note(_attempt: int, failure: BaseException, wait_s: float) -> None:
+            self._log.info("member.retry", error=str(failure), wait_s=round(wait_s, 1))
+
+        again = retrying(self._clock, _of_the_member, before_wait=note)
+        namespace = await again(client.get, "v1", "Namespace", "", "kube-system")
+        return str(namespace["metadata"]["uid"])
 
     async def _credential(
         self, hub: HubClient, client: KubeClient, cluster_uid: str
@@ -217,7 +214,7 @@ class Agent:
             token = _token_in(path)
         return token
 
-    async def _serve_metrics(self, loops: list[asyncio.Task[None]]) -> asyncio.Server | None:
+    async def _serve_metrics(self, loops: list[asyncio.Task[None]]) -> MetricsServer | None:
         port = self.settings.metrics_port
         if port is None:
             return None
@@ -225,7 +222,13 @@ class Agent:
         def alive() -> bool:
             return not any(task.done() for task in loops)
 
-        return await serve(self.settings.metrics_host, port, self.meters, alive)
+        server = MetricsServer(self.meters, alive)
+        await server.start(self.settings.metrics_host, port)
+        return server
+
+
+def _of_the_member(failure: BaseException) -> bool:
+    return isinstance(failure, errors.KubeError)
 
 
 def _token_in(path: Path) -> str:

@@ -1,15 +1,16 @@
-"""What an agent tells Prometheus, and the small server for /metrics and /healthz.
+"""What an agent tells Prometheus, and the server for /metrics and /healthz.
 
 One registry per agent, so that many agents live in one process.
 """
 
-import asyncio
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from aiohttp import web
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.aiohttp import make_aiohttp_handler
 
-_LONGEST_REQUEST_LINE = 4096
-_READ_S = 5.0
+_HEALTH = ("/healthz", "/livez", "/readyz")
+_LAST_ANSWERS_S = 1.0  # for what is being answered when the agent stops
 
 
 class Meters:
@@ -42,37 +43,31 @@ class Meters:
         )
 
 
-async def serve(host: str, port: int, meters: Meters, alive: Callable[[], bool]) -> asyncio.Server:
-    """Answer GET /metrics and GET /healthz (503 when `alive` says no) until the server is closed."""
+class MetricsServer:
+    """GET /metrics, and the health paths: 503 when `alive` says no. It runs in the agent's own loop.
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            line = await asyncio.wait_for(reader.readline(), _READ_S)
-            path = line[:_LONGEST_REQUEST_LINE].split(b" ")[1:2]
-            status, kind, body = _page(path[0] if path else b"", meters, alive)
-            head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-            writer.write(head.encode() + b"Connection: close\r\n\r\n" + body)
-            await writer.drain()
-        except (TimeoutError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+    So an agent whose loop hangs does not answer, and is started again.
+    """
 
-    return await asyncio.start_server(answer, host, port)
+    def __init__(self, meters: Meters, alive: Callable[[], bool]) -> None:
+        self._alive = alive
+        pages = web.Application()
+        pages.router.add_get("/metrics", make_aiohttp_handler(meters.registry))
+        for path in _HEALTH:
+            pages.router.add_get(path, self._health)
+        self._runner = web.AppRunner(pages, access_log=None, shutdown_timeout=_LAST_ANSWERS_S)
 
+    async def start(self, host: str, port: int) -> int:
+        """Listen; returns the port, which is chosen where 0 is asked for. Raises OSError."""
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port).start()
+        return int(self._runner.addresses[0][1])
 
-def _page(path: bytes, meters: Meters, alive: Callable[[], bool]) -> tuple[str, str, bytes]:
-    if path == b"/metrics":
-        return (
-            "200 OK",
-            "text/plain; version=0.0.4; charset=utf-8",
-            generate_latest(meters.registry),
-        )
-    if path in {b"/healthz", b"/livez", b"/readyz"}:
-        fine = alive()
-        return (
-            ("200 OK" if fine else "503 Service Unavailable"),
-            "text/plain",
-            (b"ok\n" if fine else b"the loops have stopped\n"),
-        )
-    return "404 Not Found", "text/plain", b"not found\n"
+    async def close(self) -> None:
+        """Answer no more."""
+        await self._runner.cleanup()
+
+    async def _health(self, _request: web.Request) -> web.Response:
+        if self._alive():
+            return web.Response(text="ok\n")
+        return web.Response(status=503, text="the loops have stopped\n")

@@ -43,7 +43,7 @@ from hub.offline import documents, measures, scene
 from hub.offline.cycle import engine_of
 from hub.offline.generator import generated
 from hub.offline.scene import Scene
-from hub.offline.settings import Settings, settings_of
+from hub.offline.settings import SimulationSettings, settings_of
 from hub.offline.timeline import Timeline
 from shared.resources import PodSet, Resources
 
@@ -79,7 +79,7 @@ GENTLE = {"preemption": {"minimumRuntime": "1s"}}
 
 def a_house(queues: int, pending: int) -> Scene:
     """100 cohorts on three levels (4 roots, 16 below, 80 with queues): full, one queue in ten borrows."""
-    found = Scene(Settings(), NOW)
+    found = Scene(SimulationSettings(), NOW)
     found.flavors["any"] = Flavor("any")
     for number in range(LEAVES):
         group, root = number % 16, number % 4

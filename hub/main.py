@@ -33,7 +33,6 @@ from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
-from hub.controllers.loop import Loop, Tick
 from hub.controllers.placements import Placements
 from hub.controllers.scheduling import SchedulingController
 from hub.services.access.credentials import ADMINISTRATOR
@@ -167,10 +166,7 @@ def _bridge(hub: Hub, lease: Lease, kubeconfig: Path | None) -> list[Run]:
         return []
     from hub.bridge.bridge import Bridge  # noqa: PLC0415 - its Kubernetes client takes a second
 
-    def make_loop(name: str, tick: Tick, every_s: float, least_s: float) -> Loop:
-        return Loop(name, tick, hub.clock, every_s=every_s, least_s=least_s)
-
-    return [Bridge(hub, lease.term, kubeconfig, make_loop).run]
+    return [Bridge(hub, lease.term, kubeconfig).run]
 
 
 class _Server(uvicorn.Server):

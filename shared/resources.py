@@ -262,12 +262,13 @@ def _required_terms(affinity: Mapping[str, Any]) -> tuple[NodeTerm, ...] | None:
     if required is None:
         return None
     return tuple(
-        NodeTerm(_expressions(t.get("matchExpressions")), _expressions(t.get("matchFields")))
+        NodeTerm(expressions(t.get("matchExpressions")), expressions(t.get("matchFields")))
         for t in required.get("nodeSelectorTerms") or ()
     )
 
 
-def _expressions(listed: Iterable[Mapping[str, Any]] | None) -> tuple[Expression, ...]:
+def expressions(listed: Iterable[Mapping[str, Any]] | None) -> tuple[Expression, ...]:
+    """Requirements as manifests spell them."""
     return tuple(
         Expression(e.get("key", ""), e.get("operator", ""), tuple(e.get("values") or ()))
         for e in listed or ()

@@ -6,13 +6,14 @@ it the simulated cluster answers.
 
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import examples
+from tests import dealing, examples
 from tests.realkube import agreement, build, plane
 
 examples.load_profile()
@@ -48,6 +49,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, reason in lacking.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+    dealing.longest_first(items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> dealing.Dealing | None:
+    """Deal tests out one at a time where that is asked for."""
+    return dealing.Dealing(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once for each reason how many tests were skipped for it, rather than where each stands."""
+    skipped = terminalreporter.getreports("skipped")
+    for reason, count in Counter(each.longrepr[2] for each in skipped).items():
+        terminalreporter.write_line(f"skipped {count}: {reason.removeprefix('Skipped: ')}")
 
 
 def _real(config: pytest.Config) -> bool:

@@ -76,7 +76,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Moment:
     """The moment a decision is made in. `now` is monotonic seconds, `wall` UTC."""
 
     hub_id: str
@@ -104,10 +104,10 @@ class Decision:
     urgent: bool = True  # somebody waits for it
 
 
-def troubled(seen: Seen, picture: Picture) -> Decision | None:
+def troubled(seen: Seen, moment: Moment) -> Decision | None:
     """Failed or waiting on account of the last try, until the next one is due."""
     trouble = seen.trouble
-    if trouble is None or (not trouble.final and picture.now >= seen.not_before):
+    if trouble is None or (not trouble.final and moment.now >= seen.not_before):
         return None
     waits = trouble.reason in TRANSIENT
     wake = None if trouble.final else seen.not_before

@@ -14,7 +14,7 @@ from agent.decide.decision import (
     PODS_LEFT,
     Decision,
     Do,
-    Picture,
+    Moment,
     Seen,
     troubled,
 )
@@ -38,38 +38,38 @@ ORPHAN = "orphan"
 _End = Literal["Gone", "Missing"]
 
 
-def decide_job(work: Work, seen: Seen, picture: Picture) -> Decision:
+def decide_job(work: Work, seen: Seen, moment: Moment) -> Decision:
     """The next step for a Job's work."""
     live = seen.live
     if work.action == "Withdraw" and _never_started(work, seen):
         return Decision("Gone")
-    if not picture.synced:
+    if not moment.synced:
         return OBSERVING
     if live is not None and epoch_of(live) > work.epoch:
-        return _newer(work, live, seen, picture)
+        return _newer(work, live, seen, moment)
     if live is not None and epoch_of(live) < work.epoch:
-        return _clear_the_way(live, seen, picture)
+        return _clear_the_way(live, seen, moment)
     if work.action == "Withdraw":
-        return _end(work, seen, picture, "Gone")
+        return _end(work, seen, moment, "Gone")
     if work.action == "Keep":
-        return _keep(work, seen, picture)
+        return _keep(work, seen, moment)
     if live is None or is_deleting(live):
-        return _absent_or_deleted(work, seen, picture)
-    return _hold(work, live, seen, picture)
+        return _absent_or_deleted(work, seen, moment)
+    return _hold(work, live, seen, moment)
 
 
-def _newer(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
+def _newer(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     """The hub's store went back: what it does not know is left alone, until a person deletes it.
 
     Under a lease: else it may be this agent that is behind.
     """
-    if is_deleting(live) and picture.may_start:
-        return _clear_the_way(live, seen, picture, "NewerEpoch")
+    if is_deleting(live) and moment.may_start:
+        return _clear_the_way(live, seen, moment, "NewerEpoch")
     text = f"epoch {epoch_of(live)} is here, {work.epoch} was asked for"
     return Decision("Applied", reason="NewerEpoch", message=text)
 
 
-def decide_orphan(seen: Seen, picture: Picture) -> Decision:
+def decide_orphan(seen: Seen, moment: Moment) -> Decision:
     """Nothing desires it: told to the hub, and removed when the hub says so.
 
     Perhaps its work is only not here yet. So of one that was never started it is not said that it is
@@ -82,9 +82,9 @@ def decide_orphan(seen: Seen, picture: Picture) -> Decision:
     phase: Phase = "Waiting" if is_unstarted(live) else "Applied"
     uid = live["metadata"].get("uid")
     if uid == seen.acknowledged and is_deleting(live):
-        return _release_or(Decision(phase, reason="Orphan"), live, seen, picture)
+        return _release_or(Decision(phase, reason="Orphan"), live, seen, moment)
     if uid == seen.ordered or (uid == seen.left and is_deleting(live)):
-        return replace(_clear_the_way(live, seen, picture, "Orphan"), phase=phase)
+        return replace(_clear_the_way(live, seen, moment, "Orphan"), phase=phase)
     where = f"{live['metadata'].get('namespace') or ''}/{live['metadata'].get('name')}"
     return Decision(phase, reason="Orphan", message=f"{where}: the hub does not ask for it")
 
@@ -92,32 +92,32 @@ def decide_orphan(seen: Seen, picture: Picture) -> Decision:
 # --- the way up ----------------------------------------------------------------------------------
 
 
-def _absent_or_deleted(work: Work, seen: Seen, picture: Picture) -> Decision:
+def _absent_or_deleted(work: Work, seen: Seen, moment: Moment) -> Decision:
     """Desired, and not there or being deleted by somebody: made, or found to have been ended."""
     if seen.closed:
-        return _end(work, seen, picture, "Missing")
+        return _end(work, seen, moment, "Missing")
     if seen.live is not None and not is_unstarted(seen.live):
-        return _end(work, seen, picture, "Missing")
+        return _end(work, seen, moment, "Missing")
     if seen.live is not None:  # never started: it goes and is made again
-        return _clear_the_way(seen.live, seen, picture, "EarlierEpochGoing")
+        return _clear_the_way(seen.live, seen, moment, "EarlierEpochGoing")
     if work.seen or seen.ever:
-        return _end(work, seen, picture, "Missing")
+        return _end(work, seen, moment, "Missing")
     if seen.pods:
         text = f"{seen.pods} pods of an earlier epoch still exist"
         return Decision("Waiting", reason="EarlierEpochGoing", message=text)
-    held = troubled(seen, picture)
+    held = troubled(seen, moment)
     if held is not None:
         return held
-    if not picture.may_start:
+    if not moment.may_start:
         return _lease_expired()
     return Decision("Waiting", "Create", reason="Creating")
 
 
-def _hold(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
+def _hold(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     if is_unstarted(live):
         if seen.closed or seen.ever or work.seen:  # a second object, of a POST that landed late
-            return _end(work, seen, picture, "Missing")
-        return _start(work, live, seen, picture)
+            return _end(work, seen, moment, "Missing")
+        return _start(work, live, seen, moment)
     if finished(live):
         return Decision("Applied")
     due = seen.drifted and work.when_to_apply == "Always"
@@ -125,7 +125,7 @@ def _hold(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
         return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
     if not (due or outdated(work, live)):
         return Decision("Applied")
-    if picture.now < seen.not_before:
+    if moment.now < seen.not_before:
         # A refused change is a reason, never a verdict: the Job itself is there and runs on.
         text = seen.trouble.message if seen.trouble is not None else ""
         reason = "ChangeRefused" if text else ""
@@ -133,11 +133,11 @@ def _hold(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
     return Decision("Applied", "PatchJob", patch=job_patch(work, live))
 
 
-def _start(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
-    held = troubled(seen, picture)
+def _start(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
+    held = troubled(seen, moment)
     if held is not None:
         return held
-    if not picture.may_start:
+    if not moment.may_start:
         return _lease_expired()
     return Decision("Waiting", "Start", reason="Creating", patch=start_patch(work, live))
 
@@ -162,13 +162,13 @@ def _never_started(work: Work, seen: Seen) -> bool:
     return work.fresh and not seen.started and not seen.ever and not work.seen
 
 
-def _end(work: Work, seen: Seen, picture: Picture, phase: _End) -> Decision:
+def _end(work: Work, seen: Seen, moment: Moment, phase: _End) -> Decision:
     """Bring what is left of the epoch to its end, and say how it ended."""
     live = seen.live
     if seen.closed and live is None:
         return Decision(phase, *_words(phase))
     if live is None:
-        return _absent(seen, picture, phase)
+        return _absent(seen, moment, phase)
     ours = phase == "Gone"
     reason = "Withdrawing" if ours else "Deleting"
     message = "being deleted" if ours else "someone deletes the Job"
@@ -176,32 +176,32 @@ def _end(work: Work, seen: Seen, picture: Picture, phase: _End) -> Decision:
         if finished(live) and seen.told != live["metadata"].get("uid"):
             # What fails from now on is the deletion's doing; what ended before it is told before it.
             return Decision("Applied", reason=reason, message="it has ended: that is told first")
-        return _delete(live, seen, picture, reason, message)
+        return _delete(live, seen, moment, reason, message)
     if not _has_ended(live, seen):
-        return _ending(live, seen, picture, "Applied", reason, message)
-    if not work.fresh and picture.settled_at is None:
+        return _ending(live, seen, moment, "Applied", reason, message)
+    if not work.fresh and moment.settled_at is None:
         # Its name comes free: an earlier session could make another object there, and start it.
         return replace(LEASE_WAIT, phase="Applied")
     if live["metadata"].get("uid") == seen.acknowledged:
-        return _release_or(Decision(phase, *_words(phase)), live, seen, picture)
+        return _release_or(Decision(phase, *_words(phase)), live, seen, moment)
     return Decision(phase, *_words(phase))
 
 
-def _absent(seen: Seen, picture: Picture, phase: _End) -> Decision:
+def _absent(seen: Seen, moment: Moment, phase: _End) -> Decision:
     """No object is cached: read past the caches, after every earlier session has lost its lease."""
     if seen.vanished:  # perhaps only our labels were taken off
-        return _read_back(seen, picture)
+        return _read_back(seen, moment)
     if seen.pods:
         remain = Decision("Waiting", reason="PodsRemain", message=f"{seen.pods} pods still exist")
         if seen.absent_at is not None:
             return remain
-        if picture.now < seen.not_before:
+        if moment.now < seen.not_before:
             return replace(remain, wake_at=seen.not_before)
         return replace(remain, do="ReadBack")
-    settled_at = picture.settled_at
+    settled_at = moment.settled_at
     if settled_at is None:
         return LEASE_WAIT
-    if picture.now < seen.not_before:
+    if moment.now < seen.not_before:
         text = seen.trouble.message if seen.trouble is not None else ""
         return Decision("Waiting", reason="Proving", message=text, wake_at=seen.not_before)
     if seen.absent_at is None or seen.absent_at < settled_at:
@@ -218,44 +218,44 @@ def _words(phase: _End) -> tuple[Do, str, str]:
     return "Nothing", "", ""
 
 
-def _keep(work: Work, seen: Seen, picture: Picture) -> Decision:
+def _keep(work: Work, seen: Seen, moment: Moment) -> Decision:
     """A finished Job stays `ttl_s` after its end (None: for good) and is then deleted."""
     live = seen.live
     if live is None:
-        return _kept_and_gone(seen, picture)
-    if not work.fresh and picture.settled_at is None:
+        return _kept_and_gone(seen, moment)
+    if not work.fresh and moment.settled_at is None:
         return replace(LEASE_WAIT, phase="Applied")  # as in `_end`: its name would come free
     if is_deleting(live):
-        return _release_or(Decision("Applied", reason="Expiring"), live, seen, picture)
+        return _release_or(Decision("Applied", reason="Expiring"), live, seen, moment)
     if is_unstarted(live):  # of a request that came late: nobody will ever start it
-        return _delete(live, seen, picture, "Expiring", "it was never started")
+        return _delete(live, seen, moment, "Expiring", "it was never started")
     ended = finished(live)
     if ended is None:
         return Decision("Applied")
     due = seen.make_room
-    left = None if work.ttl_s is None else work.ttl_s - (picture.wall - ended).total_seconds()
+    left = None if work.ttl_s is None else work.ttl_s - (moment.wall - ended).total_seconds()
     if left is not None and left <= 0:
         due = True
-    wake = None if left is None or due else picture.now + left
+    wake = None if left is None or due else moment.now + left
     if is_held_by_us(live):
         kept = Decision("Applied", wake_at=wake)
-        return _release_or(kept, live, seen, picture, urgent=due)
+        return _release_or(kept, live, seen, moment, urgent=due)
     if not due:
         return Decision("Applied", wake_at=wake)
-    return _delete(live, seen, picture, "Expiring", "time to live is over", foreground=False)
+    return _delete(live, seen, moment, "Expiring", "time to live is over", foreground=False)
 
 
-def _kept_and_gone(seen: Seen, picture: Picture) -> Decision:
+def _kept_and_gone(seen: Seen, moment: Moment) -> Decision:
     """Its result is with the hub; somebody deleted it, or its time was over."""
     if seen.pods:
         return Decision("Waiting", reason="PodsRemain", message=f"{seen.pods} pods still exist")
     if seen.vanished:
-        return _read_back(seen, picture)
-    return Decision("Gone") if picture.settled_at is not None else LEASE_WAIT
+        return _read_back(seen, moment)
+    return Decision("Gone") if moment.settled_at is not None else LEASE_WAIT
 
 
 def _clear_the_way(
-    live: Object, seen: Seen, picture: Picture, reason: str = "EarlierEpochGoing"
+    live: Object, seen: Seen, moment: Moment, reason: str = "EarlierEpochGoing"
 ) -> Decision:
     """Remove what the hub has closed already: nothing of it is waited for but its pods."""
     phase: Phase = "Waiting" if reason == "EarlierEpochGoing" else "Applied"
@@ -263,23 +263,23 @@ def _clear_the_way(
         "the hub does not want it" if reason == "Orphan" else f"epoch {epoch_of(live)} goes first"
     )
     if not is_deleting(live):
-        return _delete(live, seen, picture, reason, what, phase=phase)
+        return _delete(live, seen, moment, reason, what, phase=phase)
     if not _has_ended(live, seen):
-        return _ending(live, seen, picture, phase, reason, what)
-    return _release_or(Decision(phase, reason=reason, message=what), live, seen, picture)
+        return _ending(live, seen, moment, phase, reason, what)
+    return _release_or(Decision(phase, reason=reason, message=what), live, seen, moment)
 
 
 def _delete(
     live: Object,
     seen: Seen,
-    picture: Picture,
+    moment: Moment,
     reason: str,
     message: str,
     *,
     phase: Phase = "Applied",
     foreground: bool = True,
 ) -> Decision:
-    if picture.now < seen.not_before:
+    if moment.now < seen.not_before:
         return Decision(phase, reason=reason, message=message, wake_at=seen.not_before)
     how: Literal["Foreground", "Background"] = "Foreground" if foreground else "Background"
     return Decision(phase, "Delete", reason=reason, message=message, propagation=how)
@@ -300,7 +300,7 @@ def _has_ended(live: Object, seen: Seen) -> bool:
 
 
 def _ending(
-    live: Object, seen: Seen, picture: Picture, phase: Phase, reason: str, message: str
+    live: Object, seen: Seen, moment: Moment, phase: Phase, reason: str, message: str
 ) -> Decision:
     """Deleted and not over yet. Our finalizer keeps a background deletion from its pods: we ask again."""
     kept_by = finalizers_of(live)
@@ -308,19 +308,19 @@ def _ending(
         return Decision(phase, reason=reason, message=message)
     trouble = seen.trouble
     if seen.foreground != live["metadata"].get("uid") or (trouble and trouble.reason == PODS_LEFT):
-        return _delete(live, seen, picture, reason, message, phase=phase)
-    if picture.now < seen.not_before:
+        return _delete(live, seen, moment, reason, message, phase=phase)
+    if moment.now < seen.not_before:
         return Decision(phase, reason=reason, message=message, wake_at=seen.not_before)
     return Decision(phase, "CountPods", reason=reason, message=message)
 
 
 def _release_or(
-    kept: Decision, live: Object, seen: Seen, picture: Picture, *, urgent: bool = True
+    kept: Decision, live: Object, seen: Seen, moment: Moment, *, urgent: bool = True
 ) -> Decision:
     """`kept`, with our finalizer taken off where it still holds the object."""
     if not is_held_by_us(live):
         return kept
-    if picture.now < seen.not_before:
+    if moment.now < seen.not_before:
         return Decision(kept.phase, "Nothing", kept.reason, kept.message, seen.not_before)
     return Decision(
         kept.phase,
@@ -333,7 +333,7 @@ def _release_or(
     )
 
 
-def _read_back(seen: Seen, picture: Picture) -> Decision:
-    if picture.now < seen.not_before:
+def _read_back(seen: Seen, moment: Moment) -> Decision:
+    if moment.now < seen.not_before:
         return Decision("Waiting", reason="Vanished", wake_at=seen.not_before)
     return Decision("Waiting", "ReadBack", reason="Vanished", message="looking for the Job")

@@ -25,7 +25,7 @@ _WRITES: Final = frozenset({"Create", "Apply"})  # a patch of a Job changes no p
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class MemberPolicy:
     """What may be written. `kinds`: patterns by comma, of GROUP/KIND; the core group is `core`."""
 
     rules: Rules = field(default_factory=Rules)

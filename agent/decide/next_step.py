@@ -1,17 +1,17 @@
 """What to do next about one work: the rules for Jobs or those for plain objects.
 
-Level-based: it may be asked any number of times with the same picture and answers the same.
+Level-based: it may be asked any number of times with the same moment and answers the same.
 """
 
-from agent.decide.decision import Decision, Picture, Seen
+from agent.decide.decision import Decision, Moment, Seen
 from agent.decide.jobs import decide_job
 from agent.decide.plain_objects import decide_object
 from agent.objects.facts import JOB
 from shared.wire.agent_v1 import Work
 
 
-def decide(work: Work, seen: Seen, picture: Picture) -> Decision:
+def decide(work: Work, seen: Seen, moment: Moment) -> Decision:
     """The next step for one work. See `decide_job` and `decide_object`."""
     if (work.api_version, work.kind) == JOB:
-        return decide_job(work, seen, picture)
-    return decide_object(work, seen, picture)
+        return decide_job(work, seen, moment)
+    return decide_object(work, seen, moment)

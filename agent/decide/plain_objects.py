@@ -1,57 +1,57 @@
 """What to do about one object that is no Job: applied, kept as declared, deleted when told. Pure."""
 
-from agent.decide.decision import LEASE_WAIT, OBSERVING, Decision, Picture, Seen, troubled
+from agent.decide.decision import LEASE_WAIT, OBSERVING, Decision, Moment, Seen, troubled
 from agent.objects.facts import Object, is_deleting, outdated
 from shared.wire.agent_v1 import Work
 
 
-def decide_object(work: Work, seen: Seen, picture: Picture) -> Decision:
+def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
     """An object is applied, kept as declared, and deleted when told."""
     live = seen.live
-    if not picture.synced:
+    if not moment.synced:
         return OBSERVING
     if work.action == "Withdraw":
-        return _withdraw_object(seen, picture)
-    if not picture.served:
+        return _withdraw_object(seen, moment)
+    if not moment.served:
         text = f"the cluster does not serve {work.kind} in {work.api_version}"
         return Decision("Failed", reason="KindNotServed", message=text)
     if live is None:
-        held = troubled(seen, picture)
+        held = troubled(seen, moment)
         if held is not None:
             return held
-        if not picture.wave_open:
+        if not moment.wave_open:
             return Decision("Waiting", reason="EarlierWave", message="what it needs comes first")
         return Decision("Waiting", "Apply", reason="Applying")
     if is_deleting(live):
         return Decision("Waiting", reason="Deleting", message="someone deletes the object")
-    return _hold_object(work, live, seen, picture)
+    return _hold_object(work, live, seen, moment)
 
 
-def _withdraw_object(seen: Seen, picture: Picture) -> Decision:
+def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
     """Delete an object and say Gone; a late copy of it is an orphan, which the hub orders away."""
     live = seen.live
     if live is None:
-        if picture.settled_at is None:
+        if moment.settled_at is None:
             return LEASE_WAIT
         return Decision("Gone")
     if is_deleting(live):
         return Decision("Applied", reason="Withdrawing", message="being deleted")
-    if picture.now < seen.not_before:
+    if moment.now < seen.not_before:
         why = seen.trouble.message if seen.trouble is not None else "being deleted"
         return Decision("Applied", reason="Withdrawing", message=why, wake_at=seen.not_before)
     return Decision("Applied", "Delete", reason="Withdrawing", message="being deleted")
 
 
-def _hold_object(work: Work, live: Object, seen: Seen, picture: Picture) -> Decision:
+def _hold_object(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     stale = outdated(work, live)
     if stale and seen.drifted and work.when_to_apply == "IfNotDrifted":
         return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
     if not stale and not (seen.drifted and work.when_to_apply == "Always"):
         return Decision("Applied")
     if stale:
-        held = troubled(seen, picture)
+        held = troubled(seen, moment)
         if held is not None:
             return held
-    elif picture.now < seen.not_before:
+    elif moment.now < seen.not_before:
         return Decision("Applied", wake_at=seen.not_before)
     return Decision("Waiting" if stale else "Applied", "Apply", force=True)

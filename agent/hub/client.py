@@ -91,7 +91,9 @@ class HubClient:
         async def knock() -> bytes:
             return await self._post(REGISTER_PATH, body, join_token, _ANSWER_S)
 
-        raw: bytes = await retrying(self._clock, _may_pass, before_wait=_told)(knock)
+        raw: bytes = await retrying(self._clock, _may_pass, asked=asked_wait, before_wait=_told)(
+            knock
+        )
         answer = Registered.model_validate_json(raw)
         return Credential(
             cluster=answer.cluster,
@@ -123,6 +125,11 @@ class HubClient:
         if response.status_code >= 300:
             raise _refusal(response)
         return response.content
+
+
+def asked_wait(error: BaseException) -> float | None:
+    """The seconds after which the hub asked to be tried again, if it said so."""
+    return error.retry_after_s if isinstance(error, HubError) else None
 
 
 def _may_pass(error: BaseException) -> bool:

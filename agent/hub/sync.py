@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from agent.hub.client import HubClient, HubError
+from agent.hub.client import HubClient, HubError, asked_wait
 from agent.member.health import Health
 from agent.metrics import Meters
 from agent.reconcile.reconciler import Reconciler
@@ -18,7 +18,7 @@ from agent.works.desired_set import DesiredSet
 from agent.works.lease import Lease
 from shared.clock import Clock
 from shared.failpoints import failpoint
-from shared.retry import backoff, jittered
+from shared.retry import jittered, retrying
 from shared.wire.agent_v1 import (
     FULL_EVERY_S,
     MAX_OBSERVED_PER_REQUEST,
@@ -42,6 +42,7 @@ _RETRY_CAP_S = 10.0
 _REFUSED_RETRY_S = 30.0  # when only somebody's doing can help, such as an old version
 _SUPERSEDED = "SessionSuperseded"
 _NOT_LET_IN = 401  # the credential was taken back: the cluster has left, or has joined anew
+_TOO_LARGE = 413
 _SMALLEST_PAGE = 50
 
 
@@ -109,7 +110,6 @@ class Exchange:
         self._capacity_sent: tuple[int, int, int] | None = None  # acknowledged
         self._capacity_at = float("-inf")
         self._started_at = float("-inf")
-        self._failures = 0
         self._telling = self._steady = False  # the last request said something; the last two did
         self._hanging: _Sent | None = None
         self._kinds_sent: list[str] | None = None
@@ -120,14 +120,18 @@ class Exchange:
 
     async def run(self) -> None:
         """Exchange until cancelled. Raises `SupersededError`, `RevokedError`, `AcceptedError`."""
+        again = retrying(
+            self._clock,
+            _may_pass,
+            base_s=_RETRY_BASE_S,
+            cap_s=_RETRY_CAP_S,
+            asked=_wanted_wait,
+            before_wait=_note,
+        )
         ticker = asyncio.create_task(self._watch_capacity())
         try:
             while True:
-                await self._gap()
-                sent = self._send()
-                if await self._interrupted(sent):
-                    continue
-                await self._finish(sent)
+                await again(self._exchange)
         finally:
             ticker.cancel()
             if self._hanging is not None:
@@ -135,6 +139,15 @@ class Exchange:
             await asyncio.gather(ticker, return_exceptions=True)
 
     # --- one request -----------------------------------------------------------------------------
+
+    async def _exchange(self) -> None:
+        """Ask until there is an answer, and take it in. Raises `HubError`."""
+        while True:
+            await self._gap()
+            sent = self._send()
+            if not await self._interrupted(sent):
+                break
+        await self._finish(sent)
 
     async def _gap(self) -> None:
         gap = _STEADY_GAP_S if self._steady else _SHORTEST_GAP_S
@@ -208,11 +221,10 @@ class Exchange:
         try:
             reply = await sent.task
         except HubError as refusal:
-            await self._refused(refusal)
-            return
+            self._refused(refusal)
+            raise
         finally:
             self._drop_hanging()
-        self._failures = 0
         if (reply.session, reply.seq) != (self._session, self._seq):
             self._meters.syncs.labels("stale").inc()
             return
@@ -227,7 +239,7 @@ class Exchange:
         if sent.request.wait_s and not said and took < 0.5:
             await self._pause(min(1.0, reply.next_s))  # a hub that does not hold requests
 
-    async def _refused(self, refusal: HubError) -> None:
+    def _refused(self, refusal: HubError) -> None:
         self._meters.syncs.labels(refusal.code or "failed").inc()
         if refusal.status == 409 and refusal.code == _SUPERSEDED:
             self._lease.revoked = True
@@ -235,17 +247,8 @@ class Exchange:
         if refusal.status == _NOT_LET_IN:
             self._lease.revoked = True
             raise RevokedError(f"{refusal.code}: {refusal.detail}")
-        if refusal.status == 413:
+        if refusal.status == _TOO_LARGE:
             self._page_size = max(_SMALLEST_PAGE, self._page_size // 2)
-        self._failures += 1
-        if refusal.unreachable or refusal.status == 413:
-            wait = refusal.retry_after_s
-            if wait is None:
-                wait = backoff(self._failures, _RETRY_BASE_S, _RETRY_CAP_S)
-        else:
-            wait = jittered(_REFUSED_RETRY_S, 0.2)
-        log.warning("sync.failed", error=str(refusal), retry_s=round(wait, 1))
-        await self._clock.sleep(wait)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not past news."""
@@ -336,6 +339,22 @@ class Exchange:
             known = self._reconciler.observer.capacity_known
             if known and self._capacity_mark() != self._capacity_sent:
                 self._news.set()
+
+
+def _may_pass(failure: BaseException) -> bool:
+    return isinstance(failure, HubError)
+
+
+def _wanted_wait(failure: BaseException) -> float | None:
+    """What the hub asks for; long where only somebody's doing can help."""
+    assert isinstance(failure, HubError)
+    if failure.unreachable or failure.status == _TOO_LARGE:
+        return asked_wait(failure)
+    return jittered(_REFUSED_RETRY_S, 0.2)
+
+
+def _note(_attempt: int, failure: BaseException, wait_s: float) -> None:
+    log.warning("sync.failed", error=str(failure), retry_s=round(wait_s, 1))
 
 
 def _ignore(task: asyncio.Task[SyncReply]) -> None:

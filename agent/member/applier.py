@@ -1,4 +1,4 @@
-"""The agent's hands: carries one decided step out in the member and says how it ended.
+"""Carries one decided step out in the member and says how it ended.
 
 Every write names its precondition: a POST is refused where the name is taken, patches and deletions
 carry the uid they mean, deletions and releases the version too. From a write without an answer

@@ -123,7 +123,7 @@ class Ledger:
             del self.used[node]  # the last one: drop zeros of resources long gone
 
     def snapshot(self, pools: Pools, unfinished: Callable[[str], bool]) -> Capacity:
-        """The picture as it is now. Works whose job has ended are left out: they reserve nothing."""
+        """The capacity as it is now. Works whose job has ended are left out: they reserve nothing."""
         groups: dict[tuple[Any, ...], list[NodeView]] = defaultdict(list)
         for node in self.nodes.values():
             wanted = tuple((k, node.labels[k]) for k in pools.keys if k in node.labels)

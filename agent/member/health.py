@@ -13,7 +13,7 @@ import structlog
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.wire.agent_v1 import ApiServer
+from shared.wire.agent_v1 import ApiServerDown
 
 log = structlog.get_logger(__name__)
 
@@ -65,9 +65,9 @@ class Health:
         self.revision += 1
         self._news()
 
-    def told(self) -> ApiServer | None:
+    def told(self) -> ApiServerDown | None:
         """What is reported; None while it answers."""
         if not self._reason:
             return None
         down_s = self._clock.monotonic() - self._answered_at
-        return ApiServer(reason=self._reason, down_s=max(0.0, down_s))
+        return ApiServerDown(reason=self._reason, down_s=max(0.0, down_s))

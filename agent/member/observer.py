@@ -1,4 +1,4 @@
-"""The agent's eyes: caches of the member's objects, pods, nodes and queues, by list and watch.
+"""Caches of the member's objects, pods, nodes and queues, by list and watch.
 
 Nothing is polled. Every callback costs the same however much the cluster holds; what it finds it
 tells a listener, and keeps in the indexes that decisions and capacity read.

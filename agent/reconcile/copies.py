@@ -11,7 +11,7 @@ from agent.member.observer import Observer
 from agent.objects.facts import Object, is_deleting, is_held_by_us, owner_of
 from agent.objects.manifests import release_patch
 from agent.works.lease import Lease
-from agent.works.tracked import Holding
+from agent.works.tracked import TrackedWork
 from shared.clock import Clock
 from shared.wire.agent_v1 import Work
 
@@ -28,16 +28,16 @@ class Copies:
         self._lease, self._clock = lease, clock
         self._deleted: asyncio.Queue[Object] = asyncio.Queue()
 
-    def put_aside(self, holding: Holding, work: Work) -> None:
+    def put_aside(self, tracked: TrackedWork, work: Work) -> None:
         """A work is new: what was seen of its uid before may have been a copy."""
-        live = holding.seen.live
-        if live is None or holding.means(live, work):
+        live = tracked.seen.live
+        if live is None or tracked.means(live, work):
             return
-        holding.seen.live = None
+        tracked.seen.live = None
         at = (work.api_version, work.kind, work.namespace, work.name)
         meant = self._observer.live(*at)
         if meant is not None and owner_of(meant, self._hub_id) == work.uid:
-            holding.is_here(meant, self._clock.monotonic())
+            tracked.is_here(meant, self._clock.monotonic())
 
     def seen(self, copy: Object) -> None:
         """A copy is there or changed."""

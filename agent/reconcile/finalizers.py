@@ -13,7 +13,7 @@ LONGEST_S = 60.0  # after which a Job is let go whatever else there is to do
 _LOOK_S = 0.25
 
 
-class Releases:
+class FinalizerRemoval:
     """Uids whose objects may be let go, in order."""
 
     def __init__(

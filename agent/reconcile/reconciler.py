@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import structlog
 
-from agent.decide.decision import Decision, Outcome, Picture, Trouble
+from agent.decide.decision import Decision, Moment, Outcome, Trouble
 from agent.decide.jobs import decide_orphan
-from agent.decide.member_policy import Gate
+from agent.decide.member_policy import MemberPolicy
 from agent.decide.next_step import decide
 from agent.decide.waves import Waves
 from agent.member.applier import Applier
@@ -21,15 +21,15 @@ from agent.member.observer import KindKey, Observer
 from agent.metrics import Meters
 from agent.objects.facts import JOB, Object, finished, is_unstarted, outdated
 from agent.reconcile.copies import Copies
-from agent.reconcile.finalizers import Releases
-from agent.reconcile.resync import Audit
+from agent.reconcile.finalizers import FinalizerRemoval
+from agent.reconcile.resync import Resync
 from agent.reconcile.steps import Steps
 from agent.reconcile.timers import Timers
-from agent.reconcile.work_queue import Due
+from agent.reconcile.work_queue import WorkQueue
 from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.observed_set import ObservedSet
-from agent.works.tracked import Holding
+from agent.works.tracked import TrackedWork
 from shared.clock import Clock
 from shared.failpoints import failpoint
 from shared.kube.client import KubeClient
@@ -44,7 +44,7 @@ _CRD = "CustomResourceDefinition"
 
 
 class Reconciler:
-    """All holdings of one member. Implements `observer.Listener`."""
+    """All tracked works of one member. Implements `observer.Listener`."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class Reconciler:
         news: Callable[[], None],
         clock: Clock,
         meters: Meters,
-        gate: Gate | None = None,
+        policy: MemberPolicy | None = None,
     ) -> None:
-        self.holdings: dict[str, Holding] = {}
+        self.tracked_works: dict[str, TrackedWork] = {}
         self.observed = ObservedSet()
         self.observer = Observer(client, hub_id, self, clock)
         self._applier = Applier(client, hub_id, clock)
@@ -64,38 +64,39 @@ class Reconciler:
         self._lease = lease
         self._news = news
         self._clock = clock
-        self._audit = Audit(self.holdings, self.observer, self._applier, clock, self)
+        self._resync = Resync(self.tracked_works, self.observer, self._applier, clock, self)
         self._copies = Copies(hub_id, self.observer, self._applier, lease, clock)
         self._waves = Waves()
         self._wave_waiters: set[str] = set()
         self._lease_waiters: set[str] = set()
-        self._due = Due(clock)
+        self._work_queue = WorkQueue(clock)
         self._timers = Timers(clock, self.mark)
-        self._steps: asyncio.Queue[tuple[Holding, Decision]] = asyncio.Queue()
+        self._steps: asyncio.Queue[tuple[TrackedWork, Decision]] = asyncio.Queue()
         self.marks = Marks()
         self._namespaces: set[str] = set()  # names of Namespaces among the works
-        self._hands = Steps(
-            self._applier, lease, clock, meters, self._namespaces, self.marks, gate or Gate()
+        policy = policy or MemberPolicy()
+        self._carrier = Steps(
+            self._applier, lease, clock, meters, self._namespaces, self.marks, policy
         )
-        self._releases = Releases(clock, self._release)
+        self._removals = FinalizerRemoval(clock, self._release)
 
     # --- what is desired -------------------------------------------------------------------------
 
     def desire(self, changed: Iterable[Work], removed: Iterable[str]) -> None:
         """Take in new and changed works, and uids that are no longer desired."""
         for work in changed:
-            holding = self._holding(work.uid)
-            self._copies.put_aside(holding, work)
-            holding.desire(work)
+            tracked = self._tracked(work.uid)
+            self._copies.put_aside(tracked, work)
+            tracked.desire(work)
             self.observer.want(work.api_version, work.kind)
             if work.kind == "Namespace":
                 self._namespaces.add(work.name)
-            if holding.seen.live is not None:
-                holding.compare(self._clock.now())
-            self._note_wave(holding, pending=work.action == "Apply")
+            if tracked.seen.live is not None:
+                tracked.compare(self._clock.now())
+            self._note_wave(tracked, pending=work.action == "Apply")
             self.mark(work.uid)
         for uid in removed:
-            gone = self.holdings.get(uid)
+            gone = self.tracked_works.get(uid)
             if gone is not None:
                 if gone.work is not None and gone.work.kind == "Namespace":
                     self._namespaces.discard(gone.work.name)
@@ -114,16 +115,16 @@ class Reconciler:
         sent = list(entries)
         self.observed.acknowledge((entry.uid, entry.seq) for entry in sent)
         for entry in sent:
-            holding = self.holdings.get(entry.uid)
-            if holding is not None and holding.reported(entry):
+            tracked = self.tracked_works.get(entry.uid)
+            if tracked is not None and tracked.reported(entry):
                 self.mark(entry.uid)
 
     def order(self, orders: Iterable[Order]) -> None:
         """What the hub says of things that it does not want."""
         for order in orders:
-            holding = self.holdings.get(order.uid)
-            if holding is not None and holding.work is None:
-                holding.seen.order(order)
+            tracked = self.tracked_works.get(order.uid)
+            if tracked is not None and tracked.work is None:
+                tracked.seen.order(order)
                 self.mark(order.uid)
 
     def unfinished(self, uid: str) -> bool:
@@ -134,37 +135,37 @@ class Reconciler:
     # --- what is seen (Listener) -----------------------------------------------------------------
 
     def object_changed(self, uid: str, obj: Object) -> None:
-        holding = self._holding(uid)
+        tracked = self._tracked(uid)
         self.marks.found(obj)
-        if not holding.means(obj):
+        if not tracked.means(obj):
             self._copies.seen(obj)
             return
-        holding.is_here(obj, self._clock.monotonic())
-        if holding.busy and holding.is_job and is_unstarted(obj):
+        tracked.is_here(obj, self._clock.monotonic())
+        if tracked.busy and tracked.is_job and is_unstarted(obj):
             return  # the step that is under way goes on with it
-        holding.compare(self._clock.now())
-        self._due.mark_soon(uid)
+        tracked.compare(self._clock.now())
+        self._work_queue.mark_soon(uid)
 
     def object_gone(self, uid: str, obj: Object) -> None:
-        holding = self.holdings.get(uid)
-        if holding is None or not holding.means(obj):
+        tracked = self.tracked_works.get(uid)
+        if tracked is None or not tracked.means(obj):
             return
-        live = holding.seen.live
+        live = tracked.seen.live
         if live is not None and live["metadata"].get("uid") != obj["metadata"].get("uid"):
             return
-        holding.is_here(obj, self._clock.monotonic())
-        if holding.is_job:
-            holding.observed(Decision("Applied"), self.observer.pods.get(uid))  # keep its result
-        holding.went()
+        tracked.is_here(obj, self._clock.monotonic())
+        if tracked.is_job:
+            tracked.observed(Decision("Applied"), self.observer.pods.get(uid))  # keep its result
+        tracked.went()
         self.mark(uid)
 
     def pods_changed(self, uid: str) -> None:
-        if uid in self.holdings:
-            self._due.mark_soon(uid)
+        if uid in self.tracked_works:
+            self._work_queue.mark_soon(uid)
 
     def kind_changed(self, key: KindKey) -> None:
-        for uid, holding in self.holdings.items():
-            work = holding.work
+        for uid, tracked in self.tracked_works.items():
+            work = tracked.work
             if work is not None and (work.api_version, work.kind) == key:
                 self.mark(uid)
 
@@ -173,8 +174,13 @@ class Reconciler:
     async def run(self) -> None:
         """Decide and act until cancelled."""
         await self.observer.start()
-        loops = [self._decide_due(), self._due.gather(), self._timers.run(), self._audit.run()]
-        loops += [self._releases.run(), self._copies.run()]
+        loops = [
+            self._decide_due(),
+            self._work_queue.gather(),
+            self._timers.run(),
+            self._resync.run(),
+        ]
+        loops += [self._removals.run(), self._copies.run()]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
@@ -187,14 +193,14 @@ class Reconciler:
 
     def mark(self, uid: str) -> None:
         """Have this uid decided about soon."""
-        self._due.mark(uid)
+        self._work_queue.mark(uid)
 
-    def look_again(self, holding: Holding) -> None:
-        """Read one object back, for the audit."""
-        self._hand_over(holding, Decision("Applied", "ReadBack"))
+    def look_again(self, tracked: TrackedWork) -> None:
+        """Read one object back, for the resync."""
+        self._hand_over(tracked, Decision("Applied", "ReadBack"))
 
     async def _decide_due(self) -> None:
-        async for burst in self._due.bursts():
+        async for burst in self._work_queue.bursts():
             for uid in burst:
                 try:
                     self._decide(uid)
@@ -202,22 +208,22 @@ class Reconciler:
                     log.exception("decide.failed", uid=uid)
 
     def _decide(self, uid: str) -> None:
-        holding = self.holdings.get(uid)
-        if holding is None:
+        tracked = self.tracked_works.get(uid)
+        if tracked is None:
             return
-        work, seen = holding.work, holding.seen
+        work, seen = tracked.work, tracked.seen
         if work is None:
-            self._decide_orphan(holding)
+            self._decide_orphan(tracked)
             return
-        holding.look_at(pods := self.observer.pods.get(uid))
-        picture = self._picture(work)
-        decision = decide(work, seen, picture)
+        tracked.look_at(pods := self.observer.pods.get(uid))
+        moment = self._moment(work)
+        decision = decide(work, seen, moment)
         if decision.phase in {"Gone", "Missing"}:
-            holding.close(decision.phase)
-        if decision.do != "Nothing" and not holding.busy and not self._lease.revoked:
-            decision = self._begin(holding, work, decision)
+            tracked.close(decision.phase)
+        if decision.do != "Nothing" and not tracked.busy and not self._lease.revoked:
+            decision = self._begin(tracked, work, decision)
         self._note_wave(
-            holding, pending=work.action == "Apply" and decision.phase not in {"Applied", "Failed"}
+            tracked, pending=work.action == "Apply" and decision.phase not in {"Applied", "Failed"}
         )
         if decision.reason == "EarlierWave":
             self._wave_waiters.add(uid)
@@ -228,122 +234,122 @@ class Reconciler:
         if decision.reason in _ROUTINE and uid not in self.observed.entries:
             return
         failpoint("A07" if decision.phase == "Gone" else "A08")
-        if self.observed.put(holding.observed(decision, pods)):
+        if self.observed.put(tracked.observed(decision, pods)):
             self._news()
 
-    def _decide_orphan(self, holding: Holding) -> None:
+    def _decide_orphan(self, tracked: TrackedWork) -> None:
         """Not desired (any more): told to the hub while it is there, forgotten afterwards."""
-        live = holding.seen.live
+        live = tracked.seen.live
         if live is None:
-            if not holding.busy:
-                del self.holdings[holding.uid]
-                self.observed.drop(holding.uid)
+            if not tracked.busy:
+                del self.tracked_works[tracked.uid]
+                self.observed.drop(tracked.uid)
                 self._news()
             return
-        holding.look_at(pods := self.observer.pods.get(holding.uid))
-        decision = decide_orphan(holding.seen, self._picture_of(JOB, wave_open=True))
-        if decision.do != "Nothing" and not holding.busy and not self._lease.revoked:
-            self._hand_over(holding, decision)
+        tracked.look_at(pods := self.observer.pods.get(tracked.uid))
+        decision = decide_orphan(tracked.seen, self._picture_of(JOB, wave_open=True))
+        if decision.do != "Nothing" and not tracked.busy and not self._lease.revoked:
+            self._hand_over(tracked, decision)
         if decision.wake_at is not None:
-            self._timers.set(decision.wake_at, holding.uid)
-        if self.observed.put(holding.observed(decision, pods)):
+            self._timers.set(decision.wake_at, tracked.uid)
+        if self.observed.put(tracked.observed(decision, pods)):
             self._news()
 
-    def _begin(self, holding: Holding, work: Work, decision: Decision) -> Decision:
+    def _begin(self, tracked: TrackedWork, work: Work, decision: Decision) -> Decision:
         """Hand a step over to the workers."""
         now = self._clock.monotonic()
-        if decision.do in {"Apply", "PatchJob"} and holding.seen.live is not None:
-            if holding.doubtful:
-                holding.busy = True
-                self._steps.put_nowait((holding, replace(decision, do="Nothing")))
+        if decision.do in {"Apply", "PatchJob"} and tracked.seen.live is not None:
+            if tracked.doubtful:
+                tracked.busy = True
+                self._steps.put_nowait((tracked, replace(decision, do="Nothing")))
                 return decision
-            holding.mend()
-            if not outdated(work, holding.seen.live):
-                holding.fight_back(now)
+            tracked.mend()
+            if not outdated(work, tracked.seen.live):
+                tracked.fight_back(now)
         if decision.do == "Start":
-            holding.seen.started = True
-        self._hand_over(holding, decision)
+            tracked.seen.started = True
+        self._hand_over(tracked, decision)
         return decision
 
-    def _hand_over(self, holding: Holding, decision: Decision) -> None:
+    def _hand_over(self, tracked: TrackedWork, decision: Decision) -> None:
         """Have a step carried out; one that nobody waits for, when there is nothing else to do."""
-        holding.busy = decision.urgent
+        tracked.busy = decision.urgent
         if decision.urgent:
-            self._releases.give_way()
-            self._steps.put_nowait((holding, decision))
+            self._removals.give_way()
+            self._steps.put_nowait((tracked, decision))
         else:
-            self._releases.put(holding.uid)
+            self._removals.put(tracked.uid)
 
     async def _step(self) -> None:
         while True:
             await self._take(*await self._steps.get())
 
-    async def _take(self, holding: Holding, decision: Decision) -> None:
+    async def _take(self, tracked: TrackedWork, decision: Decision) -> None:
         """Carry one step out and take in how it ended; a Job that was made is started at once."""
-        holding.busy = True
+        tracked.busy = True
         try:
-            await self._carry_out(holding, decision)
-            if decision.do == "Create" and (start := self._start_of(holding)) is not None:
+            await self._carry_out(tracked, decision)
+            if decision.do == "Create" and (start := self._start_of(tracked)) is not None:
                 decision = start
-                await self._carry_out(holding, decision)
+                await self._carry_out(tracked, decision)
         except Exception as fault:
-            log.exception("step.failed", uid=holding.uid, step=decision.do)
+            log.exception("step.failed", uid=tracked.uid, step=decision.do)
             trouble = Trouble("ApplyFailed", f"{type(fault).__name__}: {fault}")
-            holding.settle(decision, Outcome(trouble=trouble), self._clock.monotonic())
+            tracked.settle(decision, Outcome(trouble=trouble), self._clock.monotonic())
         finally:
-            holding.busy = False
-            if decision.do == "Start" and holding.seen.trouble is None:
-                self._due.mark_soon(holding.uid)
+            tracked.busy = False
+            if decision.do == "Start" and tracked.seen.trouble is None:
+                self._work_queue.mark_soon(tracked.uid)
             else:
-                self.mark(holding.uid)
+                self.mark(tracked.uid)
 
     async def _release(self, uid: str) -> None:
         """Take our finalizer off an ended Job whose result the hub has, if that is still so."""
-        holding = self.holdings.get(uid)
-        if holding is None or holding.work is None or holding.busy:
+        tracked = self.tracked_works.get(uid)
+        if tracked is None or tracked.work is None or tracked.busy:
             return
-        decision = decide(holding.work, holding.seen, self._picture(holding.work))
+        decision = decide(tracked.work, tracked.seen, self._moment(tracked.work))
         if decision.do == "Release":
-            await self._take(holding, decision)
+            await self._take(tracked, decision)
 
-    async def _carry_out(self, holding: Holding, decision: Decision) -> None:
-        before = holding.seen.live
-        outcome = await self._hands.carry_out(holding, decision)
-        if before is not None and not holding.means(before):
+    async def _carry_out(self, tracked: TrackedWork, decision: Decision) -> None:
+        before = tracked.seen.live
+        outcome = await self._carrier.carry_out(tracked, decision)
+        if before is not None and not tracked.means(before):
             outcome = Outcome()  # it was done to a copy
-        if (other := self.holdings.get(outcome.taken_by)) is not None:
+        if (other := self.tracked_works.get(outcome.taken_by)) is not None:
             outcome = other.in_the_way(outcome)
-        holding.settle(decision, outcome, self._clock.monotonic())
-        self._after(holding, decision, outcome)
+        tracked.settle(decision, outcome, self._clock.monotonic())
+        self._after(tracked, decision, outcome)
 
-    def _start_of(self, holding: Holding) -> Decision | None:
+    def _start_of(self, tracked: TrackedWork) -> Decision | None:
         """The start of a Job that was just made, if it is still what is wanted."""
-        if holding.work is None or holding.seen.live is None:
+        if tracked.work is None or tracked.seen.live is None:
             return None
-        decision = decide(holding.work, holding.seen, self._picture(holding.work))
-        holding.seen.started = holding.seen.started or decision.do == "Start"
+        decision = decide(tracked.work, tracked.seen, self._moment(tracked.work))
+        tracked.seen.started = tracked.seen.started or decision.do == "Start"
         return decision if decision.do == "Start" else None
 
-    def _after(self, holding: Holding, decision: Decision, outcome: Outcome) -> None:
+    def _after(self, tracked: TrackedWork, decision: Decision, outcome: Outcome) -> None:
         if outcome.live is not None:
-            holding.compare(self._clock.now())
+            tracked.compare(self._clock.now())
         if outcome.taken_by:
             self._make_room(outcome.taken_by)
         if outcome.trouble is not None:
             log.info(
                 "step.refused",
                 step=decision.do,
-                uid=holding.uid,
+                uid=tracked.uid,
                 reason=outcome.trouble.reason,
                 message=outcome.trouble.message,
             )
-        work = holding.work
+        work = tracked.work
         if decision.do == "Apply" and work is not None and work.kind == _CRD:
             self.observer.rediscover()
 
     def _make_room(self, uid: str) -> None:
         """An ended Job of ours goes before its time when a newer one needs its name."""
-        other = self.holdings.get(uid)
+        other = self.tracked_works.get(uid)
         if other is not None and other.seen.live is not None and finished(other.seen.live):
             other.seen.make_room = True
             self.mark(uid)
@@ -358,20 +364,20 @@ class Reconciler:
 
     # --- internals -------------------------------------------------------------------------------
 
-    def _holding(self, uid: str) -> Holding:
-        holding = self.holdings.get(uid)
-        if holding is None:
-            holding = self.holdings[uid] = Holding(uid)
-        return holding
+    def _tracked(self, uid: str) -> TrackedWork:
+        tracked = self.tracked_works.get(uid)
+        if tracked is None:
+            tracked = self.tracked_works[uid] = TrackedWork(uid)
+        return tracked
 
-    def _picture(self, work: Work) -> Picture:
+    def _moment(self, work: Work) -> Moment:
         key = (work.api_version, work.kind)
         wave_open = key == JOB or self._waves.is_open(work.kind, work.namespace)
         return self._picture_of(key, wave_open=wave_open)
 
-    def _picture_of(self, key: KindKey, *, wave_open: bool) -> Picture:
+    def _picture_of(self, key: KindKey, *, wave_open: bool) -> Moment:
         now = self._clock.monotonic()
-        return Picture(
+        return Moment(
             hub_id=self._hub_id,
             now=now,
             wall=self._clock.now(),
@@ -382,11 +388,11 @@ class Reconciler:
             wave_open=wave_open,
         )
 
-    def _note_wave(self, holding: Holding, *, pending: bool) -> None:
-        work = holding.work
-        if work is None or holding.is_job:
+    def _note_wave(self, tracked: TrackedWork, *, pending: bool) -> None:
+        work = tracked.work
+        if work is None or tracked.is_job:
             return
-        if self._waves.set_pending(holding.uid, work.kind, work.namespace, pending):
+        if self._waves.set_pending(tracked.uid, work.kind, work.namespace, pending):
             for uid in self._wave_waiters:
                 self.mark(uid)
             self._wave_waiters.clear()

@@ -14,7 +14,7 @@ import structlog
 from agent.member.applier import Applier
 from agent.member.observer import Observer
 from agent.objects.facts import finished, is_deleting, is_held_by_us
-from agent.works.tracked import Holding
+from agent.works.tracked import TrackedWork
 from shared.clock import Clock
 
 log = structlog.get_logger(__name__)
@@ -25,34 +25,34 @@ STRANDED_S = 60.0
 _EXPLAINED_AT_ONCE = 20  # requests a round
 
 
-class Desk(Protocol):
-    """Who carries out what the audit finds."""
+class Marker(Protocol):
+    """Who carries out what the resync finds."""
 
     def mark(self, uid: str) -> None:
         """Have this uid decided about."""
         ...
 
-    def look_again(self, holding: Holding) -> None:
+    def look_again(self, tracked: TrackedWork) -> None:
         """Read this object back."""
         ...
 
 
-class Audit:
-    """Looks over all holdings every ten seconds."""
+class Resync:
+    """Looks over all tracked works every ten seconds."""
 
     def __init__(
         self,
-        holdings: Mapping[str, Holding],
+        tracked_works: Mapping[str, TrackedWork],
         observer: Observer,
         applier: Applier,
         clock: Clock,
-        desk: Desk,
+        marker: Marker,
     ) -> None:
-        self._holdings = holdings
+        self._tracked_works = tracked_works
         self._observer = observer
         self._applier = applier
         self._clock = clock
-        self._desk = desk
+        self._marker = marker
 
     async def run(self) -> None:
         """Look again and again until cancelled."""
@@ -61,62 +61,62 @@ class Audit:
             await self.look()
 
     async def look(self) -> None:
-        """Look over all holdings once."""
+        """Look over all tracked works once."""
         now = self._clock.monotonic()
         podless = []
-        for holding in list(self._holdings.values()):
-            if self._is_unseen(holding, now):
-                self._desk.look_again(holding)
-            elif self._is_stranded(holding, now):
-                await self._let_go_with_namespace(holding)
-            elif self._is_podless(holding, now):
-                podless.append(holding)
-        for holding in podless[:_EXPLAINED_AT_ONCE]:
-            await self._explain(holding)
+        for tracked in list(self._tracked_works.values()):
+            if self._is_unseen(tracked, now):
+                self._marker.look_again(tracked)
+            elif self._is_stranded(tracked, now):
+                await self._let_go_with_namespace(tracked)
+            elif self._is_podless(tracked, now):
+                podless.append(tracked)
+        for tracked in podless[:_EXPLAINED_AT_ONCE]:
+            await self._explain(tracked)
 
-    def _is_unseen(self, holding: Holding, now: float) -> bool:
+    def _is_unseen(self, tracked: TrackedWork, now: float) -> bool:
         """Known from our own write only, for longer than a watch needs to show it."""
-        work = holding.work
-        if work is None or holding.seen.live is None or holding.busy:
+        work = tracked.work
+        if work is None or tracked.seen.live is None or tracked.busy:
             return False
-        if now - holding.since < _UNSEEN_S:
+        if now - tracked.since < _UNSEEN_S:
             return False
         at = (work.api_version, work.kind, work.namespace, work.name)
         return self._observer.live(*at) is None
 
-    def _is_podless(self, holding: Holding, now: float) -> bool:
+    def _is_podless(self, tracked: TrackedWork, now: float) -> bool:
         """A Job that should have pods, has none, and has been so for a round."""
-        live = holding.seen.live
-        if not holding.is_job or live is None or now - holding.since < PERIOD_S:
+        live = tracked.seen.live
+        if not tracked.is_job or live is None or now - tracked.since < PERIOD_S:
             return False
         if (live.get("spec") or {}).get("suspend") or finished(live):
             return False
-        return not (live.get("status") or {}).get("active") and not holding.seen.pods
+        return not (live.get("status") or {}).get("active") and not tracked.seen.pods
 
-    def _is_stranded(self, holding: Holding, now: float) -> bool:
+    def _is_stranded(self, tracked: TrackedWork, now: float) -> bool:
         """An ended Job that somebody deletes, and whose end the hub has not taken in for a minute."""
-        live = holding.seen.live
-        if not holding.is_job or live is None or not holding.seen.closed:
+        live = tracked.seen.live
+        if not tracked.is_job or live is None or not tracked.seen.closed:
             return False
         waits = is_deleting(live) and is_held_by_us(live)
-        known = holding.seen.acknowledged == live["metadata"].get("uid")
-        return waits and not known and now - holding.since >= STRANDED_S
+        known = tracked.seen.acknowledged == live["metadata"].get("uid")
+        return waits and not known and now - tracked.since >= STRANDED_S
 
-    async def _let_go_with_namespace(self, holding: Holding) -> None:
+    async def _let_go_with_namespace(self, tracked: TrackedWork) -> None:
         """The deletion of a namespace never hangs on us: this agent remembers how its Jobs ended."""
-        live = holding.seen.live
+        live = tracked.seen.live
         if live is None:
             return
         if await self._applier.is_namespace_going(live["metadata"].get("namespace") or ""):
-            log.warning("result.kept_in_memory", uid=holding.uid, reason="its namespace goes")
-            holding.seen.acknowledged = live["metadata"].get("uid") or ""
-            self._desk.mark(holding.uid)
+            log.warning("result.kept_in_memory", uid=tracked.uid, reason="its namespace goes")
+            tracked.seen.acknowledged = live["metadata"].get("uid") or ""
+            self._marker.mark(tracked.uid)
 
-    async def _explain(self, holding: Holding) -> None:
-        live = holding.seen.live
+    async def _explain(self, tracked: TrackedWork) -> None:
+        live = tracked.seen.live
         if live is None:
             return
         hint = await self._applier.explain(live)
-        if hint != holding.hint:
-            holding.hint = hint
-            self._desk.mark(holding.uid)
+        if hint != tracked.hint:
+            tracked.hint = hint
+            self._marker.mark(tracked.uid)

@@ -1,12 +1,12 @@
 """Has one decided step carried out, if it still may be: the lease is looked at right before each start."""
 
 from agent.decide.decision import Decision, Outcome
-from agent.decide.member_policy import Gate
+from agent.decide.member_policy import MemberPolicy
 from agent.member.applier import Applier
 from agent.metrics import Meters
 from agent.works.lease import Lease
 from agent.works.marks import Marks
-from agent.works.tracked import Holding
+from agent.works.tracked import TrackedWork
 from shared.clock import Clock
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import Work
@@ -23,7 +23,7 @@ class Steps:
         meters: Meters,
         namespaces: set[str],
         marks: Marks,
-        gate: Gate,
+        policy: MemberPolicy,
     ) -> None:
         self._applier = applier
         self._lease = lease
@@ -31,46 +31,46 @@ class Steps:
         self._meters = meters
         self._namespaces = namespaces
         self._marks = marks
-        self._gate = gate
+        self._policy = policy
 
-    async def carry_out(self, holding: Holding, decision: Decision) -> Outcome:
+    async def carry_out(self, tracked: TrackedWork, decision: Decision) -> Outcome:
         """Do what was decided; an empty outcome where that has lost its object or its right."""
         if self._lease.revoked:
             return Outcome()
         failpoint("A05")
         self._meters.steps.labels(decision.do).inc()
         if decision.do in {"Delete", "Release"}:
-            return await self._let_go(holding, decision)
+            return await self._let_go(tracked, decision)
         if decision.do == "CountPods":
-            return await self._count_pods(holding)
-        if holding.work is None:
+            return await self._count_pods(tracked)
+        if tracked.work is None:
             return Outcome()
         if decision.do == "ReadBack":
-            return await self._applier.read_back(holding.work, holding.known_uid)
-        refusal = self._gate.refuse(holding.work, decision.do)
+            return await self._applier.read_back(tracked.work, tracked.known_uid)
+        refusal = self._policy.refuse(tracked.work, decision.do)
         if refusal is not None:
             return Outcome(trouble=refusal)
-        return await self._write(holding, holding.work, decision)
+        return await self._write(tracked, tracked.work, decision)
 
-    async def _let_go(self, holding: Holding, decision: Decision) -> Outcome:
-        live = holding.seen.live
+    async def _let_go(self, tracked: TrackedWork, decision: Decision) -> Outcome:
+        live = tracked.seen.live
         if live is None:
             return Outcome()
         if decision.do == "Release":
             return await self._applier.release(live, decision.patch)
-        return await self._applier.delete(live, decision.propagation, strict=holding.is_job)
+        return await self._applier.delete(live, decision.propagation, strict=tracked.is_job)
 
-    async def _count_pods(self, holding: Holding) -> Outcome:
-        live, work = holding.seen.live, holding.work
+    async def _count_pods(self, tracked: TrackedWork) -> Outcome:
+        live, work = tracked.seen.live, tracked.work
         if work is not None:
             return await self._applier.count_pods(work.namespace, work.uid, work.name)
         if live is None:
             return Outcome()
         where = live["metadata"].get("namespace") or ""
-        return await self._applier.count_pods(where, holding.uid)
+        return await self._applier.count_pods(where, tracked.uid)
 
-    async def _write(self, holding: Holding, work: Work, decision: Decision) -> Outcome:
-        live = holding.seen.live
+    async def _write(self, tracked: TrackedWork, work: Work, decision: Decision) -> Outcome:
+        live = tracked.seen.live
         match decision.do:
             case "Create":
                 make = work.namespace not in self._namespaces
@@ -83,7 +83,7 @@ class Steps:
             case "PatchJob":
                 return await self._applier.patch_job(work, decision.patch)
             case "Apply":
-                return await self._applier.apply(work, live, holding.known_uid, holding.leave)
-        if live is not None and holding.doubtful:
-            holding.settle_doubt(await self._applier.dry_run(work, live), self._clock.now())
+                return await self._applier.apply(work, live, tracked.known_uid, tracked.leave)
+        if live is not None and tracked.doubtful:
+            tracked.settle_doubt(await self._applier.dry_run(work, live), self._clock.now())
         return Outcome()

@@ -1,4 +1,4 @@
-"""Rings for a uid at an instant: back-offs, times to live, the lease. One task for any number."""
+"""Has a uid decided about at an instant: back-offs, times to live, the lease. One task for any number."""
 
 import asyncio
 import heapq

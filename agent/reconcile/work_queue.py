@@ -11,7 +11,7 @@ _COALESCE_S = 0.01  # after a burst
 _SEEN_S = 0.05
 
 
-class Due:
+class WorkQueue:
     """An ordered set of uids, taken in bursts."""
 
     def __init__(self, clock: Clock) -> None:

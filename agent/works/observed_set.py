@@ -23,11 +23,6 @@ class ObservedSet:
         return self._digest.hex()
 
     @property
-    def has_news(self) -> bool:
-        """Whether something is to be sent."""
-        return bool(self._unsent)
-
-    @property
     def unsent(self) -> int:
         """How many entries are to be sent."""
         return len(self._unsent)

@@ -1,6 +1,6 @@
 """Everything the agent remembers of one uid, and how that becomes the entry it reports. Pure.
 
-A holding joins the work (what is desired), what was seen in the member, the drift found so far and
+It joins the work (what is desired), what was seen in the member, the drift found so far and
 the outcome of the last step.
 """
 
@@ -37,7 +37,7 @@ _LONGEST_UNAVAILABLE_S = 8.0
 
 
 @dataclass(slots=True)
-class Holding:
+class TrackedWork:
     """One uid: a desired work, or an orphan that carries our labels (`work` None)."""
 
     uid: str

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query
 from starlette.requests import Request
@@ -20,7 +20,6 @@ from hub.api.parameters import JobFilters, Newest
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import Json, idempotency_key, pager
 from hub.api.routing import new_router, refuses
-from hub.domain.selectors import parse_selector
 from hub.services.context import secrecy
 from hub.services.explain import study
 from hub.services.index.index import ScheduleIndex
@@ -30,6 +29,7 @@ from hub.services.questions import jobs
 from hub.services.reading.draft import draft
 from shared.kinds.registry import parse_job
 from shared.reject_codes import RejectCode
+from shared.selectors import parse_selector
 
 router = new_router("jobs")
 FindIndex = Callable[[], ScheduleIndex | None]
@@ -163,8 +163,8 @@ async def delete_job_by_name(
     request: Request, namespace: str, name: str, options: Options = None
 ) -> Response:
     """Delete the job that has this name. Body as for its uid."""
-    found: dict[str, Any] = await hub_of(request).read(jobs.find_job_by_name, namespace, name)
-    return await _delete(request, found["uid"], options)
+    found = await hub_of(request).read(jobs.find_job_by_name, namespace, name)
+    return await _delete(request, found.uid, options)
 
 
 async def _delete(request: Request, uid: str, options: Options) -> Response:

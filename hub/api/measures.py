@@ -23,7 +23,7 @@ FAULTS: Final = Counter("roadstead_loop_faults", "Turns of a loop that failed", 
 
 
 def observe_turn(loop: str, seconds: float, fault: BaseException | None) -> None:
-    """Count one turn of a loop: what `hub.controllers.loop` calls its observer with."""
+    """Count one turn of a loop: what `shared.loop` calls its observer with."""
     TURNS.labels(loop).observe(seconds)
     if fault is not None:
         FAULTS.labels(loop).inc()

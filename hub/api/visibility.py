@@ -60,9 +60,10 @@ async def list_pending_in_cluster_queue(
     request: Request, name: str, asked: Annotated[Window, Query()]
 ) -> Response:
     """Who waits in a ClusterQueue, in order, with positions from 0. Query: offset, limit."""
+    line = visibility.line_view(_index(request), name, asked.offset + asked.limit)
     return Json(
         await hub_of(request).read(
-            visibility.in_cluster_queue, _index(request), name, asked.offset, asked.limit
+            visibility.in_cluster_queue, line, name, asked.offset, asked.limit
         )
     )
 
@@ -76,10 +77,12 @@ async def list_pending_in_local_queue(
     request: Request, namespace: str, name: str, asked: Annotated[Window, Query()]
 ) -> Response:
     """Who waits in a LocalQueue, in order, with positions from 0. Query: offset, limit."""
+    index = _index(request)
+    line = visibility.line_view(index, visibility.queue_of(index, (namespace, name)))
     return Json(
         await hub_of(request).read(
             visibility.in_local_queue,
-            _index(request),
+            line,
             (namespace, name),
             asked.offset,
             asked.limit,

@@ -98,7 +98,7 @@ async def patch_workload_status(request: Request, namespace: str, name: str) -> 
         epoch,
     )
     hub = hub_of(request)
-    row: dict[str, Any] = (
+    row: executors.ReportedRow = (
         await hub.write_shared(executors.take_reports, report)
         if report.said.is_simple
         else await hub.write(executors.take_report, report)

@@ -6,9 +6,9 @@ stops acting only where acting could destroy something, and says so.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
@@ -30,77 +30,67 @@ from hub.services.placements.index import PlacementIndex
 from hub.store.errors import StoreUnavailable
 from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.retry import backoff
+from shared.loop import Loop, Tick
+from shared.retry import retrying
 
 CHECK_S: Final = 60.0  # how often the hub cluster's identity is looked at
 STOPPED_S: Final = 5.0  # how often a stopped bridge asks whether it may go on
 RETRY_S: Final = 30.0  # how often what was refused is tried again
+EVERY_S: Final = 5.0  # how often each side is looked at without news
 MIRROR_LEAST_S: Final = 0.05
 AGAIN_S: Final = 0.5  # until what failed is tried again
 WRITE_LEAST_S: Final = 0.5
 _FEED: Final = ("workloads", "objects", "clusters", "works", "events", "settings")
 log = structlog.get_logger(__name__)
 
-Tick = Callable[[], Awaitable[float | None]]
-
-
-class Looped(Protocol):
-    """What `hub.controllers.loop.Loop` is to the bridge."""
-
-    def wake(self) -> None: ...
-
-    async def run(self) -> None: ...
-
-
-class MakeLoop(Protocol):
-    """Makes a loop: its name, what a turn does, the longest and the least seconds between turns."""
-
-    def __call__(self, name: str, tick: Tick, every_s: float, least_s: float) -> Looped: ...
-
 
 class Bridge:
     """`kubeconfig` is the hub cluster's; `term` the leadership under which the bridge writes."""
 
-    def __init__(
-        self, hub: Hub, term: Callable[[], int], kubeconfig: Path | str, make_loop: MakeLoop
-    ) -> None:
+    def __init__(self, hub: Hub, term: Callable[[], int], kubeconfig: Path | str) -> None:
         self._hub = hub
         self._term = term
         self._kubeconfig = kubeconfig
-        self._make_loop = make_loop
+        self._connected = False
         self.condition = BridgeCondition(hub, term)
 
     async def run(self) -> None:
         """Bridge until cancelled."""
-        failures = 0
-        ended = False
-        while not ended:
-            try:
-                async with await KubeClient.connect(
-                    self._kubeconfig, clock=self._hub.clock
-                ) as client:
-                    await self.condition.check(client)
-                    failures = 0
-                    if self.condition.stopped:  # not ours to touch: look again later
-                        if not await self.condition.obey():
-                            await self._hub.clock.sleep(STOPPED_S)
-                        continue
-                    await install_crds(client, self._hub.clock)
-                    crossing = _Crossing(
-                        self._hub, self._term, client, self.condition, self._make_loop
-                    )
-                    await crossing.run()
-                    ended = True
-            except Exception as failure:  # noqa: BLE001 - the hub goes on without its hub cluster
-                failures += 1
-                why = _words(failure, self._kubeconfig)
-                log.warning("bridge.retry", error=why, times=failures)
-                with contextlib.suppress(StoreUnavailable):  # it is tried, and told, again
-                    await self.condition.is_silent(why)
-                await self._hub.clock.sleep(backoff(failures))
+        again = retrying(self._hub.clock, fresh=self._has_connected, before_wait=self._note)
+        await again(self._attempt)
+
+    def _has_connected(self) -> bool:
+        return self._connected
+
+    def _note(self, times: int, failure: BaseException, _wait_s: float) -> None:
+        log.warning("bridge.retry", error=_words(failure, self._kubeconfig), times=times)
+
+    async def _attempt(self) -> None:
+        """Connect and cross, as long as that goes."""
+        self._connected = False
+        try:
+            while not await self._cross():
+                pass
+        except Exception as failure:
+            with contextlib.suppress(StoreUnavailable):  # it is tried, and told, again
+                await self.condition.is_silent(_words(failure, self._kubeconfig))
+            raise
+
+    async def _cross(self) -> bool:
+        """One connection; False: it stopped, and another is to be made."""
+        async with await KubeClient.connect(self._kubeconfig, clock=self._hub.clock) as client:
+            await self.condition.check(client)
+            self._connected = True
+            if self.condition.stopped:  # not ours to touch: look again later
+                if not await self.condition.obey():
+                    await self._hub.clock.sleep(STOPPED_S)
+                return False
+            await install_crds(client, self._hub.clock)
+            await _Crossing(self._hub, self._term, client, self.condition).run()
+            return True
 
 
-def _words(failure: Exception, kubeconfig: Path | str) -> str:
+def _words(failure: BaseException, kubeconfig: Path | str) -> str:
     """Why the bridge could not cross, for people: a file that is missing reads as an odd one otherwise."""
     if not Path(kubeconfig).is_file():
         return f"there is no file {kubeconfig}"
@@ -117,22 +107,21 @@ class _Crossing:
         hub: Hub,
         term: Callable[[], int],
         client: KubeClient,
-        standing: BridgeCondition,
-        make_loop: MakeLoop,
+        condition: BridgeCondition,
     ) -> None:
         self._hub = hub
         self._term = term
         self._client = client
-        self._standing = standing
-        self._inward = make_loop("bridge-in", self._take, 5.0, MIRROR_LEAST_S)
-        self._outward = make_loop("bridge-out", self._give, 5.0, WRITE_LEAST_S)
-        self._shown = make_loop("bridge-workloads", self._show, 5.0, WRITE_LEAST_S)
-        self._pulse = make_loop("bridge-pulse", self._ask, PULSE_S, 0.0)
+        self._condition = condition
+        self._inward = self._loop("bridge-in", self._take, MIRROR_LEAST_S)
+        self._outward = self._loop("bridge-out", self._give, WRITE_LEAST_S)
+        self._shown = self._loop("bridge-workloads", self._show, WRITE_LEAST_S)
+        self._pulse = Loop("bridge-pulse", self._ask, hub.clock, every_s=PULSE_S)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
         self._following = Following(client, self._sources, self._index)
         self._mirror = Mirror(hub, client, self._sources, self._index, self._look_at)
-        self._deletions = Deletions(hub, client, self._sources, self._mirror, standing)
+        self._deletions = Deletions(hub, client, self._sources, self._mirror, condition)
         self._events = EventRecorder(hub, client, self._sources)
         self._writeback = Writeback(
             hub, client, self._sources, self._mirror, self._events, self._following.unreadable
@@ -140,6 +129,9 @@ class _Crossing:
         self._checks = CheckConditions(hub, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()
+
+    def _loop(self, name: str, tick: Tick, least_s: float) -> Loop:
+        return Loop(name, tick, self._hub.clock, every_s=EVERY_S, least_s=least_s)
 
     async def run(self) -> None:
         changes = self._hub.subscribe(*_FEED)
@@ -170,20 +162,20 @@ class _Crossing:
         if not term:
             return None
         await self._check()
-        if self._standing.stopped and not await self._standing.obey():
+        if self._condition.stopped and not await self._condition.obey():
             return None
-        if self._standing.lifted:  # what was found absent is looked at once more, and carried out
+        if self._condition.lifted:  # what was found absent is looked at once more, and carried out
             for source in self._sources:
                 source.compared = False
         await self._following.turn()
         for source in self._sources:
             await self._look_at_list(source, term)
-        if self._standing.stopped:
+        if self._condition.stopped:
             return None
         await self._mirror.turn(term, self._hub.settings.intake)
         await self._checks.turn(term)
         await self._deletions.turn(term)
-        self._standing.lifted = ""
+        self._condition.lifted = ""
         return AGAIN_S if self._sources.changed else None
 
     async def _look_at_list(self, source: Any, term: int) -> None:
@@ -194,8 +186,8 @@ class _Crossing:
         if informer.relists != source.relists:
             source.relists = informer.relists
             name = f"{informer.api_version}/{informer.kind}"
-            await self._standing.note_version(name, informer.resource_version)
-        if not source.compared and not self._standing.stopped:
+            await self._condition.note_version(name, informer.resource_version)
+        if not source.compared and not self._condition.stopped:
             source.compared = True
             await self._deletions.compare(source, term)
 
@@ -204,19 +196,19 @@ class _Crossing:
         if now - self._checked_at >= CHECK_S:
             self._checked_at = now
             with contextlib.suppress(errors.KubeError):  # it will answer another time
-                await self._standing.check(self._client)
+                await self._condition.check(self._client)
         if now - self._retried_at >= RETRY_S:
             self._retried_at = now
             self._mirror.retry_refused()
 
     async def _ask(self) -> float | None:
         """Does the hub cluster answer at all?"""
-        await self._standing.ask(self._client)
+        await self._condition.ask(self._client)
         return None
 
     async def _give(self) -> float | None:
         """From the hub to the hub cluster."""
-        if self._term() and not self._standing.stopped:
+        if self._term() and not self._condition.stopped:
             for uid in self._following.news():
                 self._writeback.note(uid)
             await self._writeback.turn()
@@ -225,7 +217,7 @@ class _Crossing:
 
     async def _show(self) -> float | None:
         """Workload objects of Jobs, if they are wanted."""
-        if not self._term() or self._standing.stopped:
+        if not self._term() or self._condition.stopped:
             return None
         return await self._workloads.turn()
 
@@ -250,7 +242,7 @@ class _Crossing:
                     self._show_soon(keys)
             if touched := change.keys.get("objects"):
                 await self._follow_placements(touched)
-            if self._mirror.leaving or (self._standing.stopped and "settings" in change.keys):
+            if self._mirror.leaving or (self._condition.stopped and "settings" in change.keys):
                 self._inward.wake()
             self._outward.wake()
 

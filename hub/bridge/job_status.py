@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State
+from hub.store.records.workloads import Workload
 from shared.conditions import Condition, is_true, remove, rfc3339, set_condition
 
 Status = dict[str, Any]
@@ -28,7 +29,7 @@ def is_finished(status: Mapping[str, Any] | None) -> bool:
 def job_status(
     spec: Mapping[str, Any],
     live: Mapping[str, Any] | None,
-    row: Mapping[str, Any],
+    row: Workload,
     observed: Mapping[str, Any] | None,
     now: dt.datetime,
 ) -> Status | None:
@@ -38,17 +39,17 @@ def job_status(
     live = live or {}
     if is_finished(live):
         return None
-    state = State(row["state"])
+    state = row.state
     status: Status = {
-        "active": row["active"] if state not in TERMINAL else 0,
-        "succeeded": max(row["succeeded"], live.get("succeeded") or 0),
-        "failed": max(row["failed"], live.get("failed") or 0),
+        "active": row.active if state not in TERMINAL else 0,
+        "succeeded": max(row.succeeded, live.get("succeeded") or 0),
+        "failed": max(row.failed, live.get("failed") or 0),
     }
-    status["ready"] = min(row["ready"], status["active"])
+    status["ready"] = min(row.ready, status["active"])
     status["terminating"] = 0 if state in TERMINAL else (observed or {}).get("terminating") or 0
-    started = live.get("startTime") or _stamp(row["started_at"])
+    started = live.get("startTime") or _stamp(row.started_at)
     if started or state in TERMINAL:
-        status["startTime"] = started or rfc3339(row["placed_at"] or row["created_at"])
+        status["startTime"] = started or rfc3339(row.placed_at or row.created_at)
     _indexes(status, spec, observed)
     if state in TERMINAL:
         _end(status, state, live.get("conditions"), row, observed, now)
@@ -75,15 +76,15 @@ def differs(wanted: Status, live: Mapping[str, Any] | None) -> bool:
 
 
 def _suspension(
-    conditions: list[Condition] | None, state: State, row: Mapping[str, Any], now: dt.datetime
+    conditions: list[Condition] | None, state: State, row: Workload, now: dt.datetime
 ) -> list[Condition]:
     """Suspended says whether the Job waits, in its queue or in the member, and why."""
-    if state in _WAITING or (row["reason"] in _SUSPENDED_THERE and not row["active"]):
-        reason, message = row["reason"] or "Queued", row["message"] or "waits in its queue"
+    if state in _WAITING or (row.reason in _SUSPENDED_THERE and not row.active):
+        reason, message = row.reason or "Queued", row.message or "waits in its queue"
         return set_condition(conditions, "Suspended", "True", reason, message, now)
-    where = f"{state.value} in {row['cluster']}"
-    if row["reason"]:
-        where = f"{where}: {row['reason']}: {row['message']}"
+    where = f"{state.value} in {row.cluster}"
+    if row.reason:
+        where = f"{where}: {row.reason}: {row.message}"
     return set_condition(conditions, "Suspended", "False", "JobResumed", where, now)
 
 
@@ -91,23 +92,23 @@ def _end(
     status: Status,
     state: State,
     conditions: list[Condition] | None,
-    row: Mapping[str, Any],
+    row: Workload,
     observed: Mapping[str, Any] | None,
     now: dt.datetime,
 ) -> None:
-    ended = rfc3339(row["finished_at"] or now)
+    ended = rfc3339(row.finished_at or now)
     if state is State.SUCCEEDED:
         reason, message = _COMPLETED
         kinds = ("SuccessCriteriaMet", "Complete")
         completed = (observed or {}).get("completion_time") or ended
         status["completionTime"] = max(str(completed), status["startTime"])
     else:
-        reason = row["reason"] or state.value
-        message = row["message"] or f"the job was {state.value.lower()}"
+        reason = row.reason or state.value
+        message = row.message or f"the job was {state.value.lower()}"
         kinds = ("FailureTarget", "Failed")
     made = remove(conditions, "Suspended")
     for kind in kinds:
-        made = set_condition(made, kind, "True", reason, message, row["finished_at"] or now)
+        made = set_condition(made, kind, "True", reason, message, row.finished_at or now)
     status["conditions"] = made
 
 

@@ -71,39 +71,39 @@ class WorkloadObjects:
 
     async def _level(self, fact: WorkloadFacts, place: Place, now: dt.datetime) -> None:
         """One workload: nothing that is wrong with it stops the others."""
-        uid = fact.row["uid"]
+        uid = fact.row.uid
         async with self._gate:
             try:
                 await self._one(fact, place, now)
             except errors.NotFound:
                 return
             except errors.Invalid as refusal:
-                log.warning("workload.refused", name=fact.row["name"], error=refusal.message)
+                log.warning("workload.refused", name=fact.row.name, error=refusal.message)
             except errors.KubeError as failure:
                 self._later[uid] = now + dt.timedelta(seconds=2)
-                log.info("workload.retry", name=fact.row["name"], error=str(failure))
+                log.info("workload.retry", name=fact.row.name, error=str(failure))
             except Exception:
-                log.exception("workload.failed", name=fact.row["name"])
+                log.exception("workload.failed", name=fact.row.name)
 
     async def _one(self, fact: WorkloadFacts, place: Place, now: dt.datetime) -> None:
         found = self._sources.get(place)
         if found is None or found[1]["metadata"].get("deletionTimestamp"):
             return
-        row, until = fact.row, fact.row.get("requeue_at")
+        row, until = fact.row, fact.row.requeue_at
         if until is not None and until > now:
-            self._later[row["uid"]] = until
+            self._later[row.uid] = until
         if place[1] == WORKLOAD:
             await self._follow(fact, found[0], found[1], now, bare=True)
             return
         source = self._sources.source(KUEUE, WORKLOAD)
         if source is None or not source.informer.served:
             return
-        at: Place = (KUEUE, WORKLOAD, row["namespace"], workload_name(row))
+        at: Place = (KUEUE, WORKLOAD, row.namespace, workload_name(row))
         kept = self._sources.get(at)
         if kept is None:
             if not job_status.is_finished(found[1].get("status")):
                 await self._create(fact, source, found[1], now)
-        elif words.job_of(kept[1]) == row["uid"]:
+        elif words.job_of(kept[1]) == row.uid:
             await self._follow(fact, source, kept[1], now, job=found[1])
 
     async def _create(
@@ -150,7 +150,7 @@ class WorkloadObjects:
         generation = int(live["metadata"].get("generation") or 1)
         wanted = workload_object(fact.row, fact.pod_sets, job, now=now, generation=generation)
         patch = words.status_patch(wanted, live)
-        uid = fact.row["uid"]
+        uid = fact.row.uid
         self._written[uid] = {
             each["name"]: each["state"] for each in wanted["status"].get("admissionChecks", ())
         }
@@ -182,7 +182,7 @@ class WorkloadObjects:
         What was taken or refused once is not taken again: it is set back to what the row says.
         """
         row = fact.row
-        uid = row["uid"]
+        uid = row.uid
         active = None if bare else words.commanded(live, row)
         checks = words.answered(live, row, self._written.get(uid, {}))
         status = words.reported(live, row) if bare else None
@@ -199,7 +199,7 @@ class WorkloadObjects:
             heard = Heard(uid, checks, active, status)
             await self._hub.write(workloads.hear, self._term(), heard)
         except Rejected as refusal:
-            log.info("workload.unheard", name=row["name"], code=refusal.code)
+            log.info("workload.unheard", name=row.name, code=refusal.code)
             return False
         self.note((uid,))
         return True

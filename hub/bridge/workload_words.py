@@ -11,9 +11,9 @@ from typing import Any, Final
 from hub.bridge.object_status import differs
 from hub.services.kueue_view.conditions import CONDITIONS, active, admitted
 from hub.services.kueue_view.workload import JOB_UID, WORKLOAD
+from hub.store.records.workloads import Workload
 
 Json = dict[str, Any]
-Row = Mapping[str, Any]
 # Fields of the status that are the hub's: gone from the view, they go from the object.
 _OURS: Final = (
     "admission",
@@ -78,16 +78,16 @@ def observed(live: Json) -> int:
     return max((int(c.get("observedGeneration") or 0) for c in conditions), default=0)
 
 
-def commanded(live: Json, row: Row) -> bool | None:
+def commanded(live: Json, row: Workload) -> bool | None:
     """What somebody has set `spec.active` to against the row; None if nobody has."""
     wish = (live.get("spec") or {}).get("active", True) is not False
     newer = int(live["metadata"].get("generation") or 1) > observed(live) > 0
     return wish if newer and wish != active(row) else None
 
 
-def answered(live: Json, row: Row, written: Mapping[str, str]) -> list[Json]:
+def answered(live: Json, row: Workload, written: Mapping[str, str]) -> list[Json]:
     """States of checks that somebody else set. `written`: those that the bridge wrote last, by check."""
-    present = row["checks"] or {}
+    present = row.checks or {}
     found = []
     for each in (live.get("status") or {}).get("admissionChecks") or ():
         name, state = each.get("name"), each.get("state")
@@ -100,16 +100,16 @@ def answered(live: Json, row: Row, written: Mapping[str, str]) -> list[Json]:
     return found
 
 
-def reported(live: Json, row: Row) -> Json | None:
+def reported(live: Json, row: Workload) -> Json | None:
     """What the executor of a bare Workload has written there and the row does not say; None: nothing."""
-    if row["finished_at"] is not None or not admitted(row):
+    if row.finished_at is not None or not admitted(row):
         return None
     told = {c.get("type"): c for c in (live.get("status") or {}).get("conditions") or ()}
     found = []
     if told.get("Finished", {}).get("status") == "True":
         found.append(told["Finished"])
     ready = told.get("PodsReady", {}).get("status")
-    stands = row.get("pods_ready_at") is not None and row.get("pods_lost_at") is None
+    stands = row.pods_ready_at is not None and row.pods_lost_at is None
     if ready in ("True", "False") and (ready == "True") != stands:
         found.append(told["PodsReady"])
     return {"conditions": found} if found else None

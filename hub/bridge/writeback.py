@@ -20,6 +20,7 @@ from hub.bridge.sources import Place, Source, Sources
 from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
+from hub.store.records.workloads import Workload
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -123,16 +124,16 @@ class Writeback:
         return writes
 
     def _say_why_it_waits(
-        self, source: Source, obj: Object, row: dict[str, Any], now: dt.datetime
+        self, source: Source, obj: Object, row: Workload, now: dt.datetime
     ) -> None:
         """An Event for a Job that waits for longer than most: the first for each reason."""
-        if row["state"] not in _WAITING or not row["reason"]:
+        if row.state not in _WAITING or not row.reason:
             return
-        due = row["created_at"] + WAITS
+        due = row.created_at + WAITS
         if due > now:
-            self._waits[row["uid"]] = due
+            self._waits[row.uid] = due
         else:
-            self._events.explain(source, obj, row["reason"], row["message"])
+            self._events.explain(source, obj, row.reason, row.message)
 
     # --- everything else ------------------------------------------------------------------------
 

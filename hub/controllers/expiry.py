@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from hub.controllers.lease import NOT_LEADING
-from hub.controllers.loop import Loop, Observer, unobserved
 from hub.services.context.hub import Hub
 from hub.services.jobs import retention
+from shared.loop import Loop, Observer, unobserved
 
 
 class Expiry:

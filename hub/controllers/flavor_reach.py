@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Final
 
 from hub.controllers.lease import NOT_LEADING
-from hub.controllers.loop import Loop, Observer, unobserved
 from hub.services.context.hub import Hub
 from hub.services.index.index import ScheduleIndex
 from hub.services.queues import unreachable_flavors
+from shared.loop import Loop, Observer, unobserved
 
 EVERY_S: Final = 5.0
 

@@ -8,11 +8,11 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Final
 
-from hub.controllers.loop import Loop
 from hub.services.context.hub import Hub
 from hub.services.members import api_servers, liveness
 from hub.services.members.sync import AgentSync
 from hub.services.queues import multikueue
+from shared.loop import Loop
 
 EVERY_S: Final = 5.0  # at most; a ninth of what makes a cluster suspect, as 5 s are of 45 s
 _MASS: Final = 0.5  # more than this share silent at once is no evidence against a member

@@ -1,8 +1,8 @@
 """Holds the leader's lease and knows its term; controllers name the term in every transaction."""
 
-from hub.controllers.loop import Loop
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
+from shared.loop import Loop
 
 NOT_LEADING = 0
 

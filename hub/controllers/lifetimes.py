@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Final
 
 from hub.controllers.lease import NOT_LEADING
-from hub.controllers.loop import Loop, Observer, unobserved
 from hub.services.context.hub import Hub
 from hub.services.members import deadlines
+from shared.loop import Loop, Observer, unobserved
 
 EVERY_S: Final = 2.0  # at most so late a limit takes effect
 

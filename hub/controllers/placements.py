@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import structlog
 
-from hub.controllers.loop import Loop
 from hub.domain.fleet.clusters import Cluster
 from hub.services.context.hub import Hub
 from hub.services.placements import index
 from hub.services.placements.index import PlacementIndex
 from hub.services.placements.reconcile import read_fleet, read_heartbeats
 from hub.services.placements.status import reconcile_with_status
+from shared.loop import Loop
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Final
 
 from hub.controllers.lease import NOT_LEADING
-from hub.controllers.loop import Loop, Observer, unobserved
 from hub.services.context.hub import Hub
 from hub.services.index.reader import FOLLOWED
 from hub.services.scheduling.turn import Scheduler
 from hub.store.feed import Subscription
+from shared.loop import Loop, Observer, unobserved
 
 EVERY_S: Final = 1.0  # heartbeats and back-offs enter no feed
 LEAST_S: Final = 0.1  # what arrives together goes into one cycle

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from hub.domain.admission.flavors import FlavorCatalog
-from hub.domain.cycle.rounds import ADMITTED, Attempt, Rounds
+from hub.domain.cycle.attempt import Attempt, Ending
+from hub.domain.cycle.rounds import Rounds
 from hub.domain.plan import Reason
 from hub.domain.queueing import eligibility
 from hub.domain.queueing.eligibility import Hold
@@ -42,7 +43,7 @@ class Engine:
             self.waiting.settle(attempt)
         if self.ranks is not None:
             for attempt in attempts:
-                if attempt.verdict == ADMITTED:
+                if attempt.ending is Ending.ADMITTED:
                     local_queue = f"{attempt.who.namespace}/{attempt.who.local_queue}"
                     self.ranks.penalise(local_queue, attempt.usage)
         return attempts

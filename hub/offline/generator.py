@@ -34,7 +34,7 @@ def read_load(path: Path) -> Load:
 def generated(given: Any, file: str = "generator") -> Load:
     """The load of a generator; raises `Unreadable`."""
     load = Load()
-    reader = _Reader(file)
+    reader = _GeneratorReader(file)
     whole = {"cohorts": given} if isinstance(given, list) else reader.mapping(given, "")
     unknown = sorted(map(str, set(whole) - {"cohorts", "streams"}))
     if unknown:
@@ -55,7 +55,9 @@ def generated(given: Any, file: str = "generator") -> Load:
     return load
 
 
-def _cohorts(reader: "_Reader", load: Load, cohort: Mapping[str, Any], place: str) -> None:
+def _cohorts(
+    reader: "_GeneratorReader", load: Load, cohort: Mapping[str, Any], place: str
+) -> None:
     name = reader.text(cohort, "className", place)
     for number in range(reader.number(cohort, "count", place, 1)):
         for below, queues in reader.listed(cohort, "queuesSets", place):
@@ -67,7 +69,7 @@ def _cohorts(reader: "_Reader", load: Load, cohort: Mapping[str, Any], place: st
 
 
 def _queue(
-    reader: "_Reader", given: Mapping[str, Any], place: str, name: str, cohort: str
+    reader: "_GeneratorReader", given: Mapping[str, Any], place: str, name: str, cohort: str
 ) -> list[dict[str, Any]]:
     """One ClusterQueue of CPU alone, with a namespace and a LocalQueue of its own."""
     quota: dict[str, Any] = {
@@ -97,7 +99,7 @@ def _queue(
 
 
 def _stream(
-    reader: "_Reader",
+    reader: "_GeneratorReader",
     load: Load,
     given: Mapping[str, Any],
     place: str,
@@ -118,7 +120,7 @@ def _stream(
             load.arrivals.append(Arrival(at, name, *door, kind))
 
 
-def _kind(reader: "_Reader", given: Mapping[str, Any], place: str) -> Kind:
+def _kind(reader: "_GeneratorReader", given: Mapping[str, Any], place: str) -> Kind:
     request = given.get("request", {})
     amounts = request if isinstance(request, dict) else {"cpu": request}
     count = reader.number(given, "podCount", place, 1)
@@ -137,7 +139,7 @@ def _kind(reader: "_Reader", given: Mapping[str, Any], place: str) -> Kind:
     )
 
 
-def runtime_of(reader: "_Reader", given: Mapping[str, Any], place: str) -> int:
+def runtime_of(reader: "_GeneratorReader", given: Mapping[str, Any], place: str) -> int:
     """`runtimeMs`, or `runtime` as a duration (`2h30m`), in microseconds."""
     if "runtime" not in given:
         return reader.number(given, "runtimeMs", place, None) * 1000
@@ -148,7 +150,7 @@ def runtime_of(reader: "_Reader", given: Mapping[str, Any], place: str) -> int:
         raise reader.fault(f"{place}.runtime", detail) from None
 
 
-class _Reader:
+class _GeneratorReader:
     """Values of a generator; whatever can not be used is refused with its place."""
 
     def __init__(self, file: str) -> None:

@@ -7,7 +7,7 @@ queues and cohorts are those before the rounds.
 from collections.abc import Callable
 from typing import Any
 
-from hub.domain.cycle.rounds import PENDING, Attempt
+from hub.domain.cycle.attempt import Attempt, Ending
 from hub.domain.plan import Assignment
 from hub.domain.queueing.eligibility import Hold
 from hub.domain.quota.declared import FlavorResource
@@ -71,10 +71,10 @@ def _table(node: Node, amount: Callable[[FlavorResource], int], *, limited: bool
 
 
 def _attempted(attempt: Attempt) -> Json:
-    assignment = attempt.search.assignment if attempt.verdict != PENDING else None
+    assignment = attempt.search.assignment if attempt.ending is not Ending.PENDING else None
     return {
         **_who(attempt.who),
-        "decision": attempt.verdict,
+        "decision": attempt.ending.value,
         "cluster": attempt.cluster,
         "podSets": _pod_sets(assignment),
         "victims": sorted(
@@ -85,7 +85,7 @@ def _attempted(attempt: Attempt) -> Json:
                     "reason": v.cause.value,
                 }
                 for v in attempt.victims
-                if attempt.verdict != PENDING
+                if attempt.ending is not Ending.PENDING
             ),
             key=lambda v: (v["namespace"], v["name"]),
         ),
@@ -98,7 +98,7 @@ def _attempted(attempt: Attempt) -> Json:
 def _not_attempted(who: PendingWorkload, hold: Hold) -> Json:
     return {
         **_who(who),
-        "decision": PENDING,
+        "decision": Ending.PENDING.value,
         "cluster": None,
         "podSets": [],
         "victims": [],

@@ -23,7 +23,7 @@ from hub.domain.quota.tree import Cohort, QuotaTree, find_cycle, read_cohort
 from hub.domain.workloads.admission_checks import Check, queue_fault
 from hub.offline.documents import Document
 from hub.offline.fleet import read_cluster
-from hub.offline.settings import Settings
+from hub.offline.settings import SimulationSettings
 from hub.offline.workloads import WorkloadReader, groups_of, uid_of
 from shared import quantity
 from shared.errors import Rejected
@@ -33,7 +33,7 @@ from shared.errors import Rejected
 class Scene:
     """Records by name; LocalQueues, their weights and their history by `namespace/name`."""
 
-    settings: Settings
+    settings: SimulationSettings
     now: int
     flavors: dict[str, Flavor] = field(default_factory=dict)
     cohorts: dict[str, Cohort] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Scene:
         )
 
 
-def build(documents: Sequence[Document], settings: Settings, now: int) -> Scene:
+def build(documents: Sequence[Document], settings: SimulationSettings, now: int) -> Scene:
     """The scene that documents describe at `now`; raises `Unreadable`."""
     scene = Scene(settings, now)
     latest = {(d.group, d.kind, d.parsed.namespace, d.name): d for d in documents}

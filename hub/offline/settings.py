@@ -14,8 +14,8 @@ from hub.domain.preemption.fair import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_
 from hub.domain.preemption.search import ORDERS, PreemptionLimits
 from hub.domain.quota.declared import EVERYTHING
 from hub.domain.quota.usage_history import UsageHistory
-from hub.domain.selectors import LabelSelector
 from hub.offline.documents import Unreadable, read_content
+from shared.selectors import LabelSelector
 
 _STRATEGIES: Final = (
     DEFAULT_STRATEGIES,
@@ -28,7 +28,7 @@ _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|µs|ns|m|s)")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SimulationSettings:
     """How to decide. `history` None: no admission fair sharing."""
 
     rules: Rules = field(default_factory=Rules)
@@ -39,29 +39,29 @@ class Settings:
     unknown: tuple[str, ...] = ()  # keys that mean nothing here
 
 
-def read_settings(path: Path | None) -> Settings:
+def read_settings(path: Path | None) -> SimulationSettings:
     """The settings of a file; all defaults without one. Raises `Unreadable`."""
     if path is None:
-        return Settings()
+        return SimulationSettings()
     documents = [d for d in read_content(path) if d is not None]
     if not documents:
-        return Settings()
+        return SimulationSettings()
     if len(documents) > 1 or not isinstance(documents[0], dict):
         raise Unreadable(str(path), 1, "", "settings are one object")
     return settings_of(documents[0], str(path))
 
 
-def settings_of(given: Mapping[str, Any], file: str = "settings") -> Settings:
+def settings_of(given: Mapping[str, Any], file: str = "settings") -> SimulationSettings:
     """Settings from a mapping; raises `Unreadable`."""
-    return _Reader(given, file).read()
+    return _SettingsReader(given, file).read()
 
 
-class _Reader:
+class _SettingsReader:
     def __init__(self, given: Mapping[str, Any], file: str) -> None:
         self._given = given
         self._file = file
 
-    def read(self) -> Settings:
+    def read(self) -> SimulationSettings:
         known = {
             "fairSharing", "admissionFairSharing", "partialAdmission", "missingNamespaceSelector",
             "waitForPodsReady", "resources", "preemption", "apiVersion", "kind",
@@ -78,7 +78,7 @@ class _Reader:
             ("Everything", "Nothing"),
             "missingNamespaceSelector",
         )
-        return Settings(
+        return SimulationSettings(
             rules=self._rules(enabled(waiting) and bool(waiting.get("blockAdmission"))),
             history=self._history(),
             missing_selector=EVERYTHING if missing == "Everything" else None,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
-from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, SKIPPED, Attempt
+from hub.domain.cycle.attempt import Attempt, Ending
 from hub.domain.queueing.requeue import Where
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.quota.usage_history import request_of
@@ -185,14 +185,14 @@ class Timeline:
 
     def _settle(self, at: int) -> None:
         """Rounds until nothing moves."""
-        before: list[tuple[str, str]] = []
+        before: list[tuple[str, Ending]] = []
         first = len(self.history.preemptions)
         for _ in range(MOST_ROUNDS):
             self._wake()
             attempts = self.play_round(self.scene.now + at)
             self.history.rounds += bool(attempts)
             moved = [self._note(at, attempt) for attempt in attempts]
-            now = [(a.who.uid, a.verdict) for a in attempts]
+            now = [(a.who.uid, a.ending) for a in attempts]
             if not any(moved) and (now == before or not any(map(_again, attempts))):
                 break
             if not self.history.rounds % 256 and self._in_turn(first):
@@ -224,10 +224,10 @@ class Timeline:
         life = self.history.lives.get(attempt.who.uid)
         if life is not None:
             life.reason = attempt.reason.value
-        if attempt.verdict == ADMITTED:
+        if attempt.ending is Ending.ADMITTED:
             self._admit(at, attempt, life)
             return True
-        if attempt.verdict != PREEMPTING:
+        if attempt.ending is not Ending.PREEMPTING:
             return False
         new = [v for v in attempt.victims if not v.holder.evicted]
         for victim in new:
@@ -283,7 +283,7 @@ def _again(attempt: Attempt) -> bool:
     """May the next round treat this one, or the one behind it, otherwise?"""
     return (
         attempt.where is Where.PARKED
-        or attempt.verdict == SKIPPED
+        or attempt.ending is Ending.SKIPPED
         or (attempt.search.untried_flavors)
     )
 

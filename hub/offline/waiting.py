@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from hub.domain.cycle.rounds import Attempt
+from hub.domain.cycle.attempt import Attempt
 from hub.domain.plan import Refusal
 from hub.domain.queueing import requeue
 from hub.domain.queueing.lane_queue import LaneQueue

@@ -6,18 +6,23 @@ from typing import Any
 from sqlalchemy import delete, select
 
 from hub.store.tables import audit
-from hub.store.transaction import Transaction
+from hub.store.transaction import Identified, Transaction
 
 
-def add(tx: Transaction, *, principal: str, verb: str, object: str, outcome: str) -> None:  # noqa: A002 - the column
-    """Append one row."""
+def note(tx: Transaction, principal: str, verb: str, row: Identified, outcome: str = "ok") -> None:
+    """Write down what somebody did to a workload."""
+    add(tx, principal, verb, f"{row.kind} {row.namespace}/{row.name} {row.uid}", outcome)
+
+
+def add(tx: Transaction, principal: str, verb: str, of: str, outcome: str = "ok") -> None:
+    """Append one row; `of`: what it was done to, in words."""
     tx.conn.execute(
         audit.insert(),
         {
             "at": tx.now,
             "principal": principal,
             "verb": verb,
-            "object": object[:600],
+            "object": of[:600],
             "outcome": outcome[:64],
         },
     )

@@ -4,14 +4,25 @@ A `Bulk` is a Core statement compiled once per dialect; rows go to the driver as
 column. On the job path this is several times as fast as `Connection.execute` with a list.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, Dialect, Table, bindparam
 from sqlalchemy.sql.dml import Delete, Insert, Update
 
 Row = Mapping[str, Any]
 Convert = Callable[[Any], Any] | None
+
+
+class Record(Protocol):
+    """A named tuple."""
+
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+
+    def __iter__(self) -> Iterator[object]: ...
+
+
 Compiled = tuple[str, list[tuple[str, Convert]]]
 
 
@@ -41,6 +52,15 @@ class Bulk:
                 if column.default is not None and column.default.is_scalar
             },
         )
+
+    def run_records(self, conn: Connection, records: Sequence[Record]) -> int:
+        """Execute for every record, whose fields are the bound parameters, as `run` does."""
+        if not records:
+            return 0
+        sql, parameters = self._of(conn.dialect)
+        by_name = dict(zip(records[0]._fields, zip(*records, strict=True), strict=True))
+        columns = [_converted(list(by_name[name]), convert) for name, convert in parameters]
+        return conn.exec_driver_sql(sql, list(zip(*columns, strict=True))).rowcount
 
     def run(self, conn: Connection, rows: Sequence[Row]) -> int:
         """Execute for every row; the number of rows that the database says were affected."""

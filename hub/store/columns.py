@@ -1,14 +1,15 @@
-"""Types of columns: instants in UTC, JSON as bytes, and the apply options of works."""
+"""Types of columns: instants in UTC, JSON as bytes, the apply options of works, and states."""
 
 import datetime as dt
 import functools
 from typing import Any
 
 import orjson
-from sqlalchemy import DateTime, Dialect, LargeBinary
+from sqlalchemy import DateTime, Dialect, LargeBinary, String
 from sqlalchemy.types import TypeDecorator
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.states import State, WithdrawTo
 
 
 class Utc(TypeDecorator[dt.datetime]):
@@ -61,3 +62,23 @@ class OptionsColumn(TypeDecorator[ApplyOptions]):
 @functools.lru_cache(maxsize=10_000)  # those of one plan are mostly alike
 def _read_options(body: bytes) -> ApplyOptions:
     return ApplyOptions.from_json(orjson.loads(body))
+
+
+class StateColumn(TypeDecorator[State]):
+    """The state of a workload, where a query asks for it as one of the domain's."""
+
+    impl = String
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> State | None:
+        return None if value is None else State(value)
+
+
+class WithdrawColumn(TypeDecorator[WithdrawTo]):
+    """What follows once a workload has been taken back, likewise."""
+
+    impl = String
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> WithdrawTo | None:
+        return None if value is None else WithdrawTo(value)

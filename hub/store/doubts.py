@@ -1,13 +1,15 @@
 """Jobs of which a store that went back does not know where they are: found, and marked, all at once."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, select, type_coerce, update
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
+from hub.store.columns import StateColumn
+from hub.store.records.workloads import DoubtedJob, GivenWork
 from hub.store.tables import workloads, works
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
@@ -24,36 +26,38 @@ _MARK: Final = Bulk(
 )
 
 
-def jobs_in(tx: Transaction, states: Iterable[State]) -> list[dict[str, Any]]:
-    """Jobs in these states, whoever runs none of them left out: uid, epoch, state."""
+def jobs_in(tx: Transaction, states: Iterable[State]) -> list[DoubtedJob]:
+    """Jobs in these states, whoever runs none of them left out."""
     c = workloads.c
-    query = select(c.uid, c.epoch, c.state).where(c.state.in_(list(states)), c.kind != BARE)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    columns = (c.uid, c.epoch, type_coerce(c.state, StateColumn))
+    query = select(*columns).where(c.state.in_(list(states)), c.kind != BARE)
+    return [DoubtedJob._make(row) for row in tx.conn.execute(query)]
 
 
-def given_in(tx: Transaction, states: Iterable[State]) -> list[dict[str, Any]]:
-    """The works of jobs in these states, of their present epochs: cluster, uid, options."""
+def given_in(tx: Transaction, states: Iterable[State]) -> list[GivenWork]:
+    """The works of jobs in these states, of their present epochs."""
     c, held = workloads.c, works.c
     query = (
         select(held.cluster, held.uid, held.options)
         .join(works, (held.cluster == c.cluster) & (held.uid == c.uid) & (held.epoch == c.epoch))
         .where(c.state.in_(list(states)))
     )
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [GivenWork._make(row) for row in tx.conn.execute(query)]
 
 
-def mark(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
-    """Set the options of works, which agents are told anew and as seen: cluster, uid, options."""
+def mark(tx: Transaction, rows: Sequence[GivenWork]) -> None:
+    """Set the options of works, which agents are told anew and as seen."""
     if not rows:
         return
     _MARK.run(
         tx.conn,
         [
-            {f"b_{name}": value for name, value in row.items()} | {"b_hash": "", "b_seen": True}
+            {f"b_{name}": value for name, value in row._asdict().items()}
+            | {"b_hash": "", "b_seen": True}
             for row in rows
         ],
     )
-    tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
+    tx.touch("works", *(key(row.cluster, row.uid) for row in rows))
 
 
 def options_of(tx: Transaction, cluster: str, uids: Iterable[str]) -> dict[str, ApplyOptions]:

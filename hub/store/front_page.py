@@ -4,34 +4,22 @@ Everything is bounded by `limit`; decisions, the one wide column, are read for t
 """
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from hub.domain.workloads.states import TERMINAL
+from hub.store.records.workloads import JobOnPage
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
-_SHOWN = (
-    "uid",
-    "namespace",
-    "name",
-    "queue",
-    "cluster_queue",
-    "state",
-    "reason",
-    "message",
-    "cluster",
-    "epoch",
-    "created_at",
-    "started_at",
-    "finished_at",
-)
+_SHOWN: Final = tuple(workloads.c[name] for name in JobOnPage._fields if name != "scores")
 
 
 def unfinished(
     tx: Transaction, states: Collection[str], text: str, offset: int, limit: int
-) -> list[dict[str, Any]]:
+) -> list[JobOnPage]:
     """Jobs that have not ended, oldest first; in one of `states`, if any are given."""
     c = workloads.c
     query = _shown().where(*_unfinished(states, text)).order_by(c.created_at, c.uid)
@@ -46,7 +34,7 @@ def count_unfinished(tx: Transaction, text: str) -> int:
 
 def ended(
     tx: Transaction, states: Collection[str], text: str, offset: int, limit: int
-) -> list[dict[str, Any]]:
+) -> list[JobOnPage]:
     """Jobs that have ended, the latest first; in one of `states`, if any are given."""
     c = workloads.c
     query = _shown().where(c.finished_at.is_not(None), *_selected(states, text))
@@ -54,7 +42,7 @@ def ended(
 
 
 def _shown() -> Select[Any]:
-    return select(*(workloads.c[name] for name in _SHOWN))
+    return select(*_SHOWN)
 
 
 def _unfinished(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
@@ -74,13 +62,13 @@ def _selected(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
     return wanted
 
 
-def _rows(tx: Transaction, query: Select[Any], offset: int, limit: int) -> list[dict[str, Any]]:
-    found = [dict(r) for r in tx.conn.execute(query.offset(offset).limit(limit)).mappings()]
-    decided = _decisions(tx, [row["uid"] for row in found])
-    return [{**row, "scores": decided.get(row["uid"])} for row in found]
+def _rows(tx: Transaction, query: Select[Any], offset: int, limit: int) -> list[JobOnPage]:
+    found = [JobOnPage(*row) for row in tx.conn.execute(query.offset(offset).limit(limit))]
+    decided = _decisions(tx, [row.uid for row in found])
+    return [row._replace(scores=decided.get(row.uid)) for row in found]
 
 
-def _decisions(tx: Transaction, uids: Collection[str]) -> dict[str, Any]:
+def _decisions(tx: Transaction, uids: Collection[str]) -> dict[str, Json | None]:
     """What was decided for each; one that can not be decoded is left out, and no other."""
     c = workloads.c
     try:

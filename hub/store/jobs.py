@@ -2,42 +2,34 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_, type_coerce
 
 from hub.domain.workloads.states import CHARGED
 from hub.store import manifests
+from hub.store.columns import StateColumn
+from hub.store.records.workloads import ListedJob
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
-_LISTED = (
-    "uid",
-    "kind",
-    "namespace",
-    "name",
-    "queue",
-    "state",
-    "reason",
-    "cluster",
-    "epoch",
-    "created_at",
-    "started_at",
-    "finished_at",
-    "labels",
+_LISTED: Final = tuple(
+    type_coerce(workloads.c[name], StateColumn) if name == "state" else workloads.c[name]
+    for name in ListedJob._fields
 )
 Position = tuple[dt.datetime, str]
 
 
 def page(
     tx: Transaction, filters: Mapping[str, str], after: Position | None, limit: int
-) -> list[dict[str, Any]]:
+) -> list[ListedJob]:
     """Jobs that are not deleted, newest first: the narrow columns, at most `limit`.
 
     `filters`: namespace, queue, state, cluster, exact; name, a prefix.
     """
     c = workloads.c
-    query: Select[Any] = select(*(c[name] for name in _LISTED)).where(_shown())
+    query: Select[Any] = select(*_LISTED).where(_shown())
     for name in ("namespace", "queue", "state", "cluster"):
         if filters.get(name):
             query = query.where(c[name] == filters[name])
@@ -47,7 +39,7 @@ def page(
     if after is not None:
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*_bound(after)))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [ListedJob._make(row) for row in tx.conn.execute(query)]
 
 
 def count_by_cluster(tx: Transaction) -> dict[str, int]:
@@ -68,7 +60,7 @@ class Charge(NamedTuple):
     queue: str
     cluster_queue: str
     state: str
-    admission: Any
+    admission: Json | None
     number: int
 
 

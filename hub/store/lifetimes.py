@@ -3,25 +3,28 @@
 import datetime as dt
 from typing import Any, Final
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, or_, select, type_coerce
 
 from hub.domain.workloads.states import ON_CLUSTER, State
+from hub.store.columns import StateColumn
+from hub.store.records.workloads import LimitedRun
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 
 _c = workloads.c
-_ADMITTED: Final = frozenset(str(s) for s in ON_CLUSTER - {State.WITHDRAWING})
+_ADMITTED: Final = ON_CLUSTER - {State.WITHDRAWING}
 _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
 MOST: Final = 1000  # of one turn: bounds how long writers wait
 
 
-def limited(tx: Transaction) -> list[dict[str, Any]]:
-    """Admitted workloads whose run time is limited: uid, max_runtime_s, ran_s, placed_at."""
-    query = select(_c.uid, _c.max_runtime_s, _c.ran_s, _c.placed_at, _c.state).where(
+def limited(tx: Transaction) -> list[LimitedRun]:
+    """Admitted workloads whose run time is limited."""
+    state = type_coerce(_c.state, StateColumn)
+    query = select(_c.uid, _c.max_runtime_s, _c.ran_s, _c.placed_at, state).where(
         _c.max_runtime_s.is_not(None), _c.placed_at.is_not(None), _c.finished_at.is_(None)
     )  # as its index says: states are looked at here
-    rows = tx.conn.execute(query).mappings()
-    return [dict(row) for row in rows if row["state"] in _ADMITTED]
+    rows = map(LimitedRun._make, tx.conn.execute(query))
+    return [row for row in rows if row.state in _ADMITTED]
 
 
 def never_ready(tx: Transaction, admitted_before: dt.datetime) -> dict[str, str]:

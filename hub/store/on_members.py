@@ -1,16 +1,18 @@
 """Workloads as seen from the clusters they are on: counts, and which of them a rule concerns."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, bindparam, case, func, null, select, update
 
 from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
+from hub.store.records.workloads import CountsRow, JobOnCluster, LingeringJob, UnseenJob
 from hub.store.tables import workloads, works
 from hub.store.transaction import Transaction
 from hub.store.works import chunks
+from shared.documents import JsonView
 
 _NOT_SEEN = (State.OFFERED.value, State.UNKNOWN.value)
 _COUNTED = ("succeeded", "failed", "active", "ready", "reason", "message")
@@ -35,7 +37,7 @@ _COUNT = {
 }
 
 
-def count(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+def count(tx: Transaction, rows: Sequence[CountsRow]) -> None:
     """Set counts, reason and message of workloads whose state stays: uid, epoch, succeeded …
 
     `all_ready`, where that has changed: since now all its pods are ready, or no longer are.
@@ -44,27 +46,25 @@ def count(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
         return
     names = ("uid", "epoch", *_COUNTED)
     for change, statement in _COUNT.items():
-        alike = [row for row in rows if row.get("all_ready") is change]
+        alike = cast("list[JsonView]", [row for row in rows if row.get("all_ready") is change])
         now = {} if change is None else {"b_now": tx.now}
         statement.run(tx.conn, [{f"b_{name}": row[name] for name in names} | now for row in alike])
     tx.touch("workloads", *(row["uid"] for row in rows))
 
 
-def jobs_on(
-    tx: Transaction, clusters: Iterable[str], states: Sequence[str]
-) -> list[dict[str, Any]]:
+def jobs_on(tx: Transaction, clusters: Iterable[str], states: Sequence[str]) -> list[JobOnCluster]:
     """Workloads on the given clusters in the given states: uid, epoch, cluster, reason."""
     c = workloads.c
     query = select(c.uid, c.epoch, c.cluster, c.reason).where(c.state.in_(states))
     return [
-        dict(row)
+        JobOnCluster._make(row)
         for chunk in chunks(clusters)
-        for row in tx.conn.execute(query.where(workloads.c.cluster.in_(chunk))).mappings()
+        for row in tx.conn.execute(query.where(workloads.c.cluster.in_(chunk)))
     ]
 
 
-def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[dict[str, Any]]:
-    """Workloads that the given clusters were offered and that were never seen there: uid, set_aside …"""
+def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[UnseenJob]:
+    """Workloads that the given clusters were offered and that were never seen there."""
     c, held = workloads.c, works.c
     query = (
         select(c.uid, c.epoch, c.cluster, c.set_aside)
@@ -72,9 +72,9 @@ def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[dict[str, A
         .where(c.state.in_(_NOT_SEEN), held.seen.is_(False))
     )
     return [
-        dict(row)
+        UnseenJob._make(row)
         for chunk in chunks(clusters)
-        for row in tx.conn.execute(query.where(c.cluster.in_(chunk))).mappings()
+        for row in tx.conn.execute(query.where(c.cluster.in_(chunk)))
     ]
 
 
@@ -107,7 +107,7 @@ def live_of(tx: Transaction, origin: str, kind: str) -> dict[str, tuple[str, str
 
 def jobs_placed_before(
     tx: Transaction, instant: dt.datetime, states: Sequence[str], *, awaiting_nodes: bool = False
-) -> list[dict[str, Any]]:
+) -> list[LingeringJob]:
     """Workloads in the given states that were placed before `instant`, at most 1,000.
 
     Of those whose cluster had the room, or of those for which it must add nodes first.
@@ -119,4 +119,4 @@ def jobs_placed_before(
         .where(c.new_nodes.is_not(None) if awaiting_nodes else c.new_nodes.is_(None))
         .limit(1000)
     )
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [LingeringJob._make(row) for row in tx.conn.execute(query)]

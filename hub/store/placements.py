@@ -6,8 +6,10 @@ from typing import Any
 from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
+from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
+from hub.store.workloads import read, select_whole
 
 Row = dict[str, Any]
 GROUP = "placement.kubernetes-fleet.io"
@@ -111,22 +113,22 @@ def forget(tx: Transaction, placement: str) -> None:
     tx.touch("bindings", placement)
 
 
-def jobs_of(tx: Transaction, placement: str, limit: int = 5000) -> list[Row]:
+def jobs_of(tx: Transaction, placement: str, limit: int = 5000) -> list[Workload]:
     """Workloads that this placement chose or is to choose a cluster for, newest first."""
     query = (
-        select(workloads)
+        select_whole()
         .where(workloads.c.placement == placement)
         .order_by(workloads.c.created_at.desc())
         .limit(limit)
     )
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return read(tx, query)
 
 
-def live_jobs(tx: Transaction, namespace: str) -> list[Row]:
+def live_jobs(tx: Transaction, namespace: str) -> list[Workload]:
     """Jobs that occupy names in a namespace."""
     c = workloads.c
-    query = select(workloads).where(c.namespace == namespace, c.kind == "Job", c.live.is_(True))
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    query = select_whole().where(c.namespace == namespace, c.kind == "Job", c.live.is_(True))
+    return read(tx, query)
 
 
 def job_traits(tx: Transaction, uids: Sequence[str]) -> list[tuple[str, str, dict[str, str], str]]:

@@ -5,7 +5,7 @@ Inside a group commit it is a savepoint: what it touched and said counts only if
 
 import datetime as dt
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection, select
 
@@ -19,6 +19,19 @@ MESSAGE_CHARS = 4096
 T = TypeVar("T")
 # What the one writer knows to hold in the database, by kind; forgotten when that kind is touched.
 Memory = dict[str, dict[Any, Any]]
+
+
+class Identified(Protocol):
+    """What an event may be about: a record that says of itself what it is."""
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
 
 
 class Transaction:
@@ -36,6 +49,18 @@ class Transaction:
     def touch(self, kind: str, *keys: str) -> None:
         """Enter `keys` of `kind` into the change feed of this transaction."""
         self.touched.setdefault(kind, set()).update(keys)
+
+    def say(self, of: Identified, reason: str, message: str, *, warning: bool = False) -> None:
+        """Say what happened to a workload, an object, or whatever else is known by kind and name."""
+        self.event(
+            uid=of.uid,
+            kind=of.kind,
+            namespace=of.namespace,
+            name=of.name,
+            reason=reason,
+            message=message,
+            type="Warning" if warning else "Normal",
+        )
 
     def event(
         self,

@@ -1,34 +1,23 @@
 """Pages of whole workloads, of any kind: what Kueue-shaped lists are made of."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from sqlalchemy import literal, select, tuple_
+from sqlalchemy import ColumnElement, literal, select, tuple_, type_coerce
 
+from hub.store import workloads as stored
+from hub.store.columns import StateColumn
 from hub.store.jobs import Position
 from hub.store.lookup import Lookup
+from hub.store.records.workloads import BareProgress, Workload, WorkloadProgress
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 
-_STATED: Final = (
-    "uid",
-    "kind",
-    "namespace",
-    "name",
-    "queue",
-    "cluster_queue",
-    "state",
-    "reason",
-    "cluster",
-    "epoch",
-)
 _STATES: Final = Lookup(
-    lambda among: select(*(workloads.c[name] for name in _STATED)).where(among(workloads.c.uid))
+    lambda among: select(*_columns(WorkloadProgress._fields)).where(among(workloads.c.uid))
 )
-
-_REPORTED: Final = (*_STATED, "parallelism", "ready", "pods_ready_at")
 _BARE: Final = Lookup(
-    lambda among: select(*(workloads.c[name] for name in _REPORTED)).where(
+    lambda among: select(*_columns(BareProgress._fields)).where(
         among(workloads.c.namespace, workloads.c.name),
         workloads.c.kind == "Workload",
         workloads.c.live.is_(True),
@@ -43,14 +32,14 @@ def page(
     queues: Collection[tuple[str, str]] | None,
     after: Position | None,
     limit: int,
-) -> list[dict[str, Any]]:
+) -> list[Workload]:
     """Workloads that occupy their names, newest first, at most `limit`, all columns.
 
     `filters`: namespace, queue, state, cluster, exact; `states`: any of these, if there are any;
     `queues`: any of these LocalQueues (namespace, name).
     """
     c = workloads.c
-    query = select(workloads).where(c.live.is_not(None))
+    query = stored.select_whole().where(c.live.is_not(None))
     for name in ("namespace", "queue", "state", "cluster"):
         if filters.get(name):
             query = query.where(c[name] == filters[name])
@@ -62,24 +51,32 @@ def page(
         bound = (literal(after[0], c.created_at.type), literal(after[1], c.uid.type))
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*bound))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return stored.read(tx, query)
 
 
-def states(tx: Transaction, uids: Collection[str]) -> list[dict[str, Any]]:
+def states(tx: Transaction, uids: Collection[str]) -> list[WorkloadProgress]:
     """How workloads of whatever state stand, by uid: the narrow columns; absent ones are left out."""
-    return [dict(zip(_STATED, row, strict=True)) for row in _STATES.rows(tx.conn, uids)]
+    return [WorkloadProgress._make(row) for row in _STATES.rows(tx.conn, uids)]
 
 
 def bare_by_name(
     tx: Transaction, names: Collection[tuple[str, str]]
-) -> dict[tuple[str, str], dict[str, Any]]:
+) -> dict[tuple[str, str], BareProgress]:
     """How bare Workloads stand that occupy the given (namespace, name)s, with their pod counts."""
-    rows = (dict(zip(_REPORTED, row, strict=True)) for row in _BARE.rows(tx.conn, names))
-    return {(row["namespace"], row["name"]): row for row in rows}
+    rows = map(BareProgress._make, _BARE.rows(tx.conn, names))
+    return {(row.namespace, row.name): row for row in rows}
 
 
-def named(tx: Transaction, namespace: str, name: str) -> list[dict[str, Any]]:
+def named(tx: Transaction, namespace: str, name: str) -> list[Workload]:
     """Workloads of whatever kind that occupy a name."""
     c = workloads.c
-    query = select(workloads).where(c.namespace == namespace, c.name == name, c.live.is_not(None))
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return stored.read(
+        tx,
+        stored.select_whole().where(c.namespace == namespace, c.name == name, c.live.is_not(None)),
+    )
+
+
+def _columns(names: Iterable[str]) -> Iterator[ColumnElement[Any]]:
+    for name in names:
+        column = workloads.c[name]
+        yield type_coerce(column, StateColumn) if name == "state" else column

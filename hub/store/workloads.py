@@ -6,9 +6,18 @@ on a finished epoch moves nothing.
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, bindparam, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    TypeDecorator,
+    bindparam,
+    func,
+    select,
+    type_coerce,
+    update,
+)
 
 from hub.domain.plan import LeftOut
 from hub.domain.workloads.states import (
@@ -21,12 +30,13 @@ from hub.domain.workloads.states import (
     target,
 )
 from hub.store.bulk import Bulk
-from hub.store.dialect import CHUNK
+from hub.store.columns import StateColumn, WithdrawColumn
 from hub.store.lookup import Lookup
+from hub.store.records.workloads import ReasonToWait, Workload, WorkloadChange, WorkloadMove
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 
-Row = Mapping[str, Any]
 BARE: Final = "Workload"  # kind of those that no Job owns: an executor outside runs them
 
 # What each transition is called in events, and what is said if the caller says nothing.
@@ -56,7 +66,7 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
 }
 _WARNINGS = frozenset({Transition.LOSE, Transition.FAIL, Transition.ABORT, Transition.DEACTIVATE})
 # A workload that waits holds no cluster and no quota.
-_FREED: Final[Mapping[str, Any]] = {
+_FREED: Final[JsonView] = {
     "cluster": "",
     "cluster_queue": "",
     "admission": None,
@@ -81,9 +91,20 @@ _REFUSE: Final = Bulk(
     .where(workloads.c.uid == bindparam("b_uid"), workloads.c.state == State.PENDING.value)
     .values(reason=bindparam("b_reason"), message=bindparam("b_message"))
 )
-_NAMES: Final = tuple(column.name for column in workloads.c)
+_ENUMERATED: Final[Mapping[str, type[TypeDecorator[Any]]]] = {
+    "state": StateColumn,
+    "withdraw_to": WithdrawColumn,
+}
+_WHOLE: Final = tuple(
+    type_coerce(workloads.c[name], _ENUMERATED[name]).label(name)
+    if name in _ENUMERATED
+    else workloads.c[name]
+    for name in Workload._fields
+)
+_SELECT: Final = select(*_WHOLE)
+_BY_UID: Final = Lookup(lambda among: _SELECT.where(among(workloads.c.uid)))
 _LIVE: Final = Lookup(
-    lambda among: select(workloads).where(
+    lambda among: _SELECT.where(
         among(workloads.c.namespace, workloads.c.name),
         workloads.c.kind == bindparam("kind"),
         workloads.c.live.is_(True),
@@ -118,13 +139,13 @@ _IF: Final = frozenset({"if_state", "if_generation"})
 _FIRST = frozenset({"applied_at", "started_at", "pods_ready_at"})  # kept once set, until freed
 
 
-def add(tx: Transaction, rows: Sequence[Row]) -> None:
+def add(tx: Transaction, rows: Sequence[Workload]) -> None:
     """Insert new workloads."""
-    _ADD.run(tx.conn, rows)
-    tx.touch("workloads", *(row["uid"] for row in rows))
+    _ADD.run_records(tx.conn, rows)
+    tx.touch("workloads", *(row.uid for row in rows))
 
 
-def transition(tx: Transaction, name: Transition, rows: Sequence[Row]) -> list[str]:
+def transition(tx: Transaction, name: Transition, rows: Sequence[WorkloadMove]) -> list[str]:
     """Move workloads by transition `name`; the uids actually moved, in the order of `rows`.
 
     A row carries `uid`, the `epoch` it is about, and further columns to set; `reason` and `message`
@@ -138,7 +159,7 @@ def transition(tx: Transaction, name: Transition, rows: Sequence[Row]) -> list[s
     """
     allowed = frozenset(sources(name))
     known = _standing(tx, [row["uid"] for row in rows])
-    moved: dict[str, Row] = {}
+    moved: dict[str, Json] = {}  # columns
     for row in rows:
         standing = known.get(row["uid"])
         if standing is None or standing.epoch != row["epoch"] or not _as_decided(row, standing):
@@ -147,22 +168,22 @@ def transition(tx: Transaction, name: Transition, rows: Sequence[Row]) -> list[s
             moved[row["uid"]] = {k: v for k, v in row.items() if k not in _IF}
     if not moved:
         return []
-    changed = [_columns(tx, name, row, known[uid]) for uid, row in moved.items()]
+    changed = [_columns(tx, name, given, known[uid]) for uid, given in moved.items()]
     for keys, alike in _by_keys(changed).items():
         _update(keys, freed=target(name) in QUEUED).run(tx.conn, alike)
     tx.touch("workloads", *moved)
-    for row, columns in zip(moved.values(), changed, strict=True):
-        _say(tx, name, row, known[row["uid"]], columns)
+    for given, columns in zip(moved.values(), changed, strict=True):
+        _say(tx, name, given, known[given["uid"]], columns)
     return list(moved)
 
 
-def left_out(tx: Transaction, rows: Sequence[Row]) -> dict[str, LeftOut]:
+def left_out(tx: Transaction, rows: Sequence[WorkloadMove]) -> dict[str, LeftOut]:
     """By uid, why `transition` moved none of these, as things stand now."""
     known = _standing(tx, [row["uid"] for row in rows])
     return {row["uid"]: _why_left_out(row, known.get(row["uid"])) for row in rows}
 
 
-def _why_left_out(row: Row, standing: _Standing | None) -> LeftOut:
+def _why_left_out(row: WorkloadMove, standing: _Standing | None) -> LeftOut:
     if standing is None:
         return LeftOut.GONE
     if row.get("if_generation", standing.generation) != standing.generation:
@@ -170,14 +191,14 @@ def _why_left_out(row: Row, standing: _Standing | None) -> LeftOut:
     return LeftOut.MOVED
 
 
-def _as_decided(row: Row, standing: _Standing) -> bool:
+def _as_decided(row: WorkloadMove, standing: _Standing) -> bool:
     """Is it still what the row is about?"""
     return bool(row.get("if_state", standing.state) == standing.state) and bool(
         row.get("if_generation", standing.generation) == standing.generation
     )
 
 
-def refuse(tx: Transaction, rows: Sequence[Row]) -> None:
+def refuse(tx: Transaction, rows: Sequence[ReasonToWait]) -> None:
     """Set `reason` and `message` of waiting workloads by uid; the caller names only changed ones."""
     if not rows:
         return
@@ -191,60 +212,65 @@ def refuse(tx: Transaction, rows: Sequence[Row]) -> None:
     tx.touch("workloads", *(row["uid"] for row in rows))
 
 
-def change(tx: Transaction, rows: Sequence[Row]) -> None:
+def change(tx: Transaction, rows: Sequence[WorkloadChange]) -> None:
     """Set columns other than the state, by uid; all rows name the same columns.
 
     What quota is held for, and how dearly, enters the feed as `TERMS` too.
     """
     if not rows:
         return
+    columns = cast("Sequence[JsonView]", rows)
     keys = [key for key in rows[0] if key != "uid"]
     if "state" in keys:
         raise ValueError("a state changes by transition only")
     _change(tuple(keys)).run(
-        tx.conn, [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in rows]
+        tx.conn, [{f"b_{key}": row[key] for key in ("uid", *keys)} for row in columns]
     )
     tx.touch("workloads", *(row["uid"] for row in rows))
     if not _TERMS_OF.isdisjoint(keys):
         tx.touch(TERMS, *(row["uid"] for row in rows))
 
 
-def get(tx: Transaction, uid: str) -> dict[str, Any] | None:
+def get(tx: Transaction, uid: str) -> Workload | None:
     """One workload, or None."""
-    row = tx.conn.execute(select(workloads).where(workloads.c.uid == uid)).mappings().first()
-    return None if row is None else dict(row)
+    return get_many(tx, [uid]).get(uid)
 
 
-def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Workload]:
     """Workloads by uid; absent ones are left out."""
-    found: dict[str, dict[str, Any]] = {}
-    for chunk in _chunks(uids):
-        rows = tx.conn.execute(select(workloads).where(workloads.c.uid.in_(chunk))).mappings()
-        found.update((row["uid"], dict(row)) for row in rows)
-    return found
+    return {row[0]: Workload._make(row) for row in _BY_UID.rows(tx.conn, uids)}
+
+
+def select_whole() -> Select[Any]:
+    """A query for whole workloads, to be narrowed down and `read`."""
+    return _SELECT
+
+
+def read(tx: Transaction, query: Select[Any]) -> list[Workload]:
+    """What a query of `select_whole` finds."""
+    return [Workload._make(row) for row in tx.conn.execute(query)]
 
 
 def live_by_name(
     tx: Transaction, names: Iterable[tuple[str, str]], kind: str = "Job"
-) -> dict[tuple[str, str], dict[str, Any]]:
+) -> dict[tuple[str, str], Workload]:
     """Workloads of one kind that occupy the given (namespace, name)s."""
-    rows = (dict(zip(_NAMES, row, strict=True)) for row in _LIVE.rows(tx.conn, names, kind=kind))
-    return {(row["namespace"], row["name"]): row for row in rows}
+    rows = map(Workload._make, _LIVE.rows(tx.conn, names, kind=kind))
+    return {(row.namespace, row.name): row for row in rows}
 
 
 def newest_by_name(
     tx: Transaction, namespace: str, name: str, kind: str = "Job"
-) -> dict[str, Any] | None:
+) -> Workload | None:
     """The workload of one kind that occupies a name, else the newest that once did."""
     c = workloads.c
-    row = tx.conn.execute(
-        select(workloads)
-        .where(c.namespace == namespace, c.name == name, c.kind == kind)
+    found = read(
+        tx,
+        _SELECT.where(c.namespace == namespace, c.name == name, c.kind == kind)
         .order_by(c.live.is_(None), c.created_at.desc(), c.uid.desc())
-        .limit(1)
-    ).mappings()
-    found = row.first()
-    return None if found is None else dict(found)
+        .limit(1),
+    )
+    return found[0] if found else None
 
 
 def _standing(tx: Transaction, uids: Sequence[str]) -> dict[str, _Standing]:
@@ -252,10 +278,10 @@ def _standing(tx: Transaction, uids: Sequence[str]) -> dict[str, _Standing]:
     return {row[0]: _Standing._make(row) for row in _STANDING.rows(tx.conn, uids)}
 
 
-def _columns(tx: Transaction, name: Transition, row: Row, standing: _Standing) -> dict[str, Any]:
+def _columns(tx: Transaction, name: Transition, row: Json, standing: _Standing) -> Json:
     """The columns a transition sets: those of its target state, then the caller's own."""
     state = target(name)
-    columns: dict[str, Any] = {"state": state.value, "reason": "", "message": ""}
+    columns: Json = {"state": state.value, "reason": "", "message": ""}
     if state in QUEUED:
         columns.update(_FREED)
     elif state in TERMINAL:
@@ -286,8 +312,8 @@ def _change(keys: tuple[str, ...]) -> Bulk:
     )
 
 
-def _by_keys(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+def _by_keys(rows: Iterable[Json]) -> dict[tuple[str, ...], list[Json]]:
+    alike: dict[tuple[str, ...], list[Json]] = {}
     for row in rows:
         alike.setdefault(tuple(row), []).append({f"b_{key}": row[key] for key in row})
     return alike
@@ -311,7 +337,7 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
     )
 
 
-def _say(tx: Transaction, name: Transition, row: Row, standing: _Standing, columns: Row) -> None:
+def _say(tx: Transaction, name: Transition, row: Json, standing: _Standing, columns: Json) -> None:
     reason, default = EVENTS[
         "admit" if name == Transition.PLACE and standing.kind == BARE else name
     ]
@@ -324,18 +350,4 @@ def _say(tx: Transaction, name: Transition, row: Row, standing: _Standing, colum
         message += f" ({why[0]})"  # said when it began: this is another happening
     else:
         reason, message = columns["reason"] or reason, columns["message"] or message
-    tx.event(
-        uid=row["uid"],
-        kind=standing.kind,
-        namespace=standing.namespace,
-        name=standing.name,
-        type="Warning" if name in _WARNINGS else "Normal",
-        reason=reason,
-        message=message,
-    )
-
-
-def _chunks(values: Iterable[str]) -> Iterable[list[str]]:
-    """Values in lists that fit one statement."""
-    every = list(values)
-    return (every[start : start + CHUNK] for start in range(0, len(every), CHUNK))
+    tx.say(standing, reason, message, warning=name in _WARNINGS)

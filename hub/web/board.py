@@ -17,8 +17,9 @@ from typing import Any, Final
 import jinja2
 
 from hub.services.context.hub import Hub
+from hub.services.explain.as_it_is_now import WaitingView, waiting_view
 from hub.services.index.index import ScheduleIndex
-from hub.services.questions.dashboard import Asked, BoardPage, read_page
+from hub.services.questions.dashboard import Asked, BoardPage, FoundJobs, find_jobs, read_page
 from hub.web import views
 
 _LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best
@@ -27,7 +28,6 @@ _FRESH_S: Final = 5.0  # what only time changes (a silent cluster) is seen withi
 _MOST_KEPT: Final = 64
 _HERE: Final = Path(__file__).parent
 FindIndex = Callable[[], ScheduleIndex | None]
-Row = Mapping[str, Any]
 
 templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(_HERE / "templates"),
@@ -85,10 +85,21 @@ class Board:
 
     async def _look(self, asked: Asked) -> Sight:
         hub, revision = self._hub, self._hub.db.revision
-        page = await hub.read(read_page, asked, hub.settings, self._find_index())
+        found = await hub.read(find_jobs, asked)
+        page = await hub.read(read_page, found, await self._views(found), hub.settings)
         at, parts, cost_s = await hub.beside(_render, page, asked)
         pause_s = max(_LEAST_PAUSE_S, _SHARE * cost_s)
         return Sight(at, revision, parts, hub.clock.monotonic(), pause_s)
+
+    async def _views(self, found: FoundJobs) -> dict[str, WaitingView]:
+        """The jobs that wait as the index has them, one after the other: others go on in between."""
+        views: dict[str, WaitingView] = {}
+        for uid in found.waiting():
+            view = waiting_view(self._find_index(), uid)
+            if view is not None:
+                views[uid] = view
+            await self._hub.clock.sleep(0)
+        return views
 
 
 def _render(page: BoardPage, asked: Asked) -> tuple[dt.datetime, Mapping[str, str], float]:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hub.services.questions.dashboard import ShownJob
+from hub.store.records.workloads import JobOnPage
 from hub.web.words import Instant, Row, count, instant, percent, text, tone
 from shared import quantity
 
@@ -68,29 +70,29 @@ class JobLine:
         return any(each.score for each in self.choices)
 
 
-def job_line(row: Row, now: dt.datetime) -> JobLine:
-    """One row of `services.front_page.read_jobs`."""
-    told: Row = row.get("told") or {}
+def job_line(shown: ShownJob, now: dt.datetime) -> JobLine:
+    """One row of `services.questions.dashboard.JobsPage`."""
+    row, told = shown.job, shown.told
     waiting: Row = told.get("waiting") or {}
     if waiting:
         title, choices = _verdicts(waiting)
     else:
-        title, choices = _decision(row["scores"] or {}) if row["cluster"] else ("", ())
-    outside = row["state"] == "Placed" and not row["cluster"]  # a bare Workload, admitted
-    words = "its executor runs it" if outside else _WORDS.get(row["state"], "")
-    message = text(told.get("message") or row["message"] or words)
+        title, choices = _decision(row.scores or {}) if row.cluster else ("", ())
+    outside = row.state == "Placed" and not row.cluster  # a bare Workload, admitted
+    words = "its executor runs it" if outside else _WORDS.get(row.state, "")
+    message = text(told.get("message") or row.message or words)
     return JobLine(
-        uid=row["uid"],
-        namespace=text(row["namespace"]),
-        name=text(row["name"]),
-        queue=text(row["queue"]),
-        cluster=text(row["cluster"]),
-        state=text(row["state"]),
-        tone=tone(row["state"]),
-        since=instant(row["finished_at"] or _started(row), now),
-        since_word="" if row["finished_at"] else "started ",
-        created=instant(row["created_at"], now),
-        reason=text(told.get("reason") or row["reason"]),
+        uid=row.uid,
+        namespace=text(row.namespace),
+        name=text(row.name),
+        queue=text(row.queue),
+        cluster=text(row.cluster),
+        state=text(row.state),
+        tone=tone(row.state),
+        since=instant(row.finished_at or _started(row), now),
+        since_word="" if row.finished_at else "started ",
+        created=instant(row.created_at, now),
+        reason=text(told.get("reason") or row.reason),
         message=message,
         facts=tuple(_facts(told, waiting, message)),
         choices_title=title,
@@ -98,21 +100,20 @@ def job_line(row: Row, now: dt.datetime) -> JobLine:
     )
 
 
-def _started(row: Row) -> dt.datetime | None:
+def _started(row: JobOnPage) -> dt.datetime | None:
     """When what is there now started; an epoch that was taken back is not there any more."""
-    started: dt.datetime | None = row["started_at"]
-    return None if row["state"] in _NOT_STARTED else started
+    return None if row.state in _NOT_STARTED else row.started_at
 
 
-def unreadable(row: Row) -> JobLine:
+def unreadable(row: JobOnPage) -> JobLine:
     """What is shown of a row that can not be shown."""
     return JobLine(
-        uid=text(row.get("uid")),
-        namespace=text(row.get("namespace")),
-        name=text(row.get("name")),
+        uid=text(row.uid),
+        namespace=text(row.namespace),
+        name=text(row.name),
         queue="",
         cluster="",
-        state=text(row.get("state")),
+        state=text(row.state),
         tone="bad",
         since=None,
         since_word="",

@@ -4,7 +4,7 @@ A row that can not be shown is replaced by a line that says so; the others stay.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
@@ -12,7 +12,14 @@ from urllib.parse import urlencode
 import structlog
 
 from hub.services.context import timeline
-from hub.services.questions.dashboard import GROUPS, JOBS_PER_PAGE, MAX_PAGES, Asked
+from hub.services.questions.dashboard import (
+    GROUPS,
+    JOBS_PER_PAGE,
+    MAX_PAGES,
+    Asked,
+    JobsPage,
+    ShownJob,
+)
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
 from hub.web.job_view import JobLine
@@ -95,16 +102,16 @@ def _to(asked: Asked, group: str) -> str:
 
 
 def jobs_view(
-    found: Row, states: Mapping[str, int] | None, asked: Asked, now: dt.datetime
+    found: JobsPage, states: Mapping[str, int] | None, asked: Asked, now: dt.datetime
 ) -> JobsView:
-    """The page of jobs that `services.front_page.read_jobs` found."""
+    """The page of jobs that `services.questions.dashboard` found."""
     first = (asked.page - 1) * JOBS_PER_PAGE + 1
-    items = found["items"]
+    items = found.items
     shown = f"{first} to {first + len(items) - 1}" if items else "none"
     total = sum(states.values()) if states and not asked.text and not asked.group else 0
-    further = found["more"] and asked.page < MAX_PAGES
+    further = found.more and asked.page < MAX_PAGES
     return JobsView(
-        jobs=tuple(_each(items, lambda r: job_view.job_line(r, now), job_view.unreadable)),
+        jobs=tuple(_job_lines(items, now)),
         any=bool(items) or any((states or {}).values()),
         filtered=bool(asked.group or asked.text),
         text=asked.text,
@@ -195,6 +202,15 @@ def _on_silent(fleet: Row) -> int:
     rows = fleet["clusters"] or ()
     held = [int(row.get("jobs", 0)) for row in rows if row.get("state") == "Suspect"]
     return max(unknown, sum(held))
+
+
+def _job_lines(items: Iterable[ShownJob], now: dt.datetime) -> Iterator[JobLine]:
+    for shown in items:
+        try:
+            yield job_view.job_line(shown, now)
+        except Exception as fault:  # noqa: BLE001 - one unusable row must not take the page
+            _logger.warning("a job can not be shown", uid=shown.job.uid, error=repr(fault))
+            yield job_view.unreadable(shown.job)
 
 
 def _each(

@@ -9,7 +9,7 @@ from roadstead.errors import Rejected, SomeRejected
 from roadstead.media_types import type_of
 from roadstead.models.explanation import Explanation
 from roadstead.models.jobs import Event, Job, Outcome, Outcomes, WholeJob
-from roadstead.models.record import Json
+from roadstead.models.record import Json, Malformed
 from roadstead.paths import job_path
 from roadstead.steps import Flow, Found, Request, Steps, items, items_of, one, pages
 
@@ -148,12 +148,14 @@ def _submit_chunk(lines: list[bytes], first: int, key: str) -> Steps[list[Outcom
         half = len(lines) // 2
         head = yield from _submit_chunk(lines[:half], first, f"{key}/head")
         return head + (yield from _submit_chunk(lines[half:], first + half, f"{key}/tail"))
+    results = items_of(answer)
+    if len(results) != len(lines):
+        raise Malformed(f"it told of {len(results)} jobs where {len(lines)} were submitted")
     said: dict[int, list[str]] = {}
     for warning in answer.get("warnings") or ():
         said.setdefault(warning["index"], []).append(warning["message"])
     return [
-        _outcome(first + place, told, said.get(place, []))
-        for place, told in enumerate(items_of(answer))
+        _outcome(first + place, told, said.get(place, [])) for place, told in enumerate(results)
     ]
 
 
@@ -172,6 +174,7 @@ def _chunks(manifests: Iterable[Manifest]) -> Iterator[list[bytes]]:
     size = 0
     for manifest in manifests:
         line = _text(manifest).replace(b"\r", b" ").replace(b"\n", b" ")
+        line = line if line.strip() else b"null"  # a blank line is no entry; this one is refused
         if chunk and (len(chunk) == MOST_JOBS or size + len(line) > MOST_BYTES):
             yield chunk
             chunk, size = [], 0

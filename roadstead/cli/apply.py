@@ -3,9 +3,9 @@
 import click
 
 from roadstead.cli.manifests import Source, read_sources
+from roadstead.cli.messages import refusal, warning
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
-from roadstead.cli.telling import refusal, warning
 from roadstead.client import Client
 from roadstead.errors import Rejected, RoadsteadError
 from roadstead.models.objects import Applied

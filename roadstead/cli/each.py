@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import click
 
+from roadstead.cli.messages import sentence
 from roadstead.cli.output import client
 from roadstead.cli.progress import progress, say
-from roadstead.cli.telling import sentence
 from roadstead.client import Client
 from roadstead.errors import Rejected
 from roadstead.models.record import Record

@@ -2,10 +2,15 @@
 
 import contextlib
 import errno
+import secrets
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 
 _LOOPBACK = "127.0.0.1"
+_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_USUAL_FIRST = 32768
+_LEAST, _MANY = 1024, 16000  # candidates: so many below the first of connections
 
 
 @dataclass(frozen=True)
@@ -20,12 +25,31 @@ class Taken:
 
 
 def free(count: int) -> list[int]:
-    """So many different ports that nobody listens on."""
+    """So many different ports that nobody listens on.
+
+    They are listened on a moment later: none is of those that the kernel gives to connections, so that
+    none which is made meanwhile takes one. Raises OSError where there are too few.
+    """
+    first = _first_of_connections()
+    candidates = range(max(_LEAST, first - _MANY), first)
+    found: list[int] = []
     with contextlib.ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind((_LOOPBACK, 0))
-        return [probe.getsockname()[1] for probe in probes]
+        for port in secrets.SystemRandom().sample(candidates, len(candidates)):
+            if len(found) == count:
+                return found
+            probe = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                probe.bind((_LOOPBACK, port))
+                found.append(port)
+    raise OSError(errno.EADDRINUSE, f"no {count} free ports below {first}")
+
+
+def _first_of_connections() -> int:
+    """The first port that the kernel gives to connections by itself (Linux's ip_local_port_range)."""
+    try:
+        return int(_RANGE.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return _USUAL_FIRST
 
 
 def why_taken(host: str, port: int) -> Taken | None:

@@ -103,7 +103,7 @@ def main(args: list[str] | None = None) -> None:
         failure.show()
         sys.exit(failure.exit_code)
     except RoadsteadError as failure:
-        from roadstead.cli.telling import sentence
+        from roadstead.cli.messages import sentence
 
         click.echo(sentence(failure), err=True)
         sys.exit(failure.exit_code)

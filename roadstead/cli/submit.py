@@ -8,9 +8,9 @@ from itertools import groupby
 import click
 
 from roadstead.cli.manifests import Source, documents, read_sources
+from roadstead.cli.messages import hint_for, refusal, warning
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
-from roadstead.cli.telling import hint_for, refusal, warning
 from roadstead.client import Client
 from roadstead.errors import JobFailed, Rejected, TimedOut
 from roadstead.media_types import JSON, type_of

@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 
 from shared.clock import Clock, SystemClock
+from shared.parent import PARENT
 
 RESTART_AFTER_S = 1.0
 STOP_WITHIN_S = 10.0
@@ -116,7 +117,7 @@ class Supervisor:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", PARENT: str(os.getpid())},
                 # Ctrl-C on a terminal goes to its whole process group; the children are ended by us.
                 process_group=0,
             )

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from shared.errors import Rejected
-from shared.kinds import names, pod, shapes
+from shared.kinds import job_rules, names, pod, shapes
 from shared.kinds.containers import INT32, check_whole
 from shared.kinds.metadata import LABEL_NAME, read_metadata
 from shared.kinds.parsed import Parsed
@@ -199,10 +199,12 @@ def _read_template(
 
 
 def _check_seldom(spec: Mapping[str, Any], problems: Problems) -> None:
+    for fault in job_rules.job_faults(spec):
+        problems.add(f"spec.{fault.field}", fault.code, fault.rule)
+    restart = job_rules.restart_fault(spec) if spec.get("podFailurePolicy") else None
+    if restart is not None and restart.kind == "Invalid":  # others are found with the template
+        problems.add(f"spec.{restart.field}", restart.code, restart.rule)
     _check_indexed(spec, problems)
-    if spec.get("podReplacementPolicy") not in (None, "TerminatingOrFailed", "Failed"):
-        rule = "must be TerminatingOrFailed or Failed"
-        problems.add("spec.podReplacementPolicy", RejectCode.UNSUPPORTED_VALUE, rule)
     for name in ("podFailurePolicy", "successPolicy"):
         policy = spec.get(name)
         if policy is not None and is_mapping(policy, f"spec.{name}", problems):
@@ -213,25 +215,11 @@ def _check_seldom(spec: Mapping[str, Any], problems: Problems) -> None:
 
 
 def _check_indexed(spec: Mapping[str, Any], problems: Problems) -> None:
-    """What completionMode Indexed demands, and what demands it."""
-    mode = spec.get("completionMode")
-    if mode not in (None, "NonIndexed", "Indexed"):
-        problems.add(
-            "spec.completionMode", RejectCode.UNSUPPORTED_VALUE, "must be NonIndexed or Indexed"
-        )
+    """The numbers of an Indexed Job."""
     completions = spec.get("completions")
-    if mode == "Indexed":
-        if completions is None:
-            problems.add(
-                "spec.completions", RejectCode.REQUIRED, "an Indexed Job says how many completions"
-            )
-        elif check_whole(completions, "spec.completions", Problems()):
-            check_whole(completions, "spec.completions", problems, most=MOST_INDEXED)
+    if spec.get("completionMode") == "Indexed" and check_whole(
+        completions, "spec.completions", Problems()
+    ):
+        check_whole(completions, "spec.completions", problems, most=MOST_INDEXED)
     for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
         check_whole(spec.get(name), f"spec.{name}", problems)
-    for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
-        if spec.get(name) is not None and mode != "Indexed":
-            problems.add(f"spec.{name}", RejectCode.INVALID_MODE, "needs completionMode Indexed")
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        rule = "maxFailedIndexes needs it"
-        problems.add("spec.backoffLimitPerIndex", RejectCode.REQUIRED, rule)

@@ -29,7 +29,6 @@ _RESOURCES: Final = frozenset({"limits", "requests", "claims"})
 _ENV: Final = frozenset({"name", "value", "valueFrom"})
 _PORT: Final = frozenset({"containerPort", "hostIP", "hostPort", "name", "protocol"})
 _IMAGE: Final = re.compile(r"[!-~]+")
-_ENV_NAME: Final = re.compile(r"[ -<>-~]+")
 
 
 def check_containers(
@@ -127,7 +126,7 @@ def _check_env(container: Mapping[str, Any], field: str, problems: Problems) -> 
         if not entry.keys() <= _ENV:
             problems.unknown(entry, _ENV, path)
         name = entry.get("name")
-        if not isinstance(name, str) or _ENV_NAME.fullmatch(name) is None:
+        if not names.is_environment_name(name):
             problems.add(
                 f"{path}.name", RejectCode.INVALID_NAME, "must be printable and without '='"
             )
@@ -147,9 +146,7 @@ def _is_plain_variable(entry: object) -> bool:
     if not isinstance(entry, dict) or len(entry) != 2:
         return False
     name, value = entry.get("name"), entry.get("value")
-    return (
-        isinstance(value, str) and isinstance(name, str) and _ENV_NAME.fullmatch(name) is not None
-    )
+    return isinstance(value, str) and names.is_environment_name(name)
 
 
 def _check_ports(container: Mapping[str, Any], field: str, problems: Problems) -> None:

@@ -10,6 +10,8 @@ _SUBDOMAIN: Final = re.compile(
 )
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
+_ENVIRONMENT: Final = re.compile(r"[ -<>-~]+")
+
 DNS_LABEL: Final = (
     "lower-case letters, digits and '-', beginning and ending with a letter or digit"
 )
@@ -52,6 +54,11 @@ def is_qualified_name(text: str) -> bool:
 def is_label_value(text: object) -> bool:
     """The value of a label: empty, or at most 63 of letters, digits, '-', '_' and '.'."""
     return isinstance(text, str) and (not text or _QUALIFIED.fullmatch(text) is not None)
+
+
+def is_environment_name(text: object) -> bool:
+    """The name of an environment variable: printable ASCII without '='."""
+    return isinstance(text, str) and _ENVIRONMENT.fullmatch(text) is not None
 
 
 def is_quota_resource(text: object) -> bool:

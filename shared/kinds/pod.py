@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from shared.kinds import containers, names, shapes
+from shared.kinds.job_rules import RESTART_POLICIES
 from shared.kinds.metadata import METADATA_FIELDS, read_annotations, read_labels
 from shared.kinds.problems import Problems, is_mapping, objects
 from shared.kinds.selectors import (
@@ -35,7 +36,6 @@ POD_FIELDS: Final = frozenset(
 )  # fmt: skip
 _TEMPLATE_FIELDS: Final = frozenset({"metadata", "spec"})
 _PLAIN_FIELDS: Final = frozenset({"containers", "restartPolicy"})
-_JOB_RESTART_POLICIES: Final = ("Never", "OnFailure")
 
 
 def check_template(template: object, field: str, problems: Problems, *, of_job: bool) -> None:
@@ -65,10 +65,10 @@ def _check_spec(spec: Mapping[str, Any], field: str, problems: Problems, *, of_j
     if not spec.keys() <= POD_FIELDS:
         problems.unknown(spec, POD_FIELDS, field)
     policy = spec.get("restartPolicy")
-    if of_job and policy not in _JOB_RESTART_POLICIES:
+    if of_job and policy not in RESTART_POLICIES:
         rule = "must be Never or OnFailure for a Job; there is no default"
         problems.add(f"{field}.restartPolicy", RejectCode.INVALID_RESTART_POLICY, rule)
-    elif policy not in (None, "Always", *_JOB_RESTART_POLICIES):
+    elif policy not in (None, "Always", *RESTART_POLICIES):
         rule = "must be Always, OnFailure or Never"
         problems.add(f"{field}.restartPolicy", RejectCode.INVALID_RESTART_POLICY, rule)
     mounted = containers.check_containers(spec, field, problems)

@@ -60,26 +60,3 @@ def is_cluster_scoped(group: str, kind: str) -> bool:
 def is_namespaced(group: str, kind: str) -> bool:
     """Whether the kind is known to live in a namespace."""
     return kind in _NAMESPACED.get(group, ())
-
-
-# What belongs to one cluster, or is made there by its own controllers (placement.md, 1.3).
-_NEVER_PLACED: Final = {
-    "": {"Binding", "Endpoints", "Event", "Node", "Pod"},
-    "cluster.kubernetes-fleet.io": {"InternalMemberCluster", "MemberCluster"},
-    "coordination.k8s.io": {"Lease"},
-    "discovery.k8s.io": {"EndpointSlice"},
-    "events.k8s.io": {"Event"},
-    "metrics.k8s.io": {"NodeMetrics", "PodMetrics"},
-    "placement.kubernetes-fleet.io": {"ClusterResourcePlacement", "ResourcePlacement"},
-}
-_MADE_IN_EVERY_NAMESPACE: Final = {
-    ("ConfigMap", "kube-root-ca.crt"),
-    ("ServiceAccount", "default"),
-}
-
-
-def is_placeable(group: str, kind: str, name: str = "") -> bool:
-    """Whether a placement may carry objects of this kind (and this name, where it matters)."""
-    if kind in _NEVER_PLACED.get(group, ()):
-        return False
-    return group != "" or (kind, name) not in _MADE_IN_EVERY_NAMESPACE

@@ -17,7 +17,6 @@ from shared.kube.answers import object_of, selectors
 from shared.kube.connection import (
     APPLY_PATCH,
     JSON,
-    JSON_PATCH,
     MERGE_PATCH,
     TIMEOUT_S,
     Connection,
@@ -27,7 +26,6 @@ from shared.kube.watch import STALL_S, Batch, WatchEvent, batches
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 Object = dict[str, Any]
-Operations = list[dict[str, Any]]  # of a JSON patch
 
 _LIST_TIMEOUT_S = 60.0
 
@@ -237,26 +235,6 @@ class KubeClient:
             patch,
             {"fieldManager": field_manager},
             timeout_s,
-        )
-
-    async def json_patch(
-        self,
-        api_version: str,
-        kind: str,
-        namespace: str,
-        name: str,
-        patch: Operations,
-        *,
-        field_manager: str,
-        subresource: str | None = None,
-    ) -> Object:
-        """RFC 6902 patch; a failed `test` operation is `Invalid`."""
-        return await self._patch(
-            await self.endpoint(api_version, kind),
-            (namespace, name, subresource or ""),
-            JSON_PATCH,
-            patch,
-            {"fieldManager": field_manager},
         )
 
     async def apply(

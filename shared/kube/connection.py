@@ -20,10 +20,10 @@ from yarl import URL
 
 from shared.clock import Clock, SystemClock
 from shared.kube import errors
+from shared.retry import retrying
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 
 _USER_AGENT = "roadstead"
@@ -104,15 +104,14 @@ class Connection:
         """
         payload = None if body is None else orjson.dumps(body)
         deadline = self._clock.monotonic() + timeout_s
-        for _ in range(_MAX_THROTTLED):
-            try:
-                return await self._once(method, path, params, payload, content_type, deadline)
-            except errors.TooManyRequests as throttled:
-                wait = min(throttled.retry_after_s, _LONGEST_THROTTLE_S)
-                if self._clock.monotonic() + wait >= deadline:
-                    raise
-                await self._clock.sleep(wait)
-        return await self._once(method, path, params, payload, content_type, deadline)
+        again = retrying(
+            self._clock,
+            _is_throttled,
+            attempts=1 + _MAX_THROTTLED,
+            asked=_throttle,
+            until=deadline,
+        )
+        return await again(self._once, method, path, params, payload, content_type, deadline)
 
     async def _once(
         self,
@@ -219,6 +218,16 @@ class Connection:
         self._next_slot = slot + self._interval
         if slot > now:
             await self._clock.sleep(slot - now)
+
+
+def _is_throttled(failure: BaseException) -> bool:
+    return isinstance(failure, errors.TooManyRequests)
+
+
+def _throttle(failure: BaseException) -> float | None:
+    """The seconds that a 429 asks for, within reason."""
+    assert isinstance(failure, errors.TooManyRequests)
+    return min(failure.retry_after_s, _LONGEST_THROTTLE_S)
 
 
 def _readable(raw: bytes) -> dict[str, Any]:

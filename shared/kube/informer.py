@@ -17,7 +17,7 @@ from shared.clock import Clock, SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 from shared.kube.watch import STALL_S, WatchEvent
-from shared.retry import backoff
+from shared.retry import retrying
 
 T = TypeVar("T")
 Key = tuple[str, str]  # namespace ("" for cluster-scoped), name
@@ -82,35 +82,51 @@ class Informer(Generic[T]):
         self._forbidden_s = forbidden_s  # None: as after any other failure
         self._clock = clock or SystemClock()
         self._marks: dict[Key, tuple[str, str]] = {}  # uid, resourceVersion of what is cached
-        self._failures = 0
+        self._heard = False
         self._woken = asyncio.Event()
         self._log = log.bind(kind=f"{api_version}/{kind}")
 
     async def run(self) -> None:
         """Keep the cache level until cancelled; never raises."""
+        again = retrying(
+            self._clock,
+            base_s=_FIRST_DELAY_S,
+            cap_s=_LONGEST_DELAY_S,
+            asked=self._fixed_delay,
+            fresh=self._has_heard,
+            before_wait=self._failed,
+            sleep=self._pause,
+        )
         while True:
-            try:
-                await self._once()
-                self._failures = 0
-                delay = 0.0
-            except errors.Gone:
+            await again(self._once)
+            await self._clock.sleep(0)
+
+    def _has_heard(self) -> bool:
+        """Whether the stream that broke had brought anything."""
+        return self._heard
+
+    def _fixed_delay(self, fault: BaseException) -> float | None:
+        """Seconds until what will not pass soon is tried again; None: as after any failure."""
+        if isinstance(fault, errors.KindNotServed):
+            return self._not_served_s
+        return self._forbidden_s if isinstance(fault, errors.Forbidden) else None
+
+    def _failed(self, times: int, fault: BaseException, _wait_s: float) -> None:
+        """Whether to resume or to list again, and what is told of it."""
+        match fault:
+            case errors.Gone():
                 self.resource_version = ""
-                delay = self._backed_off()
-            except errors.KindNotServed:
+            case errors.KindNotServed():
                 self._not_served()
-                delay = self._not_served_s
-            except errors.Forbidden as refusal:
-                delay = self._not_allowed(refusal)
-            except errors.KubeError as failure:
-                delay = self._backed_off()
-                self._log.info("informer.retry", reason=failure.reason, error=failure.message)
-                if not isinstance(failure, errors.Unavailable) or self._failures > _RESUMES:
+            case errors.Forbidden():
+                self._not_allowed(fault)
+            case errors.KubeError():
+                self._log.info("informer.retry", reason=fault.reason, error=fault.message)
+                if not isinstance(fault, errors.Unavailable) or times > _RESUMES:
                     self.resource_version = ""
-            except Exception:  # noqa: BLE001 - the cache outlives any fault
+            case _:
                 self.resource_version = ""
-                delay = self._backed_off()
-                self._log.exception("informer.failed")
-            await self._pause(delay)
+                self._log.error("informer.failed", exc_info=fault)
 
     def wake(self) -> None:
         """Try again now instead of waiting out a delay: the kind is known to be served."""
@@ -124,20 +140,15 @@ class Informer(Generic[T]):
         else:
             await self._clock.sleep(delay)
 
-    def _backed_off(self) -> float:
-        self._failures += 1
-        return backoff(self._failures, _FIRST_DELAY_S, _LONGEST_DELAY_S)
-
-    def _not_allowed(self, refusal: errors.Forbidden) -> float:
-        """Said once; seconds until it is tried again."""
+    def _not_allowed(self, refusal: errors.Forbidden) -> None:
+        """Said once."""
         if not self.refused:
             self._log.warning("informer.forbidden", error=refusal.message)
         self.refused = refusal.message or "forbidden"
         self.resource_version = ""
-        backed_off = self._backed_off()
-        return backed_off if self._forbidden_s is None else self._forbidden_s
 
     async def _once(self) -> None:
+        self._heard = False
         if not self.resource_version:
             await self._relist()
         stream = self._client.watch_batches(
@@ -150,7 +161,7 @@ class Informer(Generic[T]):
             stall_s=self._stall_s,
         )
         async for batch in stream:
-            self._failures = 0
+            self._heard = True
             for event in batch:
                 self._take(event)
 

@@ -55,7 +55,6 @@ log = structlog.get_logger(__name__)
 
 ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
 _KEEP_ALIVE_S = 120
-_START_ATTEMPTS = 2_000
 
 
 class _Server(uvicorn.Server):

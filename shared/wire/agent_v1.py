@@ -140,7 +140,7 @@ class Bound(Message):
     succeeded: Whole
 
 
-class ApiServer(Message):
+class ApiServerDown(Message):
     """The member's API server does not answer its agent."""
 
     reason: str = Field(max_length=300)
@@ -159,7 +159,7 @@ class Capacity(Message):
     properties: dict[str, str] = {}  # further properties: name → quantity text
     queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
-    api_server: ApiServer | None = None  # None: it answers, or the agent does not look
+    api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
 
 
 class Drift(Message):

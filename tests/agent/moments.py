@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from agent.decide.decision import Picture
+from agent.decide.decision import Moment
 from agent.decide.next_step import decide
 from agent.objects.manifests import unstarted
 from shared import labels
@@ -11,7 +11,7 @@ from tests.agent.scripted_hub import HUB_ID, a_job
 NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 
 
-def a_picture(**changes):
+def a_moment(**changes):
     given = {
         "hub_id": HUB_ID,
         "now": 1000.0,
@@ -20,7 +20,7 @@ def a_picture(**changes):
         "settled_at": 900.0,
         **changes,
     }
-    return Picture(**given)
+    return Moment(**given)
 
 
 def a_live_job(
@@ -46,6 +46,6 @@ def a_live_job(
     return live
 
 
-def settled(work, seen, **picture):
-    decision = decide(work, seen, a_picture(**picture))
+def settled(work, seen, **moment):
+    decision = decide(work, seen, a_moment(**moment))
     return decision.do, decision.phase, decision.reason

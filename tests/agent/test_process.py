@@ -14,7 +14,7 @@ from agent.config import from_arguments
 from agent.hub import credential
 from agent.hub.credential import Credential
 from agent.main import EXIT_REFUSED, Agent
-from agent.metrics import Meters, serve
+from agent.metrics import Meters, MetricsServer
 
 pytestmark = pytest.mark.anyio
 
@@ -80,17 +80,18 @@ async def test_metrics_and_health_are_served():
     alive = [True]
     meters = Meters()
     meters.steps.labels("Create").inc()
-    server = await serve("127.0.0.1", 0, meters, lambda: alive[0])
-    port = server.sockets[0].getsockname()[1]
+    server = MetricsServer(meters, lambda: alive[0])
+    port = await server.start("127.0.0.1", 0)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         page = await client.get("/metrics")
         assert 'roadstead_agent_steps_total{step="Create"} 1.0' in page.text
-        assert (await client.get("/healthz")).status_code == 200
+        assert page.headers["Content-Type"].startswith("text/plain; version=")
+        paths = ("/healthz", "/livez", "/readyz")
+        assert [(await client.get(path)).status_code for path in paths] == [200] * 3
         alive[0] = False
-        assert (await client.get("/healthz")).status_code == 503
+        assert [(await client.get(path)).status_code for path in paths] == [503] * 3
         assert (await client.get("/else")).status_code == 404
-    server.close()
-    await server.wait_closed()
+    await server.close()
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
 """Queues and a job in one of them, through the REST API."""
 
-from typing import Any
+from typing import Any, cast
 
 from hub.domain.workloads.states import Transition
 from hub.store import workloads
+from hub.store.records.workloads import Workload, move_of
 from tests.api.serving import a_job
 from tests.bad_inputs.objects import KUEUE, a_queue
 
@@ -33,12 +34,12 @@ async def with_a_running_job(hub: Any) -> None:
     await move(hub, "offer", await only_job(hub))
 
 
-async def only_job(hub: Any) -> dict[str, Any]:
+async def only_job(hub: Any) -> Workload:
     found = await hub.db.read(lambda unit: workloads.live_by_name(unit, [("team-a", "j")]))
     return found["team-a", "j"]
 
 
-async def move(hub: Any, name: str, row: dict[str, Any], **columns: Any) -> None:
-    given = {"uid": row["uid"], "epoch": row["epoch"], **columns}
+async def move(hub: Any, name: str, row: Workload, **columns: Any) -> None:
+    given = move_of(row.uid, row.epoch, cast("Any", columns))
     moved = await hub.db.write(lambda unit: workloads.transition(unit, Transition(name), [given]))
-    assert moved == [row["uid"]], name
+    assert moved == [row.uid], name

@@ -73,8 +73,8 @@ async def test_a_queue_in_use_may_be_drained_and_deleted(tmp_path):
         assert (await hub.admin.delete(f"{path}?drain=perhaps")).status_code == 422
         assert (await hub.admin.delete(f"{path}?drain=true")).status_code == 200
         row = await only_job(hub)
-        assert (row["state"], row["withdraw_to"]) == ("Withdrawing", "Pending")
-        assert row["reason"] == "ClusterQueueStopped"
+        assert (row.state, row.withdraw_to) == ("Withdrawing", "Pending")
+        assert row.reason == "ClusterQueueStopped"
 
 
 async def test_a_quota_below_what_is_used_is_taken_and_said(tmp_path):
@@ -85,4 +85,4 @@ async def test_a_quota_below_what_is_used_is_taken_and_said(tmp_path):
         smaller = a_queue(nominalQuota="500m", borrowingLimit="0")
         assert await codes(hub, smaller) == [None]
         assert (await hub.admin.get("/v1/queues/q")).json()["state"] == "OverQuota"
-        assert (await only_job(hub))["state"] == "Offered"
+        assert (await only_job(hub)).state == "Offered"

@@ -10,6 +10,7 @@ import pytest
 from hub.domain.workloads.states import Transition
 from hub.services.questions import watch as watching
 from hub.store import workloads
+from hub.store.records.workloads import move_of
 from hub.store.transaction import Transaction
 from tests.api.serving import Served, a_job, served
 from tests.scheduling.build import a_workload, in_cohort
@@ -39,8 +40,10 @@ async def admit(hub: Served, uid: str) -> None:
         admission = {
             "podSets": [{"name": "main", "count": 1, "flavors": {}, "usage": {"cpu": 1000}}]
         }
-        move = {"uid": uid, "epoch": row["epoch"], "cluster": "", "admission": admission}
-        assert workloads.transition(tx, Transition.PLACE, [move | {"cluster_queue": "a"}]) == [uid]
+        charged: Any = {"cluster": "", "admission": admission, "cluster_queue": "a"}
+        assert workloads.transition(tx, Transition.PLACE, [move_of(uid, row.epoch, charged)]) == [
+            uid
+        ]
 
     await hub.db.write(run)
 
@@ -145,7 +148,7 @@ async def test_its_pods_are_ready_or_no_longer_are(tmp_path):
             await report(hub, conditions=[{"type": "PodsReady", "status": status}])
             row = await hub.hub.read(workloads.get, uid)
             assert row is not None
-            return row["ready"], row["pods_ready_at"] is not None, row["pods_lost_at"] is not None
+            return row.ready, row.pods_ready_at is not None, row.pods_lost_at is not None
 
         assert await told("True") == (1, True, False)
         assert await told("False") == (0, True, True)

@@ -14,10 +14,11 @@ from tests import waiting
 from tests.api.process import admin, running
 
 pytestmark = pytest.mark.slow
+GRACE_S = 3.0  # the hub then cuts off what hangs, and says so as an error
 
 
 def test_hanging_polls_and_streams_end_with_the_hub(tmp_path):
-    """SIGTERM with an agent's poll, a change stream and an open page: 0 in under a second, no error."""
+    """SIGTERM with an agent's poll, a change stream and an open page: 0 before any grace ends, no error."""
     with contextlib.ExitStack() as stack:
         process, address = stack.enter_context(running(tmp_path))
         http = stack.enter_context(admin(tmp_path, address))
@@ -34,7 +35,7 @@ def test_hanging_polls_and_streams_end_with_the_hub(tmp_path):
         took = time.monotonic() - began
 
         assert process.returncode == 0
-        assert took < 1.5, f"{took:.1f} s"  # about 0.4 s; the grace period would be 3 s
+        assert took < GRACE_S, f"{took:.1f} s"  # about 0.4 s
         assert [
             line for line in errors.splitlines() if "rror" in line or "Traceback" in line
         ] == []

@@ -36,7 +36,7 @@ class Restored:
 
     async def stands(self) -> tuple[str, str, int]:
         row = await self.hub.job(self.uid)
-        return row["state"], row["reason"], row["epoch"]
+        return row.state, row.reason, row.epoch
 
     def beyond(self, epoch: int) -> int:
         return beyond(attempt(epoch), self.hub.clock.now())
@@ -230,5 +230,5 @@ async def test_a_job_of_the_hub_cluster_that_is_found_late_is_held(
         await it.hub.write(submit_jobs, [given], Intake(), strict=False)
         row = await it.hub.job("u-kubectl")
         held = state == "Held"
-        assert (row["state"], row["reason"] == "Restored") == (state, held)
-        assert row["epoch"] == (it.beyond(0) if held else 0)
+        assert (row.state, row.reason == "Restored") == (state, held)
+        assert row.epoch == (it.beyond(0) if held else 0)

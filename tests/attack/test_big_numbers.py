@@ -25,5 +25,5 @@ async def test_a_stray_of_an_absurd_epoch_does_not_cut_an_agent_off(tmp_path: Pa
             headers={"Authorization": f"Bearer {agent.credential}"},
         )
         assert reply.status_code == 200
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"
         assert not reply.json()["need_full"]

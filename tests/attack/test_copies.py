@@ -146,6 +146,6 @@ async def test_a_copy_that_an_agent_finds_first_does_not_end_the_job(tmp_path):
             "incarnation": hub.sync.incarnation,
         }
         await agent.sync(seen(uid, "Applied", job={"result": "Succeeded"}, **copy))
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
         await agent.sync(seen(uid, "Applied", object_uid="m-1", job={"result": "Failed"}))
-        assert (await hub.job(uid))["state"] == "Failed"
+        assert (await hub.job(uid)).state == "Failed"

@@ -36,16 +36,16 @@ async def test_a_job_that_has_ended_is_not_begun_again_when_its_record_is_gone(
             await apply_guide(it)
             row = await until(lambda: workload(it, "mock-workload"))
             agent = await it.hub.join("north")
-            await it.hub.place(row["uid"], "north")
+            await it.hub.place(row.uid, "north")
             await agent.sync()
-            await agent.sync(ran(row["uid"], result=result, succeeded=3))
+            await agent.sync(ran(row.uid, result=result, succeeded=3))
             await until(lambda: condition(it, "Complete" if result == "Succeeded" else "Failed"))
-            await it.hub.write(works.remove, [("north", row["uid"])])
-            await it.hub.write(retention.remove_jobs, [row["uid"]])
+            await it.hub.write(works.remove, [("north", row.uid)])
+            await it.hub.write(retention.remove_jobs, [row.uid])
         async with world(tmp_path, cluster) as it:
             await it.apply(MORE)
             await until(lambda: workload(it, "another"))
-            assert await it.hub.job(row["uid"]) is None
+            assert await it.hub.job(row.uid) is None
             assert await condition(it, "Complete" if result == "Succeeded" else "Failed")
             await it.delete("Job", "mock-workload", "compute-jobs")
             await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))

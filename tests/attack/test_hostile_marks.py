@@ -62,7 +62,7 @@ async def test_a_capacity_with_a_number_that_nothing_holds_is_refused_alone(tmp_
         at[path[-1]] = BIG
         reply = await raw(hub, agent, body)
         assert [each["code"] for each in reply["refused"]] == ["CapacityInvalid"]
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"
 
 
 @pytest.mark.parametrize("name", ["generation", "member_generation", "seq", "active", "failed"])
@@ -77,7 +77,7 @@ async def test_an_entry_with_a_number_that_nothing_holds_is_refused_alone(tmp_pa
         (entry if name in entry else entry["job"])[name] = BIG
         reply = await raw(hub, agent, body)
         assert [each["code"] for each in reply["refused"]] == ["InvalidEntry"]
-        assert (await hub.job(good))["state"] == "Applied"
+        assert (await hub.job(good)).state == "Applied"
 
 
 async def test_a_leftover_of_an_absurd_epoch_is_shown(tmp_path: Path):
@@ -97,7 +97,7 @@ async def test_failures_add_up_to_a_number_that_a_column_holds(tmp_path: Path):
         await agent.sync()
         for failed in (2**31 - 1, 0, 2**31 - 1):
             await agent.sync(ran(uid, failed=failed))
-        assert (await hub.job(uid))["failed"] == 2**31 - 1
+        assert (await hub.job(uid)).failed == 2**31 - 1
 
 
 @pytest.mark.parametrize("digits", [19, 30, 63, 5000])

@@ -29,7 +29,7 @@ async def test_what_was_not_offered_can_not_be_spoken_of(tmp_path: Path, lie):
         await hub.settled()
         agent.restart("session-2")
         await agent.sync()
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
         assert agent.works[uid]["action"] == "Apply"
 
 
@@ -41,4 +41,4 @@ async def test_a_liar_can_not_end_jobs_of_another_cluster(tmp_path: Path):
         await south.sync()
         await north.sync()
         await north.sync(seen(uid, "Gone", object_uid="m-1", job={"result": "Succeeded"}))
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"

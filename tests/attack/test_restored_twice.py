@@ -67,7 +67,7 @@ async def test_a_store_from_before_an_accepted_restore_is_noticed(tmp_path: Path
         north.restart("session-north-10")
         south.restart("session-south-10")
         await accepted(hub, south, north)
-        assert (await hub.job(uid))["reason"] == "Restored"
+        assert (await hub.job(uid)).reason == "Restored"
 
 
 async def test_a_mark_of_time_that_was_accepted_as_lost_stops_nothing(tmp_path: Path):

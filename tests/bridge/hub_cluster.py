@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 
 from hub.bridge.bridge import Bridge
-from hub.controllers.loop import Loop
 from hub.controllers.placements import Placements
 from hub.services.context import leadership
 from hub.services.context.settings import Settings
@@ -103,10 +102,7 @@ async def world(
     ):
         term = await hub.write(leadership.seize, "test")
 
-        def make_loop(name: str, tick: Any, every_s: float, least_s: float) -> Loop:
-            return Loop(name, tick, clock, every_s=every_s, least_s=least_s)
-
-        bridge = Bridge(hub.hub, lambda: term, hubs_own, make_loop)
+        bridge = Bridge(hub.hub, lambda: term, hubs_own)
         placements = Placements(hub.hub, lambda: term)
         tasks = [asyncio.create_task(each.run()) for each in (bridge, placements)]
         try:

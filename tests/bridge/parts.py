@@ -15,6 +15,7 @@ from hub.bridge.writeback import Writeback
 from hub.services.context import leadership
 from hub.services.placements.index import PlacementIndex
 from hub.store import objects, workloads
+from hub.store.records.workloads import Workload
 from shared import labels
 from shared.clock import ManualClock, SystemClock
 from shared.kinds.crds import all_crds
@@ -93,7 +94,7 @@ class Parts:
         """Wait until the cache shows what the API server has."""
         await self.shows(await self.live(obj))
 
-    async def job(self, obj: dict[str, Any]) -> dict[str, Any] | None:
+    async def job(self, obj: dict[str, Any]) -> Workload | None:
         """The hub's row of a hub Job."""
         return await self.hub.hub.read(workloads.get, obj["metadata"]["uid"])
 

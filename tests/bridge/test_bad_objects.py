@@ -118,7 +118,7 @@ async def test_a_queue_that_is_not_there_keeps_a_job_waiting(tmp_path: Path):
 
         async def both_wait() -> bool:
             rows = [await it.hub.hub.read(_job_named, f"row-{n}") for n in ("absent", "theirs")]
-            said = [row and (row["state"], row["reason"]) for row in rows]
+            said = [row and (row.state, row.reason) for row in rows]
             return said == [("Pending", "QueueNotFound")] * 2
 
         await until(both_wait)
@@ -175,11 +175,11 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
         agent = await it.hub.join("north")
-        await it.hub.place(row["uid"], "north")
-        charged = {"uid": row["uid"], "cluster_queue": "cluster-queue"}
+        await it.hub.place(row.uid, "north")
+        charged = {"uid": row.uid, "cluster_queue": "cluster-queue"}
         await it.hub.write(workloads.change, [charged])
         await agent.sync()
-        await agent.sync(ran(row["uid"], active=3, running_since="2026-05-01T00:00:01Z"))
+        await agent.sync(ran(row.uid, active=3, running_since="2026-05-01T00:00:01Z"))
         if rows == "53":
             await it.delete("ClusterQueue", "cluster-queue")
             await it.apply("{apiVersion: v1, kind: Namespace, metadata: {name: later}}")
@@ -187,7 +187,7 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
             found = await leaving(it)
             assert found["metadata"]["finalizers"] == ["roadstead.dev/hub"]
             ended: dict[str, Any] = {"result": "Succeeded", "succeeded": 3}
-            await agent.sync(ran(row["uid"], **ended))
+            await agent.sync(ran(row.uid, **ended))
             await until(lambda: gone(it, agent))
             return
         change = {"metadata": {"labels": {QUEUE: "another"}}}
@@ -200,8 +200,8 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
 
         _, message = await until(warned)
         assert message.startswith(f"metadata.labels[{QUEUE}]: ")
-        now = await it.hub.job(row["uid"])
-        assert (now["queue"], now["state"]) == ("local-queue", "Running")
+        now = await it.hub.job(row.uid)
+        assert (now.queue, now.state) == ("local-queue", "Running")
 
 
 async def gone(it: World, agent: Agent) -> bool:

@@ -24,7 +24,7 @@ async def test_another_cluster_behind_the_address_stops_the_bridge(tmp_path: Pat
         first = await until(lambda: workload(it, "mock-workload"))
     async with world(tmp_path) as it:
         await until(lambda: stopped(it, "HubClusterChanged"))
-        assert (await it.hub.job(first["uid"]))["live"] is True
+        assert (await it.hub.job(first.uid)).live is True
         await until(lambda: told(it, "False"))
 
 
@@ -39,7 +39,7 @@ async def test_an_absence_without_deletion_stops_the_bridge(tmp_path: Path):
         vanish(cluster, "jobs.batch", "compute-jobs", "mock-workload")
         async with world(tmp_path, cluster) as it:
             await until(lambda: stopped(it, "AbsentWithoutDeletion"))
-            assert (await it.hub.job(first["uid"]))["state"] == "Pending"
+            assert (await it.hub.job(first.uid)).state == "Pending"
     finally:
         await cluster.stop()
 
@@ -94,9 +94,9 @@ async def test_errors_of_the_api_server_delay_and_lose_nothing(tmp_path: Path):
             await it.kube.create(document, field_manager="kubectl")
         row = await until(lambda: workload(it, "mock-workload"), 30)
         agent = await it.hub.join("north")
-        await it.hub.place(row["uid"], "north")
+        await it.hub.place(row.uid, "north")
         await agent.sync()
-        await agent.sync(ran(row["uid"], succeeded=3, result="Succeeded"))
+        await agent.sync(ran(row.uid, succeeded=3, result="Succeeded"))
         await until(lambda: condition(it, "Complete"), 30)
 
 
@@ -115,7 +115,7 @@ async def test_a_forged_status_is_mended_and_moves_nothing(tmp_path: Path):
             subresource="status",
         )
         await until(lambda: honest(it))
-        assert (await it.hub.job(row["uid"]))["active"] == 0
+        assert (await it.hub.job(row.uid)).active == 0
 
 
 async def test_a_restart_of_the_hub_takes_nothing_twice(tmp_path: Path):
@@ -129,9 +129,9 @@ async def test_a_restart_of_the_hub_takes_nothing_twice(tmp_path: Path):
         cluster.store.delete("jobs.batch", "compute-jobs", "mock-workload")
         async with world(tmp_path, cluster) as it:
             await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))
-            assert (await it.hub.job(first["uid"]))["state"] == "Cancelled"
+            assert (await it.hub.job(first.uid)).state == "Cancelled"
             second = await workload(it, "model-evaluation")
-            assert second["epoch"] == 0
+            assert second.epoch == 0
     finally:
         await cluster.stop()
 
@@ -145,18 +145,18 @@ async def test_a_job_that_ends_while_it_is_deleted_stops_nothing(tmp_path: Path)
             await apply_guide(it)
             first = await until(lambda: workload(it, "mock-workload"))
             agent = await it.hub.join("north")
-            await it.hub.place(first["uid"], "north")
+            await it.hub.place(first.uid, "north")
             await agent.sync()
-            await agent.sync(ran(first["uid"], active=3))
+            await agent.sync(ran(first.uid, active=3))
             await it.delete("Job", "mock-workload", "compute-jobs")
-            await until(lambda: withdrawing(it, first["uid"]))
+            await until(lambda: withdrawing(it, first.uid))
             await it.hub.settled()
-            await agent.sync(ran(first["uid"], succeeded=3, result="Succeeded"))
-            await agent.sync(seen(first["uid"], "Gone"))
+            await agent.sync(ran(first.uid, succeeded=3, result="Succeeded"))
+            await agent.sync(seen(first.uid, "Gone"))
             await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))
             await apply_guide(it)
             second = await until(lambda: workload(it, "mock-workload"))
-            assert second["uid"] != first["uid"]
+            assert second.uid != first.uid
         async with world(tmp_path, cluster) as it:
             await until(lambda: told(it, "True"))
             await compared(it)
@@ -174,9 +174,9 @@ async def test_a_job_whose_deletion_was_known_may_be_absent(tmp_path: Path):
             await apply_guide(it)
             first = await until(lambda: workload(it, "mock-workload"))
             agent = await it.hub.join("north")
-            await it.hub.place(first["uid"], "north")
+            await it.hub.place(first.uid, "north")
             await agent.sync()
-            await it.hub.write(mirrored.delete_jobs, [first["uid"]])
+            await it.hub.write(mirrored.delete_jobs, [first.uid])
         vanish(cluster, "jobs.batch", "compute-jobs", "mock-workload")
         async with world(tmp_path, cluster) as it:
             await compared(it)
@@ -198,7 +198,7 @@ async def test_a_lifted_stop_takes_what_is_absent_for_deleted(tmp_path: Path):
             await until(lambda: stopped(it, "AbsentWithoutDeletion"))
             await it.hub.write(hub_cluster.resume, "AbsentWithoutDeletion", "admin")
             await until(lambda: told(it, "True"))
-            await until(lambda: ended(it, first["uid"]))
+            await until(lambda: ended(it, first.uid))
             await apply_guide(it)
             await until(lambda: workload(it, "mock-workload"))
     finally:
@@ -228,12 +228,12 @@ def vanish(cluster: SimCluster, key: str, namespace: str, name: str) -> None:
 
 
 async def withdrawing(it: World, uid: str) -> bool:
-    return (await it.hub.job(uid))["state"] == "Withdrawing"
+    return (await it.hub.job(uid)).state == "Withdrawing"
 
 
 async def ended(it: World, uid: str) -> bool:
     row = await it.hub.job(uid)
-    return (row["state"], row["live"]) == ("Cancelled", None)
+    return (row.state, row.live) == ("Cancelled", None)
 
 
 async def compared(it: World) -> None:

@@ -62,7 +62,7 @@ async def test_what_a_failed_turn_did_not_take_is_taken_by_the_next(tmp_path: Pa
         await it.take()
         row = await it.job(job)
         assert row is not None
-        assert row["labels"]["team"] == "blue"
+        assert row.labels["team"] == "blue"
 
 
 async def test_a_status_that_was_not_written_is_written_in_the_next_turn(tmp_path: Path):
@@ -104,7 +104,7 @@ async def test_changed_labels_of_a_job_reach_the_hub(tmp_path: Path):
         await it.take()
         row = await it.job(job)
         assert row is not None
-        assert row["labels"]["team"] == "blue"
+        assert row.labels["team"] == "blue"
 
 
 async def test_nothing_is_taken_that_does_not_carry_our_finalizer(tmp_path: Path):

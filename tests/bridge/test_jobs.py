@@ -11,6 +11,7 @@ from hub.services.jobs.cancel import delete_job
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from hub.store import workloads
+from hub.store.records.workloads import ReasonToWait
 from shared.errors import Rejected
 from shared.kinds import parse
 from tests.bridge.guide import CRDS, absent, apply_guide, condition, status, suspended, workload
@@ -26,8 +27,8 @@ async def test_a_job_is_taken_by_its_uid_and_held(tmp_path: Path):
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
         job = await until(lambda: suspended(it))
-        assert row["uid"] == job["metadata"]["uid"]
-        assert row["origin"] == "hub-cluster"
+        assert row.uid == job["metadata"]["uid"]
+        assert row.origin == "hub-cluster"
         assert "roadstead.dev/hub" in job["metadata"]["finalizers"]
         assert job["spec"]["managedBy"] == "roadstead.dev/hub"
 
@@ -38,11 +39,11 @@ async def test_a_finished_job_is_complete_on_the_hub_cluster(tmp_path: Path):
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
         agent = await it.hub.join("north")
-        await it.hub.place(row["uid"], "north")
+        await it.hub.place(row.uid, "north")
         await agent.sync()
-        await agent.sync(ran(row["uid"], active=3, ready=3, running_since="2026-05-01T00:00:01Z"))
+        await agent.sync(ran(row.uid, active=3, ready=3, running_since="2026-05-01T00:00:01Z"))
         await until(lambda: status(it, "active", 3))
-        await agent.sync(ran(row["uid"], succeeded=3, result="Succeeded"))
+        await agent.sync(ran(row.uid, succeeded=3, result="Succeeded"))
         job = await until(lambda: condition(it, "Complete"))
         assert job["status"]["succeeded"] == 3
         assert job["status"]["startTime"] <= job["status"]["completionTime"]
@@ -55,21 +56,21 @@ async def test_a_job_that_its_member_keeps_suspended_is_shown_suspended(tmp_path
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
         agent = await it.hub.join("north")
-        await it.hub.place(row["uid"], "north")
+        await it.hub.place(row.uid, "north")
         await agent.sync()
         runs: dict[str, Any] = {"active": 3, "running_since": "2026-05-01T00:00:01Z"}
-        await agent.sync(ran(row["uid"], **runs))
+        await agent.sync(ran(row.uid, **runs))
         await until(lambda: suspension(it, "False", "JobResumed"))
         held: dict[str, Any] = {"suspended": True, "held_by": "kubectl-edit"}
-        await agent.sync(ran(row["uid"], **held, active=1))
+        await agent.sync(ran(row.uid, **held, active=1))
         await until(lambda: status(it, "active", 1))
         assert await suspension(it, "False", "JobResumed"), "a pod is still there"
-        await agent.sync(ran(row["uid"], **held))
+        await agent.sync(ran(row.uid, **held))
         told = await until(lambda: suspension(it, "True", "HeldByMember"))
         assert "kubectl-edit" in told["message"]
-        await agent.sync(ran(row["uid"], **runs))
+        await agent.sync(ran(row.uid, **runs))
         await until(lambda: suspension(it, "False", "JobResumed"))
-        await agent.sync(ran(row["uid"], succeeded=3, result="Succeeded"))
+        await agent.sync(ran(row.uid, succeeded=3, result="Succeeded"))
         assert await until(lambda: condition(it, "Complete"))
 
 
@@ -79,9 +80,9 @@ async def test_a_failed_job_carries_its_reason(tmp_path: Path):
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
         agent = await it.hub.join("north")
-        await it.hub.place(row["uid"], "north")
+        await it.hub.place(row.uid, "north")
         await agent.sync()
-        await agent.sync(ran(row["uid"], failed=4, result="Failed", reason="BackoffLimitExceeded"))
+        await agent.sync(ran(row.uid, failed=4, result="Failed", reason="BackoffLimitExceeded"))
         job = await until(lambda: condition(it, "Failed"))
         (failed,) = [c for c in job["status"]["conditions"] if c["type"] == "Failed"]
         assert failed["reason"] == "BackoffLimitExceeded"
@@ -96,9 +97,9 @@ async def test_a_job_that_kubectl_made_is_deleted_by_kubectl(tmp_path: Path):
         with pytest.raises(
             Rejected, match="kubectl delete job mock-workload -n compute-jobs"
         ) as no:
-            await it.hub.write(delete_job, row["uid"], "admin")
+            await it.hub.write(delete_job, row.uid, "admin")
         assert no.value.code == "OwnedElsewhere"
-        assert (await workload(it, "mock-workload"))["withdraw_to"] == ""
+        assert (await workload(it, "mock-workload")).withdraw_to == ""
 
 
 async def test_a_deleted_job_goes_when_its_member_confirms(tmp_path: Path):
@@ -107,15 +108,15 @@ async def test_a_deleted_job_goes_when_its_member_confirms(tmp_path: Path):
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
         agent = await it.hub.join("north")
-        await it.hub.place(row["uid"], "north")
+        await it.hub.place(row.uid, "north")
         await agent.sync()
-        await agent.sync(ran(row["uid"]))
+        await agent.sync(ran(row.uid))
         await it.delete("Job", "mock-workload", "compute-jobs")
-        await until(lambda: withdrawing(it, row["uid"]))
+        await until(lambda: withdrawing(it, row.uid))
         assert await it.get("Job", "mock-workload", "compute-jobs") is not None
         await it.hub.settled()
         await agent.sync()
-        await agent.sync(seen(row["uid"], "Gone"))
+        await agent.sync(seen(row.uid, "Gone"))
         await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))
         assert await workload(it, "mock-workload") is None
 
@@ -129,7 +130,7 @@ async def test_a_job_made_anew_is_a_new_job(tmp_path: Path):
         await until(lambda: absent(it, "Job", "mock-workload", "compute-jobs"))
         await apply_guide(it)
         second = await until(lambda: workload(it, "mock-workload"))
-        assert first["uid"] != second["uid"]
+        assert first.uid != second.uid
 
 
 async def test_a_job_that_waits_says_why_in_an_event(tmp_path: Path):
@@ -137,7 +138,7 @@ async def test_a_job_that_waits_says_why_in_an_event(tmp_path: Path):
     async with world(tmp_path) as it:
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))
-        why = {"uid": row["uid"], "reason": "QuotaExhausted", "message": "needs 3 more cpu"}
+        why = ReasonToWait(uid=row.uid, reason="QuotaExhausted", message="needs 3 more cpu")
         await it.hub.write(lambda unit: workloads.refuse(unit, [why]))
         event = await until(lambda: waiting_for(it, "QuotaExhausted"), 30)
         assert (event["type"], event["message"]) == ("Normal", "needs 3 more cpu")
@@ -214,7 +215,7 @@ async def suspension(it: World, value: str, reason: str):
 
 
 async def withdrawing(it: World, uid: str):
-    return (await it.hub.job(uid))["state"] == "Withdrawing"
+    return (await it.hub.job(uid)).state == "Withdrawing"
 
 
 async def waiting_for(it: World, reason: str):

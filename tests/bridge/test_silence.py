@@ -9,7 +9,6 @@ import pytest
 
 from hub.bridge.bridge import Bridge
 from hub.bridge.condition import BridgeCondition
-from hub.controllers.loop import Loop
 from hub.services.context import hub_cluster
 from shared.kube import errors
 from tests.bridge.hub_cluster import until
@@ -78,11 +77,7 @@ async def test_a_stop_says_more_than_silence(tmp_path: Path):
 async def test_a_kubeconfig_that_is_missing_is_named(tmp_path: Path):
     """The file may come later: the bridge tries again, and says what it waits for."""
     async with running_hub(tmp_path) as hub:
-
-        def make_loop(name, tick, every_s, least_s):
-            return Loop(name, tick, hub.clock, every_s=every_s, least_s=least_s)
-
-        bridge = Bridge(hub.hub, lambda: 1, tmp_path / "absent", make_loop)
+        bridge = Bridge(hub.hub, lambda: 1, tmp_path / "absent")
         running = asyncio.create_task(bridge.run())
         try:
 

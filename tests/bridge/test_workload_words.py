@@ -7,6 +7,7 @@ import pytest
 
 from hub.domain.workloads.states import Transition
 from hub.store import objects, workloads
+from hub.store.records.workloads import WorkloadMove
 from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.workload_objects import KUEUE, NAMESPACE, patch, says, shown
@@ -37,7 +38,7 @@ spec:
 
 async def state(it: World, expected: str) -> bool:
     row = await workload(it, "mock-workload")
-    return bool(row and row["state"] == expected)
+    return bool(row and row.state == expected)
 
 
 async def test_active_false_holds_the_job_and_true_releases_it(tmp_path: Path):
@@ -58,7 +59,7 @@ async def test_a_hold_from_elsewhere_is_shown_there(tmp_path: Path):
         await apply_guide(it)
         await until(lambda: shown(it))
         row = await workload(it, "mock-workload")
-        moved = {"uid": row["uid"], "epoch": row["epoch"], "reason": "HeldByUser"}
+        moved: WorkloadMove = {"uid": row.uid, "epoch": row.epoch, "reason": "HeldByUser"}
         await it.hub.write(lambda unit: workloads.transition(unit, Transition.HOLD, [moved]))
 
         async def inactive() -> bool:
@@ -74,9 +75,9 @@ async def reserved(it: World) -> Any:
     await apply_guide(it)
     await until(lambda: shown(it))
     row = await workload(it, "mock-workload")
-    given = {
-        "uid": row["uid"],
-        "epoch": row["epoch"],
+    given: WorkloadMove = {
+        "uid": row.uid,
+        "epoch": row.epoch,
         "cluster_queue": "cluster-queue",
         "cluster": "north",
         "admission": {"podSets": [{"name": "main", "count": 3, "flavors": {}, "usage": {}}]},
@@ -99,7 +100,7 @@ async def test_a_controller_answers_a_check_in_the_status(tmp_path: Path):
 
         async def ready() -> bool:
             row = await workload(it, "mock-workload")
-            said = row["checks"]["budget"]
+            said = row.checks["budget"]
             return (said["state"], said["message"]) == ("Ready", "paid")
 
         await until(ready)
@@ -119,7 +120,7 @@ async def test_an_answer_that_can_not_be_is_set_back(tmp_path: Path):
             )
 
         await until(back)
-        assert (await workload(it, "mock-workload"))["checks"]["budget"]["state"] == "Pending"
+        assert (await workload(it, "mock-workload")).checks["budget"]["state"] == "Pending"
 
 
 async def test_whether_a_check_is_served_is_taken_from_its_conditions(tmp_path: Path):
@@ -162,7 +163,11 @@ async def test_a_bare_workload_shows_its_conditions_and_is_ended_there(tmp_path:
         await it.apply(BARE)
         row = await until(lambda: bare(it))
         await until(lambda: by_hand(it))
-        placed = {"uid": row["uid"], "epoch": row["epoch"], "cluster_queue": "cluster-queue"}
+        placed: WorkloadMove = {
+            "uid": row.uid,
+            "epoch": row.epoch,
+            "cluster_queue": "cluster-queue",
+        }
         placed["admission"] = {"podSets": []}
         await it.hub.write(lambda unit: workloads.transition(unit, Transition.PLACE, [placed]))
 
@@ -181,7 +186,7 @@ async def test_a_bare_workload_shows_its_conditions_and_is_ended_there(tmp_path:
         )  # fmt: skip
 
         async def ended() -> bool:
-            return (await it.hub.job(row["uid"]))["state"] == "Succeeded"
+            return (await it.hub.job(row.uid)).state == "Succeeded"
 
         await until(ended)
 
@@ -192,7 +197,11 @@ async def test_a_bare_workload_deleted_there_gives_its_quota_back(tmp_path: Path
         await apply_guide(it)
         await it.apply(BARE)
         row = await until(lambda: bare(it))
-        placed = {"uid": row["uid"], "epoch": row["epoch"], "cluster_queue": "cluster-queue"}
+        placed: WorkloadMove = {
+            "uid": row.uid,
+            "epoch": row.epoch,
+            "cluster_queue": "cluster-queue",
+        }
         placed["admission"] = {"podSets": []}
         await it.hub.write(lambda unit: workloads.transition(unit, Transition.PLACE, [placed]))
         await it.kube.delete(KUEUE, "Workload", NAMESPACE, "by-hand")
@@ -201,4 +210,4 @@ async def test_a_bare_workload_deleted_there_gives_its_quota_back(tmp_path: Path
             return await bare(it) is None
 
         await until(gone)
-        assert (await it.hub.job(row["uid"]))["state"] == "Cancelled"
+        assert (await it.hub.job(row.uid)).state == "Cancelled"

@@ -35,7 +35,7 @@ async def test_the_workload_follows_its_job(tmp_path: Path):
         row = await running(it)
         obj = await until(lambda: says(it, "Admitted", "True Admitted"))
         assert obj["status"]["clusterName"] == "north"
-        await it.agents["north"].sync(ran(row["uid"], succeeded=3, result="Succeeded"))
+        await it.agents["north"].sync(ran(row.uid, succeeded=3, result="Succeeded"))
         await until(lambda: says(it, "Finished", "True Succeeded"))
 
 
@@ -51,7 +51,7 @@ async def test_a_deleted_workload_is_made_again(tmp_path: Path):
             return found and found["metadata"]["uid"] != first["metadata"]["uid"]
 
         await until(another)
-        assert (await workload(it, "mock-workload"))["state"] == "Pending"
+        assert (await workload(it, "mock-workload")).state == "Pending"
 
 
 async def test_the_workload_goes_with_its_job(tmp_path: Path):
@@ -95,7 +95,7 @@ async def test_a_condition_of_somebody_else_stays(tmp_path: Path):
         row = await workload(it, "mock-workload")
         await it.hub.write(
             lambda unit: workloads.refuse(
-                unit, [{"uid": row["uid"], "reason": "WaitingForQuota", "message": "2 cpu more"}]
+                unit, [{"uid": row.uid, "reason": "WaitingForQuota", "message": "2 cpu more"}]
             )
         )
         obj = await until(lambda: says(it, "QuotaReserved", "False WaitingForQuota"))

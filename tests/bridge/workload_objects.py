@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hub.store.records.workloads import Workload
 from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import World, until
 from tests.sync.hubs import ran
@@ -29,16 +30,16 @@ async def says(it: World, kind: str, expected: str) -> dict[str, Any] | None:
     return found if found and said(found).get(kind) == expected else None
 
 
-async def running(it: World) -> dict[str, Any]:
+async def running(it: World) -> Workload:
     """The guide's Job, placed on member north and running there; its row."""
     await apply_guide(it)
     row = await until(lambda: workload(it, "mock-workload"))
     agent = await it.hub.join("north")
     it.agents["north"] = agent
-    await it.hub.place(row["uid"], "north")
+    await it.hub.place(row.uid, "north")
     await agent.sync()
-    await agent.sync(ran(row["uid"], active=3, ready=3, running_since="2026-05-01T00:00:01Z"))
-    return dict(row)
+    await agent.sync(ran(row.uid, active=3, ready=3, running_since="2026-05-01T00:00:01Z"))
+    return row
 
 
 async def patch(it: World, obj: Any, change: Any, subresource: str | None = None) -> None:

@@ -70,9 +70,9 @@ async def test_a_queue_with_multikueue_goes_to_its_workers_only(tmp_path: Path) 
         (uid,) = await hub.apply(a_job("one", queue="gold"))
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Placed", "worker1")
-        assert job["checks"]["dispatch"]["state"] == "Ready"
-        chosen = {c["cluster"]: c["message"] for c in job["scores"]["clusters"]}
+        assert (job.state, job.cluster) == ("Placed", "worker1")
+        assert job.checks["dispatch"]["state"] == "Ready"
+        chosen = {c["cluster"]: c["message"] for c in job.scores["clusters"]}
         assert chosen["large"] == "the queue's MultiKueueConfig does not name it"
 
 
@@ -107,10 +107,10 @@ async def test_another_config_changes_where_waiting_jobs_may_go(tmp_path: Path) 
         await a_setup(hub, "worker1")
         uids = await hub.apply(*(a_job(f"job-{n}", queue="gold") for n in range(2)))
         await hub.settle()
-        assert sorted(job["state"] for job in await hub.jobs(uids)) == ["Pending", "Placed"]
+        assert sorted(job.state for job in await hub.jobs(uids)) == ["Pending", "Placed"]
         await hub.apply(a_worker("worker2"), a_config("worker1", "worker2"))
         await hub.settle()
-        assert {job["cluster"] for job in await hub.jobs(uids)} == {"worker1", "worker2"}
+        assert {job.cluster for job in await hub.jobs(uids)} == {"worker1", "worker2"}
 
 
 async def test_queues_that_combine_multikueue_wrongly_are_inactive(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ async def test_queues_that_combine_multikueue_wrongly_are_inactive(tmp_path: Pat
             (uid,) = await hub.apply(a_job(f"job-{reason.lower()}", queue="gold"))
             await hub.settle()
             job = await hub.job(uid)
-            assert (job["state"], job["reason"]) == ("Pending", "Misconfigured")
-            assert reason in job["message"]
+            assert (job.state, job.reason) == ("Pending", "Misconfigured")
+            assert reason in job.message
 
 
 async def test_m1_fifteen_workers_are_one_decision(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ async def test_m1_fifteen_workers_are_one_decision(tmp_path: Path) -> None:
         (uid,) = await hub.apply(a_job("one", queue="gold", requests={"cpu": "15"}))
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Placed", "a")
+        assert (job.state, job.cluster) == ("Placed", "a")
 
 
 async def test_m2_no_worker_left_is_said_and_tried_again(tmp_path: Path) -> None:
@@ -160,11 +160,11 @@ async def test_m2_no_worker_left_is_said_and_tried_again(tmp_path: Path) -> None
         (uid,) = await hub.apply(a_job("one", queue="gold", requests={"cpu": "2"}))
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Pending", "NoClusterFits")
-        assert "worker1" in job["message"]
+        assert (job.state, job.reason) == ("Pending", "NoClusterFits")
+        assert "worker1" in job.message
         await hub.cluster("worker1", a_pool(cpu="2", memory="8Gi"))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_m3_an_unreachable_worker_keeps_what_it_may_run(tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ async def test_m3_an_unreachable_worker_keeps_what_it_may_run(tmp_path: Path) ->
         await hub.transition("unplace", untold)
         await hub.settle()
         lost, moved = await hub.job(told), await hub.job(untold)
-        assert (lost["state"], lost["cluster"]) == ("Unknown", "worker1")
-        assert (moved["state"], moved["cluster"]) == ("Placed", "worker2")
+        assert (lost.state, lost.cluster) == ("Unknown", "worker1")
+        assert (moved.state, moved.cluster) == ("Placed", "worker2")
 
 
 async def test_m5_what_a_worker_gives_back_goes_elsewhere(tmp_path: Path) -> None:
@@ -199,4 +199,4 @@ async def test_m5_what_a_worker_gives_back_goes_elsewhere(tmp_path: Path) -> Non
         await hub.transition("requeue", uid, set_aside={"worker1": until})
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"], job["epoch"]) == ("Placed", "worker2", 2)
+        assert (job.state, job.cluster, job.epoch) == ("Placed", "worker2", 2)

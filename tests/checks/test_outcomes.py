@@ -28,7 +28,7 @@ async def reserved(hub: Running, *checks: str, **job: Any) -> str:
     await a_checked_queue(hub, *(checks or ("budget",)))
     (uid,) = await hub.apply(a_job("one", queue="gold", **job))
     await hub.settle()
-    assert (await hub.job(uid))["state"] == "Reserved"
+    assert (await hub.job(uid)).state == "Reserved"
     return uid
 
 
@@ -40,18 +40,18 @@ async def test_retry_evicts_and_waits(tmp_path: Path) -> None:
         await answer(hub, uid, "budget", "Retry", message="no money", requeueAfterSeconds=120)
         await hub.settle()
         job = await hub.job(uid)
-        assert job["state"] == "Pending"
-        assert job["evicted"]["reason"] == "AdmissionCheck"
-        assert "no money" in job["evicted"]["message"]
-        assert job["queued_at"] == hub.clock.now()
-        assert job["requeue_at"] == hub.clock.now() + dt.timedelta(seconds=120)
+        assert job.state == "Pending"
+        assert job.evicted["reason"] == "AdmissionCheck"
+        assert "no money" in job.evicted["message"]
+        assert job.queued_at == hub.clock.now()
+        assert job.requeue_at == hub.clock.now() + dt.timedelta(seconds=120)
         assert hub.scheduler.index.ledger.used("gold", CPU) == 0
         hub.clock.advance(121)
         await heard(hub, "a")
         await hub.settle()
         job = await hub.job(uid)
-        assert job["state"] == "Reserved"
-        assert (job["checks"]["budget"]["state"], job["checks"]["budget"]["retryCount"]) == (
+        assert job.state == "Reserved"
+        assert (job.checks["budget"]["state"], job.checks["budget"]["retryCount"]) == (
             "Pending",
             1,
         )
@@ -71,9 +71,9 @@ async def test_rejected_deactivates(tmp_path: Path) -> None:
         await answer(hub, uid, "budget", "Rejected", message="never")
         await hub.settle()
         job = await hub.job(uid)
-        assert job["state"] == "Deactivated"
-        assert "never" in job["message"]
-        assert (job["evicted"]["reason"], job["evicted"]["cause"]) == (
+        assert job.state == "Deactivated"
+        assert "never" in job.message
+        assert (job.evicted["reason"], job.evicted["cause"]) == (
             "Deactivated",
             "AdmissionCheck",
         )
@@ -91,7 +91,7 @@ async def test_a_running_job_obeys_its_checks_too(tmp_path: Path, state: str, af
         await hub.transition("start", uid)
         await answer(hub, uid, "budget", state, message="stop")
         job = await hub.job(uid)
-        assert (job["state"], job["withdraw_to"]) == ("Withdrawing", after)
+        assert (job.state, job.withdraw_to) == ("Withdrawing", after)
         (work,) = await hub.hub.read(works.of_uids, [uid])
         assert work["action"] == "Withdraw"
 
@@ -147,7 +147,7 @@ async def test_a_node_selector_of_a_check_chooses_the_cluster_anew(tmp_path: Pat
         await into_zone(hub, uid, "b")
         await with_zones(hub, {"a": "a", "b": "b"})
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Placed", "b")
+        assert (job.state, job.cluster) == ("Placed", "b")
         (work,) = await hub.hub.read(works.of_uids, [uid])
         assert (work["cluster"], work["options"].node_selector) == ("b", {"zone": "b"})
 
@@ -160,7 +160,7 @@ async def test_where_the_tentative_cluster_has_such_nodes_it_stays(tmp_path: Pat
         await into_zone(hub, uid, "b")
         await with_zones(hub, {"a": "b", "b": "b"})
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Placed", "a")
+        assert (job.state, job.cluster) == ("Placed", "a")
 
 
 async def test_nodes_that_nobody_has_may_still_come(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ async def test_nodes_that_nobody_has_may_still_come(tmp_path: Path) -> None:
         await into_zone(hub, uid, "c")
         await with_zones(hub, {"a": "a", "b": "b"})
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Placed", "a")
+        assert (job.state, job.cluster) == ("Placed", "a")
 
 
 async def test_a_full_cluster_with_such_nodes_is_waited_for(tmp_path: Path) -> None:
@@ -181,11 +181,11 @@ async def test_a_full_cluster_with_such_nodes_is_waited_for(tmp_path: Path) -> N
         await with_zones(hub, {"b": "b"}, cpu="0")
         await with_zones(hub, {"a": "a"})
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Reserved", "a")
-        assert "waits for a cluster with room on the nodes" in job["message"]
+        assert (job.state, job.cluster) == ("Reserved", "a")
+        assert "waits for a cluster with room on the nodes" in job.message
         await with_zones(hub, {"b": "b"})
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Placed", "b")
+        assert (job.state, job.cluster) == ("Placed", "b")
 
 
 async def test_updates_that_conflict_evict(tmp_path: Path) -> None:
@@ -197,10 +197,10 @@ async def test_updates_that_conflict_evict(tmp_path: Path) -> None:
             await answer(hub, uid, name, "Ready", podSetUpdates=updates)
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["evicted"]["reason"]) == ("Pending", "AdmissionCheck")
+        assert (job.state, job.evicted["reason"]) == ("Pending", "AdmissionCheck")
         want = "nodeSelector zone: check one wants a, check two wants b"
-        assert want in job["evicted"]["message"]
-        assert job["requeue_at"] is not None
+        assert want in job.evicted["message"]
+        assert job.requeue_at is not None
 
 
 async def test_a_cordoned_cluster_gives_reservations_back(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ async def test_a_cordoned_cluster_gives_reservations_back(tmp_path: Path) -> Non
         await hub.hub.db.write(lambda tx: clusters.change(tx, "a", cordoned=True))
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Reserved", "b")
+        assert (job.state, job.cluster) == ("Reserved", "b")
         told = await hub.explain(uid)
         assert any("cluster a, chosen tentatively" in e["message"] for e in told["timeline"])
 
@@ -222,7 +222,7 @@ async def test_a_silent_cluster_gives_reservations_back(tmp_path: Path) -> None:
         uid = await reserved(hub)
         hub.clock.advance(60)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
         assert hub.scheduler.index.ledger.used("gold", CPU) == 0
 
 
@@ -233,11 +233,11 @@ async def test_room_that_went_gives_reservations_back(tmp_path: Path) -> None:
         hub.clock.advance(1)
         (second,) = await hub.apply(a_job("two", queue="gold", requests={"cpu": "4"}))
         await hub.settle()
-        assert (await hub.job(second))["state"] == "Reserved"
+        assert (await hub.job(second)).state == "Reserved"
         await hub.cluster("a", a_pool(cpu="4", memory="8Gi"))
         await hub.settle()
-        assert (await hub.job(first))["state"] == "Reserved"
-        assert (await hub.job(second))["state"] == "Pending"
+        assert (await hub.job(first)).state == "Reserved"
+        assert (await hub.job(second)).state == "Pending"
 
 
 async def test_nodes_to_come_may_be_reserved(tmp_path: Path) -> None:
@@ -256,14 +256,14 @@ async def test_nodes_to_come_may_be_reserved(tmp_path: Path) -> None:
             hub.clock.advance(1)
             await report(hub, "east")
             await hub.settle()
-            states = [(await hub.job(uid))["state"] for uid in (first, second, third)]
+            states = [(await hub.job(uid)).state for uid in (first, second, third)]
             assert states == ["Reserved", "Reserved", "Pending"]
         events = (await hub.explain(first))["timeline"]
         assert [e["reason"] for e in events].count("QuotaReserved") == 1
         await answer(hub, first, "budget", "Ready")
         await hub.settle()
         row = await hub.job(first)
-        assert (row["state"], row["new_nodes"]) == ("Placed", 1)
+        assert (row.state, row.new_nodes) == ("Placed", 1)
 
 
 async def test_a_stopped_queue_takes_reservations_back(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ async def test_a_stopped_queue_takes_reservations_back(tmp_path: Path) -> None:
         await hub.apply(a_queue("gold", spec=checked("budget", stopPolicy="Hold"))[1])
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["evicted"]["reason"]) == ("Pending", "ClusterQueueStopped")
+        assert (job.state, job.evicted["reason"]) == ("Pending", "ClusterQueueStopped")
 
 
 async def test_a_reservation_gives_way_to_higher_priority(tmp_path: Path) -> None:
@@ -292,9 +292,9 @@ async def test_a_reservation_gives_way_to_higher_priority(tmp_path: Path) -> Non
             a_job("high", queue="gold", requests={"cpu": "2"}, labels=labels)
         )
         await hub.settle()
-        assert (await hub.job(high))["state"] == "Reserved"
+        assert (await hub.job(high)).state == "Reserved"
         job = await hub.job(low)
-        assert (job["state"], job["evicted"]["reason"]) == ("Pending", "Preempted")
+        assert (job.state, job.evicted["reason"]) == ("Pending", "Preempted")
 
 
 async def test_a_cancelled_reservation_frees_its_quota(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ async def test_a_cancelled_reservation_frees_its_quota(tmp_path: Path) -> None:
         uid = await reserved(hub)
         await hub.hub.write(cancel.cancel_job, uid, "somebody")
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Cancelled"
+        assert (await hub.job(uid)).state == "Cancelled"
         assert hub.scheduler.index.ledger.used("gold", CPU) == 0
         assert len(hub.scheduler.index.reservations) == 0
 
@@ -315,11 +315,11 @@ async def test_an_unreadable_reservation_stops_no_other(tmp_path: Path) -> None:
         (good,) = await hub.apply(a_job("two", queue="gold"))
         await hub.settle()
         await answer(hub, good, "budget", "Ready")
-        admission = (await hub.job(bad))["admission"]
+        admission = (await hub.job(bad)).admission
         del admission["podSets"][0]["flavors"]
         await hub.change(bad, admission=admission)
         await hub.settle()
-        assert (await hub.job(good))["state"] == "Placed"
+        assert (await hub.job(good)).state == "Placed"
         told = await hub.explain(bad)
         assert any("KeyError" in each["message"] for each in told["timeline"])
 
@@ -332,10 +332,10 @@ async def test_checks_that_a_queue_drops_are_waited_for_no_longer(tmp_path: Path
         await activate(hub, "other")
         await hub.apply(a_queue("gold", spec=checked("other"))[1])
         await hub.settle()
-        assert (await hub.job(uid))["checks"].keys() == {"other"}
+        assert (await hub.job(uid)).checks.keys() == {"other"}
         await hub.apply(a_queue("gold")[1])
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_flavors_decide_which_checks_are_asked(tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ async def test_flavors_decide_which_checks_are_asked(tmp_path: Path) -> None:
         await hub.apply(*a_queue("gold", spec=checked(("spot-only", ["spot"]), "always")))
         (uid,) = await hub.apply(a_job("one", queue="gold"))
         await hub.settle()
-        assert (await hub.job(uid))["checks"].keys() == {"always"}
+        assert (await hub.job(uid)).checks.keys() == {"always"}
 
 
 async def test_answers_out_of_place_are_refused(tmp_path: Path) -> None:

@@ -23,12 +23,12 @@ async def test_a_job_with_open_checks_is_reserved(tmp_path: Path) -> None:
         (uid,) = await hub.apply(a_job("one", queue="gold", requests={"cpu": "2"}))
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"], job["epoch"]) == ("Reserved", "a", 0)
-        assert job["message"] == (
+        assert (job.state, job.cluster, job.epoch) == ("Reserved", "a", 0)
+        assert job.message == (
             "cluster a tentative; waits for admission checks: budget (example.com/budget)"
         )
-        assert job["reserved_at"] == hub.clock.now()
-        assert {n: c["state"] for n, c in job["checks"].items()} == {"budget": "Pending"}
+        assert job.reserved_at == hub.clock.now()
+        assert {n: c["state"] for n, c in job.checks.items()} == {"budget": "Pending"}
         assert hub.scheduler.index.ledger.used("gold", CPU) == 2000
         assert await hub.hub.read(works.of_uids, [uid]) == []
 
@@ -42,11 +42,11 @@ async def test_a_job_is_placed_once_all_checks_are_ready(tmp_path: Path) -> None
         await hub.settle()
         await answer(hub, uid, "budget", "Ready")
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Reserved"
+        assert (await hub.job(uid)).state == "Reserved"
         await answer(hub, uid, "approval", "Ready")
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"], job["epoch"]) == ("Placed", "a", 1)
+        assert (job.state, job.cluster, job.epoch) == ("Placed", "a", 1)
         (work,) = await hub.hub.read(works.of_uids, [uid])
         assert (work["cluster"], work["epoch"], work["action"]) == ("a", 1, "Apply")
 
@@ -62,12 +62,12 @@ async def test_pods_change_no_more_once_the_job_is_placed(tmp_path: Path) -> Non
         await answer(hub, uid, "budget", "Ready", podSetUpdates=updates)
         await hub.settle()
         before = await hub.job(uid)
-        assert before["state"] == "Placed"
+        assert before.state == "Placed"
         others = [{"name": "main", "labels": {"cost-centre": "8"}}]
         with pytest.raises(Rejected) as refused:
             await answer(hub, uid, "budget", "Ready", podSetUpdates=others)
         assert refused.value.code == "Immutable"
-        assert (await hub.job(uid))["checks"] == before["checks"]
+        assert (await hub.job(uid)).checks == before.checks
 
 
 async def test_reserved_room_is_nobody_elses(tmp_path: Path) -> None:
@@ -79,10 +79,10 @@ async def test_reserved_room_is_nobody_elses(tmp_path: Path) -> None:
             *(a_job(f"job-{n}", queue="gold", requests={"cpu": "2"}) for n in range(2))
         )
         await hub.settle()
-        states = Counter(job["state"] for job in await hub.jobs(uids))
+        states = Counter(job.state for job in await hub.jobs(uids))
         assert states == {"Reserved": 1, "Pending": 1}
-        (waiting,) = [j for j in await hub.jobs(uids) if j["state"] == "Pending"]
-        assert waiting["reason"] == "NoClusterFits"
+        (waiting,) = [j for j in await hub.jobs(uids) if j.state == "Pending"]
+        assert waiting.reason == "NoClusterFits"
 
 
 async def test_many_are_placed_together(tmp_path: Path) -> None:
@@ -92,12 +92,12 @@ async def test_many_are_placed_together(tmp_path: Path) -> None:
         await a_checked_queue(hub, "budget", quota={"cpu": "10000"})
         uids = await hub.apply(*(a_job(f"job-{n}", queue="gold") for n in range(300)))
         await hub.settle()
-        assert {job["state"] for job in await hub.jobs(uids)} == {"Reserved"}
+        assert {job.state for job in await hub.jobs(uids)} == {"Reserved"}
         await answer_all(hub, uids, "budget", "Ready")
         before = hub.hub.db.revision
         await hub.follow()
         await hub.scheduler.turn()
-        assert {job["state"] for job in await hub.jobs(uids)} == {"Placed"}
+        assert {job.state for job in await hub.jobs(uids)} == {"Placed"}
         assert hub.hub.db.revision == before + 1
 
 
@@ -112,5 +112,5 @@ async def test_reservations_survive_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path) as hub:
         (other,) = await hub.apply(a_job("two", queue="gold", requests={"cpu": "1"}))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
-        assert (await hub.job(other))["reason"] == "NoClusterFits"
+        assert (await hub.job(uid)).state == "Placed"
+        assert (await hub.job(other)).reason == "NoClusterFits"

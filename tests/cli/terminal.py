@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -11,6 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.cli.commands import REPOSITORY, environment_without_ours
+
+
+def plain(seen: str) -> str:
+    """What stood on a terminal, without colours and movements."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen)
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,26 @@ def test_the_body_of_many_is_a_line_for_each():
     assert [json.loads(line)["metadata"]["name"] for line in lines] == ["a", "b"]
 
 
+def test_a_blank_among_many_is_refused(hub):
+    """Text that holds nothing has its outcome too, and moves nobody else's place."""
+    with hub.client() as client:
+        outcomes = client.submit_many(
+            ["\n", json.dumps(a_job("after-blank", "blank"))], check=False
+        )
+    assert [each.index for each in outcomes.refused] == [0]
+    assert [job.name for job in outcomes.jobs] == ["after-blank"]
+
+
+def test_an_answer_that_tells_of_others_is_no_hubs():
+    """As many results as jobs, or nobody knows whose they are."""
+    with (
+        answering(_taken("a")) as script,
+        Client(script.address) as hub,
+        pytest.raises(Unreachable, match="it told of 1 jobs where 2 were submitted"),
+    ):
+        hub.submit_many([a_job("a"), a_job("b")])
+
+
 def test_warnings_of_many_are_their_jobs():
     """What the hub says of one by its index stands with what it says of its fields."""
     told = [

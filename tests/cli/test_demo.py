@@ -15,6 +15,7 @@ from roadstead.cli import story
 from roadstead.models.jobs import Job
 from tests.cli.build import a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours
+from tests.cli.terminal import plain
 from tests.e2e.running import until
 
 SLOW_S = 300
@@ -100,7 +101,11 @@ def test_the_demo_on_a_terminal_until_ctrl_c(tmp_path, width):
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0
     os.close(ours)
-    told = [line for line in seen.splitlines() if not line.lstrip().startswith(("export", "Hub"))]
+    told = [
+        line
+        for line in plain(seen).splitlines()
+        if not line.lstrip().startswith(("export", "Hub"))
+    ]
     assert [line for line in told if len(line) > width] == []
     assert "roadstead explain team-research/train-llm" in seen
 

@@ -1,7 +1,6 @@
 """Colour, live lists and progress: on a terminal, and nowhere else."""
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -9,10 +8,9 @@ import pytest
 from tests.cli.build import a_job, a_listed_job, text
 from tests.cli.commands import spawn
 from tests.cli.scripted import Answer, answering, items
-from tests.cli.terminal import on_terminal
+from tests.cli.terminal import on_terminal, plain
 
 ESCAPE = "\x1b["
-COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7]m")
 LONG = a_listed_job("n" * 63, namespace="m" * 63)
 
 
@@ -21,9 +19,9 @@ def test_states_are_coloured_on_a_terminal():
     with answering(items(LONG)) as script:
         done = on_terminal("--server", script.address, "jobs", "ls")
     assert "\x1b[32mRunning\x1b[0m" in done.terminal
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.terminal)
-    assert max(map(len, plain.splitlines())) <= 80
-    assert "…" in plain
+    shown = plain(done.terminal)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" in shown
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
@@ -94,9 +92,9 @@ def test_what_is_printed_stands_above_the_progress():
     """Where both go to the same terminal, no line is written into another."""
     with answering(Answer(a_listed_job(state="Cancelled"))) as script:
         done = _deleting(script.address, out=True, err=True)
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.terminal).replace("\r", "\n")
+    shown = plain(done.terminal).replace("\r", "\n")
     told = [
-        line for line in plain.splitlines() if line == "team-a/ok is deleted; its name is free"
+        line for line in shown.splitlines() if line == "team-a/ok is deleted; its name is free"
     ]
     assert len(told) == 20
 

@@ -175,7 +175,7 @@ def test_a_child_that_can_not_start_is_named(tmp_path, members):
     """A part that ends again and again: 1, its name, exit code, last words and log, not a long wait."""
     (tmp_path / "data" / "hub" / "hub.db").mkdir(parents=True)
     process = _start(tmp_path / "data", members)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=250)
     assert (process.returncode, out) == (1, "")
     assert "error: hub ended 3 times, with exit code 3" in err
     assert str(tmp_path / "data" / "logs" / "hub.log") in err

@@ -13,7 +13,7 @@ NODES = {"large": 100, "almost": 95, "half": 50}
 def test_a_thousand_equal_jobs_split_as_the_members_room(tmp_path):
     """Members of 100, 95 and 50 nodes: each gets its part, within five points."""
     members = [{"name": name, "pools": [a_pool(count)]} for name, count in NODES.items()]
-    with running_fleet(tmp_path, members) as fleet, fleet.client() as hub:
+    with running_fleet(tmp_path, members, packed=True) as fleet, fleet.client() as hub:
         jobs = [a_job(f"job-{number}", run_s=3600) for number in range(1000)]
         hub.submit_many(jobs)
         until(lambda: sum(_split(hub).values()) == 1000, 60, "all jobs have their cluster")

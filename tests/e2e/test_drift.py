@@ -47,7 +47,7 @@ def test_drift_is_reported_and_overwritten_under_always(tmp_path):
     """An edited ConfigMap and a scaled Deployment show on the hub with path and both values, and are
     put back.
     """
-    with running_fleet(tmp_path, equal_members(1)) as fleet, fleet.client() as hub:
+    with running_fleet(tmp_path, equal_members(1), packed=True) as fleet, fleet.client() as hub:
         hub.apply(_objects("Always"))
         until(lambda: _member_value(fleet) == "blue", 30, "the ConfigMap is in the member")
         _edit(fleet)
@@ -64,7 +64,7 @@ def test_drift_is_reported_and_overwritten_under_always(tmp_path):
 
 def test_drift_is_left_and_reported_under_if_not_drifted(tmp_path):
     """An edited ConfigMap and a scaled Deployment stay as they are and show with both values."""
-    with running_fleet(tmp_path, equal_members(1)) as fleet, fleet.client() as hub:
+    with running_fleet(tmp_path, equal_members(1), packed=True) as fleet, fleet.client() as hub:
         hub.apply(_objects("IfNotDrifted"))
         until(lambda: _member_value(fleet) == "blue", 30, "the ConfigMap is in the member")
         until(

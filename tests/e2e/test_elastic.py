@@ -39,7 +39,7 @@ def test_a_job_runs_once_the_nodes_came_that_it_was_placed_for(tmp_path):
         {"name": "fixed", "pools": [a_pool(2, cpu="8")]},
         {"name": "grows", "pools": [a_pool(1, cpu="8")]},
     ]
-    with running_fleet(tmp_path, members) as fleet, fleet.client() as hub:
+    with running_fleet(tmp_path, members, packed=True) as fleet, fleet.client() as hub:
         (applied,) = hub.apply(json.dumps(DECLARED).encode())
         assert applied.result == "configured", applied
         until(lambda: hub.cluster("grows").growing_pools, 30, "the pool counts")
@@ -62,7 +62,7 @@ def test_a_pool_scaled_to_nothing_grows_for_a_gang(tmp_path):
         {"name": "fixed", "pools": [a_pool(1, cpu="2")]},
         {"name": "grows", "pools": [pool]},
     ]
-    with running_fleet(tmp_path, members) as fleet, fleet.client() as hub:
+    with running_fleet(tmp_path, members, packed=True) as fleet, fleet.client() as hub:
         until(lambda: hub.cluster("grows").growing_pools, 30, "the pool counts")
         gang = a_job("gang", run_s=1, indexes=4, cpu="4")
         job = hub.submit(gang)

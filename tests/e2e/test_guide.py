@@ -52,7 +52,7 @@ def test_the_guide_ends_the_same_by_kubectl_cli_and_rest(tmp_path):
     """Same clusters, scores, reasons, condition types and statuses, whichever way it came in."""
     ends = {}
     for name, way in (("kubectl", _by_kubectl), ("cli", _by_cli), ("rest", _by_rest)):
-        with running_fleet(tmp_path / name, MEMBERS) as fleet:
+        with running_fleet(tmp_path / name, MEMBERS, packed=name != "kubectl") as fleet:
             way(fleet)
             ends[name] = _settled(fleet)
             if name == "kubectl":

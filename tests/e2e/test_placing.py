@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 def test_a_burst_of_equal_jobs_spreads_over_equal_clusters(tmp_path):
     """100 equal jobs at once to three equal clusters: at most 35 each, whatever agents report."""
-    with running_fleet(tmp_path, equal_members(3, nodes=8)) as fleet, fleet.client() as hub:
+    members = equal_members(3, nodes=8)
+    with running_fleet(tmp_path, members, packed=True) as fleet, fleet.client() as hub:
         manifests = [a_job(f"job-{i:03d}", run_s=30) for i in range(100)]
         hub.submit_many(manifests)
         jobs = until(lambda: _all_placed(hub, 100), 30, "all are placed")
@@ -25,7 +26,7 @@ def test_a_job_that_fits_nowhere_waits_for_a_node_that_holds_it(tmp_path):
         {"name": "small", "pools": [a_pool(2, cpu="4")]},
         {"name": "large", "pools": [a_pool(2, cpu="16")]},
     ]
-    with running_fleet(tmp_path, members) as fleet, fleet.client() as hub:
+    with running_fleet(tmp_path, members, packed=True) as fleet, fleet.client() as hub:
         job = hub.submit(a_job("wide", run_s=0.5, cpu="24"))
         told = until(lambda: _told(hub, job.uid), 20, "it says why it waits")
         assert told.reason == "NoClusterFits"

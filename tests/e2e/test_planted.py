@@ -48,10 +48,9 @@ def test_a_planted_defect_is_found(tmp_path, edits, fault):
 
 
 def _planted(target: Path, edits: tuple[Edit, ...]) -> Path:
-    """A copy of the sources with the defect in it."""
+    """A copy of the sources with the defect in it; what is compiled goes along, and holds but there."""
     for root in ("agent", "hub", "roadstead", "shared", "examples"):
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(REPOSITORY / root, target / root, ignore=ignore)
+        shutil.copytree(REPOSITORY / root, target / root)
     for edit in edits:
         path = target / edit.path
         text = path.read_text()

@@ -1,17 +1,23 @@
 """What the documentation tells people to type works."""
 
+import contextlib
+import functools
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cli.commands import environment_without_ours
 from tests.e2e.running import RunningFleet, running_fleet
-from tests.house import commands, sources
+from tests.house import commands, ends, sources
 
 BLOCKS = commands.blocks()
+_WITHIN_S = 200  # of a page: `timeout` ends it with 124
 
 
 def _marked(mark: str) -> list[commands.Block]:
@@ -22,34 +28,52 @@ def _run(script: str, **environment: str) -> None:
     for name in commands.programs(script):
         if shutil.which(name) is None:
             pytest.skip(f"{name} is not on PATH")
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=sources.REPOSITORY,
-        env={
-            **os.environ,
-            "PATH": f"{sources.REPOSITORY / '.venv/bin'}:{os.environ['PATH']}",
-            **environment,
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+    path = f"{sources.REPOSITORY / '.venv/bin'}:{os.environ['PATH']}"
+    with tempfile.TemporaryFile("w+") as said:
+        done = subprocess.run(
+            ["timeout", f"{_WITHIN_S}", "bash", "-euo", "pipefail", "-c", script],
+            cwd=sources.REPOSITORY,
+            env={**environment_without_ours(), "PATH": path, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            check=False,
+        )
+        said.seek(0)
+        assert done.returncode == 0, f"{script}\nexit code {done.returncode}\n{said.read()}"
 
 
 def _pages() -> list[Path]:
-    """The tutorial first, as readers do; then from the last to the first: none needs one before it."""
-    pages = sorted({block.page for block in _marked("run: fleet")}, reverse=True)
-    return sorted(pages, key=lambda page: "tutorial" not in page.parts)
+    """The pages with blocks for a fleet, as the documentation's index lists them."""
+    index = Path("docs/index.md")
+    listed = [
+        Path(os.path.normpath(index.parent / link))
+        for link in re.findall(r"\]\(([^)#]+\.md)", sources.text_of(index))
+    ]
+    wanted = {block.page for block in _marked("run: fleet")}
+    return [page for page in dict.fromkeys(listed) if page in wanted]
+
+
+def _ways() -> list[object]:
+    """Each page in each order; a worker gets an order whole (`tests.dealing`)."""
+    orders = {"forwards": _pages(), "backwards": _pages()[::-1]}
+    return [
+        pytest.param(way, page, id=f"{way}-{page}")
+        for way, pages in orders.items()
+        for page in pages
+    ]
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFleet]:
-    """One embedded fleet of three members for all blocks."""
-    with running_fleet(tmp_path_factory.mktemp("fleet"), 3) as running:
-        yield running
+def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RunningFleet]]:
+    """One embedded fleet of three members for each way through the pages."""
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def started(way: str) -> RunningFleet:
+            return stack.enter_context(running_fleet(tmp_path_factory.mktemp(way), 3))
+
+        yield started
 
 
 def test_blocks_are_found_with_their_marks() -> None:
@@ -83,11 +107,23 @@ def test_a_command_block_runs(block: commands.Block, tmp_path: Path) -> None:
     _run(block.script, HOME=str(tmp_path))
 
 
+def test_every_page_is_listed_and_has_an_end() -> None:
+    """Each page that runs beside a fleet stands in the index and says where it leaves the fleet."""
+    assert {str(block.page) for block in _marked("run: fleet")} == {str(p) for p in _pages()}
+    assert set(ends.ENDS) == {str(page) for page in _pages()}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", _pages(), ids=str)
-def test_the_blocks_of_a_page_run_beside_a_fleet(page: Path, fleet: RunningFleet) -> None:
-    """The blocks marked `run: fleet` of a page end with success, in order, in one shell."""
+@pytest.mark.parametrize(("way", "page"), _ways())
+def test_the_blocks_of_a_page_run_beside_a_fleet(
+    way: str, page: Path, fleets: Callable[[str], RunningFleet]
+) -> None:
+    """The blocks marked `run: fleet` of a page end with success and leave the fleet as it says.
+
+    All pages one after the other on one fleet: as they are listed, and from the last to the first.
+    """
+    fleet = fleets(way)
     blocks = [block for block in _marked("run: fleet") if block.page == page]
     _run(
         commands.session(blocks),
@@ -95,3 +131,6 @@ def test_the_blocks_of_a_page_run_beside_a_fleet(page: Path, fleet: RunningFleet
         KUBECONFIG=str(fleet.kubeconfig("hub")),
         HOME=str(fleet.folder),
     )
+    with ends.Reader(fleet) as reader:
+        ends.ENDS[str(page)](reader)
+        reader.tidy()

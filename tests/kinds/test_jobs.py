@@ -1,11 +1,13 @@
 """Jobs at the intake, beyond the list of bad inputs."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies as st
 
 from shared import kinds
 from shared.errors import Rejected
-from shared.kinds import batch_v1
+from shared.kinds import batch_v1, pod as pod_kind
 from shared.kinds.problems import Problems
 from shared.resources import job_pod_sets
 from tests.kinds.build import a_container, a_job, a_workload, refused
@@ -140,6 +142,19 @@ SPEC_FAULTS = {
     "completionMode": ({"completionMode": "Some"}, "UnsupportedValue"),
     "completions": ({"completionMode": "Indexed", "completions": 100_001}, "OutOfRange"),
     "maxFailedIndexes": ({"maxFailedIndexes": 1, "backoffLimitPerIndex": 1}, "InvalidMode"),
+    "successPolicy": ({"successPolicy": {"rules": []}}, "InvalidMode"),
+    "successPolicy.rules": (
+        {"completionMode": "Indexed", "completions": 1, "successPolicy": {"rules": []}},
+        "Required",
+    ),
+    "backoffLimitPerIndex": (
+        {"completionMode": "Indexed", "completions": 2, "maxFailedIndexes": 1},
+        "Required",
+    ),
+    "template.spec.restartPolicy": (
+        {"podFailurePolicy": {"rules": []}, "pod": {"restartPolicy": "OnFailure"}},
+        "InvalidRestartPolicy",
+    ),
     "suspend": ({"suspend": "true"}, "InvalidType"),
     "podReplacementPolicy": ({"podReplacementPolicy": "X"}, "UnsupportedValue"),
     "managedBy": ({"managedBy": "me"}, "ForbiddenField"),
@@ -154,6 +169,17 @@ def test_faults_of_the_job_spec_are_found(field, fault):
     """A fault in the Job's own fields is refused with its path."""
     more, code = fault
     assert refused(a_job(**more))[f"spec.{field}"] == code
+
+
+def test_more_indexes_may_not_fail_than_there_are():
+    """maxFailedIndexes is at most the number of completions."""
+    indexed: dict[str, Any] = {
+        "completionMode": "Indexed",
+        "completions": 2,
+        "backoffLimitPerIndex": 1,
+    }
+    assert refused(a_job(**indexed, maxFailedIndexes=3)) == {"spec.maxFailedIndexes": "OutOfRange"}
+    assert kinds.parse(a_job(**indexed, maxFailedIndexes=2)).spec["maxFailedIndexes"] == 2
 
 
 def test_an_annotation_of_ours_must_be_one_for_users():

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from shared import kinds, manifests
-from shared.kinds.scopes import is_placeable
 from tests.kinds.build import refused, spec_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -76,12 +75,3 @@ def test_data_of_config_maps_and_secrets_is_text():
     assert refused(a_manifest("v1", "Secret", data={"a": "?"})) == {"data.a": "InvalidValue"}
     secret = a_manifest("v1", "Secret", data={"a": "eHg="}, stringData={"b": "?"})
     assert spec_of(secret) == {"data": {"a": "eHg="}, "stringData": {"b": "?"}}
-
-
-def test_what_belongs_to_one_cluster_is_never_placed():
-    """Pods, nodes, events and what every namespace gets by itself are passed over."""
-    assert not is_placeable("", "Pod")
-    assert not is_placeable("coordination.k8s.io", "Lease")
-    assert not is_placeable("", "ConfigMap", "kube-root-ca.crt")
-    assert is_placeable("", "ConfigMap", "mine")
-    assert is_placeable("batch", "Job")

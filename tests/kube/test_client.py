@@ -57,16 +57,6 @@ async def test_an_object_is_written_read_and_deleted(kube):
         await kube.get("v1", "ConfigMap", "default", "one")
 
 
-async def test_a_json_patch_is_carried_out(kube):
-    """Operations of RFC 6902 change the object."""
-    await kube.create(a_config_map(), field_manager=MANAGER)
-    operations = [{"op": "replace", "path": "/data/a", "value": "9"}]
-    live = await kube.json_patch(
-        "v1", "ConfigMap", "default", "one", operations, field_manager=MANAGER
-    )
-    assert live["data"] == {"a": "9"}
-
-
 async def test_a_name_that_is_taken_is_already_exists(kube):
     """409 AlreadyExists is told apart from a conflict."""
     await kube.create(a_config_map(), field_manager=MANAGER)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hub.controllers.lifetimes import Lifetimes
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.members.observe import ObservedReport, Taken, take_reports
 from hub.store import clusters, works
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue
@@ -18,7 +19,7 @@ async def admitted(hub: Running, name: str = "j", quota: str = "8", **given: Any
     await hub.apply(*a_queue("q", quota={"cpu": quota}))
     uid = (await hub.apply(a_job(name, queue="q", **given)))[0]
     await hub.settle()
-    assert (await hub.job(uid))["state"] == "Placed"
+    assert (await hub.job(uid)).state == "Placed"
     return uid
 
 
@@ -28,7 +29,7 @@ async def offered(hub: Running, uid: str) -> None:
     await hub.transition("offer", uid)
     await hub.hub.db.write(
         lambda unit: works.offer(
-            unit, [{"cluster": row["cluster"], "uid": uid, "options": {}, "hash": "h"}]
+            unit, [{"cluster": row.cluster, "uid": uid, "options": ApplyOptions(), "hash": "h"}]
         )
     )
 
@@ -37,14 +38,14 @@ async def reported(hub: Running, uid: str, **job: Any) -> None:
     """Its member says how it stands; `ready`, `active`, `succeeded`, `running_since` …"""
     job.setdefault("running_since", "2026-01-01T00:00:00Z")
     row = await hub.job(uid)
-    entry = ran(uid, row["epoch"], **job)
-    await _report(hub, row["cluster"], entry)
+    entry = ran(uid, row.epoch, **job)
+    await _report(hub, row.cluster, entry)
 
 
 async def gone(hub: Running, uid: str) -> None:
     """Its member says that nothing of it is left."""
     row = await hub.job(uid)
-    await _report(hub, row["cluster"], seen(uid, "Gone", row["epoch"]))
+    await _report(hub, row.cluster, seen(uid, "Gone", row.epoch))
 
 
 async def lively(hub: Running, uid: str, pods: int = 1) -> None:

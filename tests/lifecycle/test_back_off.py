@@ -4,14 +4,15 @@ import datetime as dt
 
 import pytest
 
-from hub.services.works.evict import BackOff, evict
+from hub.services.works.evict import BackOff, Requeue, evict
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
 
 
 async def _evicted(hub: Running, uid: str, **given) -> None:
-    await hub.hub.db.write(lambda unit: evict(unit, [uid], "PodsReadyTimeout", "slow", **given))
+    again = Requeue(**given)
+    await hub.hub.db.write(lambda tx: evict(tx, [uid], "PodsReadyTimeout", "slow", requeue=again))
 
 
 async def _two(hub: Running, *, later: bool) -> tuple[str, str]:
@@ -39,8 +40,8 @@ async def test_it_is_not_considered_before_its_time(tmp_path):
         await _evicted(hub, uid, counted=True, back_off=BackOff(base_s=20))
         await hub.settle()
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Pending", "RequeueBackOff")
-        until = row["requeue_at"].isoformat(timespec="seconds").replace("+00:00", "Z")
+        assert (row.state, row.reason) == ("Pending", "RequeueBackOff")
+        until = row.requeue_at.isoformat(timespec="seconds").replace("+00:00", "Z")
         assert until in (await hub.explain(uid))["message"]
 
 
@@ -51,14 +52,14 @@ async def test_its_time_alone_wakes_it(tmp_path):
         await hub.apply(*a_queue("q"))
         uid = (await hub.apply(a_job("j", queue="q")))[0]
         await hub.settle()
-        await _evicted(hub, uid, requeue_after=dt.timedelta(seconds=40))
+        await _evicted(hub, uid, after=dt.timedelta(seconds=40))
         await hub.settle()
         hub.clock.advance(39)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
         hub.clock.advance(1)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_a_hub_that_starts_anew_keeps_the_back_off(tmp_path):
@@ -71,21 +72,21 @@ async def test_a_hub_that_starts_anew_keeps_the_back_off(tmp_path):
         await _evicted(hub, uid, counted=True, back_off=BackOff(base_s=20))
         hub.scheduler.loaded = False
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
         hub.clock.advance(21)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_b4_an_evicted_workload_queues_as_of_its_eviction(tmp_path):
     """B4: equal priority, the older was evicted by PodsReadyTimeout after the newer came: newer first."""
     async with running(tmp_path) as hub:
         older, newer = await _two(hub, later=True)
-        assert [(await hub.job(u))["state"] for u in (older, newer)] == ["Pending", "Placed"]
+        assert [(await hub.job(u)).state for u in (older, newer)] == ["Pending", "Placed"]
 
 
 async def test_b4_with_timestamp_creation_it_keeps_its_place(tmp_path):
     """B4: with requeuing timestamp Creation the older one goes first again."""
     async with running(tmp_path) as hub:
         older, newer = await _two(hub, later=False)
-        assert [(await hub.job(u))["state"] for u in (older, newer)] == ["Placed", "Pending"]
+        assert [(await hub.job(u)).state for u in (older, newer)] == ["Placed", "Pending"]

@@ -30,18 +30,18 @@ async def test_a_victim_is_not_displaced_again_before_it_has_run_for_a_while(tmp
 
         first = await _urgent(hub, "first")
         await hub.settle()
-        assert (await hub.job(victim))["reason"] == "Preempted"
+        assert (await hub.job(victim)).reason == "Preempted"
         await gone(hub, victim)
         await hub.settle()
         await lively(hub, first)
         await reported(hub, first, succeeded=1, result="Succeeded")
         await passed(hub, 1)
-        assert (await hub.job(victim))["state"] == "Placed"
+        assert (await hub.job(victim)).state == "Placed"
         await lively(hub, victim)
 
         await _urgent(hub, "second")
         await passed(hub, 18)
-        assert (await hub.job(victim))["state"] == "Running"
+        assert (await hub.job(victim)).state == "Running"
         await passed(hub, 2)
         row = await hub.job(victim)
-        assert (row["state"], row["evictions"]) == ("Withdrawing", {"Preempted": 2})
+        assert (row.state, row.evictions) == ("Withdrawing", {"Preempted": 2})

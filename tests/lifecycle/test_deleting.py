@@ -2,6 +2,7 @@
 
 import pytest
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.explain.job import explain_job
 from hub.services.jobs.cancel import cancel_job, delete_job
 from hub.services.jobs.hold import hold_job
@@ -30,7 +31,7 @@ async def test_a_job_that_ends_while_it_is_deleted_gives_its_name_back(tmp_path,
         await hub.write(delete_job, uid, "admin")
         await agent.sync(ran(uid, **{result.lower(): 1}, result=result))
         row = await hub.job(uid)
-        assert (row["state"], row["live"]) == (result, None)
+        assert (row.state, row.live) == (result, None)
         await hub.submit("one")
 
 
@@ -42,8 +43,8 @@ async def test_a_job_cancelled_then_deleted_gives_its_name_back_when_it_ends(tmp
         await hub.write(delete_job, uid, "admin")
         await agent.sync(ran(uid, succeeded=1, result="Succeeded"))
         row = await hub.job(uid)
-        assert (row["state"], row["live"]) == ("Succeeded", None)
-        assert row["deleted_at"] is not None
+        assert (row.state, row.live) == ("Succeeded", None)
+        assert row.deleted_at is not None
 
 
 async def test_a_deleted_job_gives_its_name_back_when_its_member_confirms(tmp_path):
@@ -55,7 +56,7 @@ async def test_a_deleted_job_gives_its_name_back_when_its_member_confirms(tmp_pa
         await agent.sync()
         await agent.sync(seen(uid, "Gone"))
         row = await hub.job(uid)
-        assert (row["state"], row["live"]) == ("Cancelled", None)
+        assert (row.state, row.live) == ("Cancelled", None)
 
 
 async def test_what_happens_is_said_once(tmp_path):
@@ -85,7 +86,7 @@ async def test_a_job_that_ended_keeps_its_name_until_it_is_deleted(tmp_path):
         agent, uid = await running(hub)
         await hub.write(cancel_job, uid, "admin")
         await agent.sync(ran(uid, succeeded=1, result="Succeeded"))
-        assert (await hub.job(uid))["live"] is True
+        assert (await hub.job(uid)).live is True
 
 
 async def test_deleting_again_frees_a_name_that_an_earlier_deletion_left_taken(tmp_path):
@@ -94,10 +95,10 @@ async def test_deleting_again_frees_a_name_that_an_earlier_deletion_left_taken(t
         agent, uid = await running(hub)
         await agent.sync(ran(uid, succeeded=1, result="Succeeded"))
         await hub.write(
-            lambda unit: workloads.change(unit, [{"uid": uid, "withdraw_to": "Deleted"}])
+            lambda unit: workloads.change(unit, [{"uid": uid, "withdraw_to": WithdrawTo.DELETED}])
         )
         await hub.write(delete_job, uid, "admin")
-        assert (await hub.job(uid))["live"] is None
+        assert (await hub.job(uid)).live is None
 
 
 async def test_a_job_that_is_being_deleted_is_explained_until_it_is_gone(tmp_path):

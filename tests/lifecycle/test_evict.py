@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from hub.services.works.evict import BackOff, evict
+from hub.services.works.evict import BackOff, Requeue, evict
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ async def _placed(hub: Running, name: str = "j") -> str:
     await hub.apply(*a_queue("q"))
     uid = (await hub.apply(a_job(name, queue="q")))[0]
     await hub.settle()
-    assert (await hub.job(uid))["state"] == "Placed"
+    assert (await hub.job(uid)).state == "Placed"
     return uid
 
 
@@ -31,7 +31,8 @@ async def _running(hub: Running) -> str:
 
 
 async def _evict(hub: Running, uid: str, reason: str = "PodsReadyTimeout", **given) -> list[str]:
-    return await hub.hub.db.write(lambda unit: evict(unit, [uid], reason, "why", **given))
+    again = Requeue(**given)
+    return await hub.hub.db.write(lambda tx: evict(tx, [uid], reason, "why", requeue=again))
 
 
 async def _placed_again(hub: Running, uid: str) -> None:
@@ -47,9 +48,9 @@ async def test_it_remembers_the_last_eviction_and_counts_each_reason(tmp_path):
             await _evict(hub, uid, reason)
             await _placed_again(hub, uid)
         row = await hub.job(uid)
-        assert row["evictions"] == {"Preempted": 2, "PodsReadyTimeout": 1}
+        assert row.evictions == {"Preempted": 2, "PodsReadyTimeout": 1}
         at = hub.clock.now().isoformat()
-        assert row["evicted"] == {"reason": "Preempted", "message": "why", "at": at}
+        assert row.evicted == {"reason": "Preempted", "message": "why", "at": at}
 
 
 async def test_a_reserved_workload_gives_its_quota_back_at_once(tmp_path):
@@ -59,7 +60,7 @@ async def test_a_reserved_workload_gives_its_quota_back_at_once(tmp_path):
         await hub.transition("reserve", uid, cluster_queue="default")
         assert await _evict(hub, uid, "AdmissionCheck") == [uid]
         row = await hub.job(uid)
-        assert (row["state"], row["cluster_queue"], row["reason"]) == (
+        assert (row.state, row.cluster_queue, row.reason) == (
             "Pending",
             "",
             "AdmissionCheck",
@@ -72,7 +73,7 @@ async def test_a_running_workload_leaves_its_cluster_first(tmp_path):
         uid = await _running(hub)
         await _evict(hub, uid)
         row = await hub.job(uid)
-        assert (row["state"], row["withdraw_to"], row["cluster"]) == (
+        assert (row.state, row.withdraw_to, row.cluster) == (
             "Withdrawing",
             "Pending",
             "c1",
@@ -85,7 +86,7 @@ async def test_waiting_workloads_are_not_evicted(tmp_path):
         uid = (await hub.apply(a_job("j")))[0]
         assert await _evict(hub, uid, counted=True) == []
         row = await hub.job(uid)
-        assert (row["evicted"], row["evictions"], row["requeues"]) == (None, None, 0)
+        assert (row.evicted, row.evictions, row.requeues) == (None, None, 0)
 
 
 async def test_counted_evictions_back_off_and_then_deactivate(tmp_path):
@@ -96,18 +97,18 @@ async def test_counted_evictions_back_off_and_then_deactivate(tmp_path):
         for _ in range(3):
             before = hub.clock.now()
             await _evict(hub, uid, counted=True, back_off=ONCE)
-            waits.append((await hub.job(uid))["requeue_at"] - before)
+            waits.append((await hub.job(uid)).requeue_at - before)
             hub.clock.advance(3600)
             await _placed_again(hub, uid)
         assert waits == [MINUTE, 1.5 * MINUTE, 1.5 * MINUTE]
         await _evict(hub, uid, counted=True, back_off=ONCE)
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Deactivated", "RequeuingLimitExceeded")
-        assert (row["evicted"]["reason"], row["evicted"]["cause"]) == (
+        assert (row.state, row.reason) == ("Deactivated", "RequeuingLimitExceeded")
+        assert (row.evicted["reason"], row.evicted["cause"]) == (
             "Deactivated",
             "RequeuingLimitExceeded",
         )
-        assert (row["requeues"], row["requeue_at"]) == (0, None)
+        assert (row.requeues, row.requeue_at) == (0, None)
 
 
 async def test_a_back_off_is_only_ever_pushed_later(tmp_path):
@@ -116,22 +117,22 @@ async def test_a_back_off_is_only_ever_pushed_later(tmp_path):
         uid = await _placed(hub)
         start = hub.clock.now()
         for span in (10 * MINUTE, MINUTE):
-            await _evict(hub, uid, "AdmissionCheck", requeue_after=span)
+            await _evict(hub, uid, "AdmissionCheck", after=span)
             await _placed_again(hub, uid)
-        assert (await hub.job(uid))["requeue_at"] == start + 10 * MINUTE
+        assert (await hub.job(uid)).requeue_at == start + 10 * MINUTE
 
 
 async def test_it_queues_as_of_its_eviction_only_where_the_reason_says_so(tmp_path):
     """B4: `later` sets the queue-order timestamp to now; any other eviction keeps the creation time."""
     async with running(tmp_path) as hub:
         uid = await _placed(hub)
-        created = (await hub.job(uid))["created_at"]
+        created = (await hub.job(uid)).created_at
         hub.clock.advance(60)
         await _evict(hub, uid, later=True)
-        assert (await hub.job(uid))["queued_at"] == hub.clock.now()
+        assert (await hub.job(uid)).queued_at == hub.clock.now()
         await _placed_again(hub, uid)
         await _evict(hub, uid, "Preempted")
-        assert (await hub.job(uid))["queued_at"] == created
+        assert (await hub.job(uid)).queued_at == created
 
 
 async def test_run_time_adds_up_over_admissions(tmp_path):
@@ -142,4 +143,4 @@ async def test_run_time_adds_up_over_admissions(tmp_path):
             hub.clock.advance(span)
             await _evict(hub, uid)
             await _placed_again(hub, uid)
-        assert (await hub.job(uid))["ran_s"] == 42
+        assert (await hub.job(uid)).ran_s == 42

@@ -20,7 +20,7 @@ async def being_deleted(hub: Running) -> str:
     uid = await admitted(hub)
     await lively(hub, uid)
     await hub.hub.write(withdraw_jobs, [uid], WithdrawTo.DELETED, "Deleted", "")
-    assert (await hub.job(uid))["state"] == "Withdrawing"
+    assert (await hub.job(uid)).state == "Withdrawing"
     return uid
 
 

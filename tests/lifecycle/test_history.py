@@ -14,7 +14,7 @@ from hub.domain.workloads.states import CHARGED, State
 from hub.services.context.settings import Queueing, Settings
 from hub.services.index.index import ScheduleIndex
 from hub.services.jobs import hold
-from hub.services.works.evict import BackOff, evict
+from hub.services.works.evict import BackOff, Requeue, evict
 from shared.errors import Rejected
 from tests.examples import examples
 from tests.lifecycle.steps import gone, offered, passed, reported, watching
@@ -91,7 +91,7 @@ def _job(number: int, pods: int, named: str = "") -> dict[str, Any]:
 
 async def _step(hub: Running, what: str, uid: str, pods: int) -> None:
     row = await hub.job(uid)
-    state, number = State(row["state"]), int(row["name"][1:])
+    state, number = State(row.state), int(row.name[1:])
     on_member = state in {State.OFFERED, State.APPLIED, State.RUNNING}
     if what == "ready" and state is State.PLACED:
         await offered(hub, uid)
@@ -103,17 +103,14 @@ async def _step(hub: Running, what: str, uid: str, pods: int) -> None:
     elif what == "gone" and state is State.WITHDRAWING:
         await gone(hub, uid)
     elif what in {"resize", "raise"}:
-        given = (pods, row["priority_class"]) if what == "resize" else (1, "high")
+        given = (pods, row.priority_class) if what == "resize" else (1, "high")
         await hub.apply(_job(number, *given))
     elif what == "evict":
-        after = dt.timedelta(seconds=pods)
-        backs_off = BackOff(base_s=3, limit=2)
+        after, backs_off = dt.timedelta(seconds=pods), BackOff(base_s=3, limit=2)
+        again = Requeue(after, counted=pods % 2 == 1, later=pods > 2, back_off=backs_off)
         await hub.hub.db.write(
-            lambda unit: evict(
-                unit, [uid], "Preempted", "by chance", counted=pods % 2 == 1,
-                requeue_after=after, later=pods > 2, back_off=backs_off,
-            )
-        )  # fmt: skip
+            lambda tx: evict(tx, [uid], "Preempted", "by chance", requeue=again)
+        )
     elif what in {"hold", "release"}:
         act = hold.hold_job if what == "hold" else hold.release_job
         with contextlib.suppress(Rejected):
@@ -123,10 +120,10 @@ async def _step(hub: Running, what: str, uid: str, pods: int) -> None:
 async def _check_charges(hub: Running, index: ScheduleIndex, uids: list[str]) -> None:
     charged = 0
     for row in await hub.jobs(uids):
-        if State(row["state"]) in CHARGED:
-            charged += sum(p["usage"]["cpu"] for p in row["admission"]["podSets"])
-        elif row["finished_at"] is None:
-            assert row["admission"] is None
+        if State(row.state) in CHARGED:
+            charged += sum(p["usage"]["cpu"] for p in row.admission["podSets"])
+        elif row.finished_at is None:
+            assert row.admission is None
     assert index.ledger.used("q", OF) == charged <= QUOTA * 1000
 
 

@@ -95,11 +95,11 @@ async def test_a_running_job_is_evicted_to_held(tmp_path):
         await gone(hub, uid)
         await hub.settle()
         row = await hub.job(uid)
-        assert (row["state"], row["reason"], row["cluster"]) == ("Held", "HeldByUser", "")
-        assert row["evicted"]["reason"] == "Deactivated"
+        assert (row.state, row.reason, row.cluster) == ("Held", "HeldByUser", "")
+        assert row.evicted["reason"] == "Deactivated"
         await _release(hub, uid)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_a_job_released_on_its_way_to_held_waits_again(tmp_path):
@@ -110,7 +110,7 @@ async def test_a_job_released_on_its_way_to_held_waits_again(tmp_path):
         await _hold(hub, uid)
         await _release(hub, uid)
         await gone(hub, uid)
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
 
 
 async def test_a_job_being_preempted_can_be_held(tmp_path):
@@ -121,7 +121,7 @@ async def test_a_job_being_preempted_can_be_held(tmp_path):
         await hub.hub.db.write(lambda tx: evict(tx, [uid], "Preempted", "for another"))
         await _hold(hub, uid)
         await gone(hub, uid)
-        assert (await hub.job(uid))["state"] == "Held"
+        assert (await hub.job(uid)).state == "Held"
 
 
 @pytest.mark.parametrize("to", ["Cancelled", "Deleted", "Deactivated"])
@@ -138,9 +138,9 @@ async def test_a_job_that_is_on_its_way_to_an_end_can_not_be_held(tmp_path, to):
         await hub.hub.write(ways[to])
         with pytest.raises(Rejected, match=to):
             await _hold(hub, uid)
-        assert (await hub.job(uid))["withdraw_to"] == to
+        assert (await hub.job(uid)).withdraw_to == to
         await gone(hub, uid)
-        assert (await hub.job(uid))["state"] == ("Cancelled" if to == "Deleted" else to)
+        assert (await hub.job(uid)).state == ("Cancelled" if to == "Deleted" else to)
 
 
 async def test_a_deactivated_job_is_reactivated_with_all_of_its_time(tmp_path):
@@ -151,9 +151,9 @@ async def test_a_deactivated_job_is_reactivated_with_all_of_its_time(tmp_path):
         await lively(hub, uid)
         await passed(hub, 20, watch)
         await gone(hub, uid)
-        assert (await hub.job(uid))["state"] == "Deactivated"
+        assert (await hub.job(uid)).state == "Deactivated"
         await _release(hub, uid)
         row = await hub.job(uid)
-        assert (row["state"], row["ran_s"], row["finished_at"]) == ("Pending", 0, None)
+        assert (row.state, row.ran_s, row.finished_at) == ("Pending", 0, None)
         await passed(hub, 1, watch)
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"

@@ -29,10 +29,10 @@ async def test_pods_are_ready_when_ready_and_succeeded_make_the_count(tmp_path):
     async with running(tmp_path) as hub:
         uid = await _started(hub, pods=3)
         await reported(hub, uid, active=3, ready=2)
-        assert (await hub.job(uid))["pods_ready_at"] is None
+        assert (await hub.job(uid)).pods_ready_at is None
         await reported(hub, uid, active=2, ready=2, succeeded=1)
         row = await hub.job(uid)
-        assert (row["pods_ready_at"], row["pods_lost_at"]) == (hub.clock.now(), None)
+        assert (row.pods_ready_at, row.pods_lost_at) == (hub.clock.now(), None)
 
 
 async def test_what_is_not_ready_in_time_is_evicted_and_backs_off(tmp_path):
@@ -42,16 +42,16 @@ async def test_what_is_not_ready_in_time_is_evicted_and_backs_off(tmp_path):
         uid = await _started(hub)
         await reported(hub, uid, active=2, ready=1, reason="FailedScheduling", message="no node")
         await passed(hub, 29, watch)
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
         await passed(hub, 1, watch)
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Withdrawing", "PodsReadyTimeout")
-        assert row["message"] == "not all pods were ready within 30 s: c1: no node"
-        assert row["requeues"] == 1
-        assert row["requeue_at"] - hub.clock.now() == dt.timedelta(seconds=60)
+        assert (row.state, row.reason) == ("Withdrawing", "PodsReadyTimeout")
+        assert row.message == "not all pods were ready within 30 s: c1: no node"
+        assert row.requeues == 1
+        assert row.requeue_at - hub.clock.now() == dt.timedelta(seconds=60)
         await gone(hub, uid)
         await hub.settle()
-        assert (await hub.job(uid))["reason"] == "RequeueBackOff"
+        assert (await hub.job(uid)).reason == "RequeueBackOff"
 
 
 async def test_ready_pods_stop_the_clock(tmp_path):
@@ -61,7 +61,7 @@ async def test_ready_pods_stop_the_clock(tmp_path):
         uid = await _started(hub)
         await reported(hub, uid, active=2, ready=2)
         await passed(hub, 300, watch)
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
 
 
 async def test_lost_pods_have_the_recovery_timeout_to_come_back(tmp_path):
@@ -74,12 +74,12 @@ async def test_lost_pods_have_the_recovery_timeout_to_come_back(tmp_path):
         await passed(hub, 9, watch)
         await reported(hub, uid, active=2, ready=2)
         await passed(hub, 9, watch)
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
         await reported(hub, uid, active=1, ready=1)
         await passed(hub, 10, watch)
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Withdrawing", "PodsReadyTimeout")
-        assert "lost" in row["message"]
+        assert (row.state, row.reason) == ("Withdrawing", "PodsReadyTimeout")
+        assert "lost" in row.message
 
 
 async def test_without_a_recovery_timeout_of_its_own_the_timeout_counts(tmp_path):
@@ -93,7 +93,7 @@ async def test_without_a_recovery_timeout_of_its_own_the_timeout_counts(tmp_path
             await reported(hub, uid, active=2, ready=1)
             await passed(hub, 30, watch := watching(hub))
             await passed(hub, 30, watch)
-            assert (await hub.job(uid))["state"] == expected
+            assert (await hub.job(uid)).state == expected
 
 
 async def test_off_nobody_waits_for_pods(tmp_path):
@@ -102,7 +102,7 @@ async def test_off_nobody_waits_for_pods(tmp_path):
         watch = watching(hub)
         uid = await _started(hub)
         await passed(hub, 40, watch)
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
 
 
 async def test_more_than_the_limit_deactivates(tmp_path):
@@ -114,12 +114,12 @@ async def test_more_than_the_limit_deactivates(tmp_path):
         await passed(hub, 30, watch)
         await gone(hub, uid)
         await passed(hub, 6)
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
         await offered(hub, uid)
         await passed(hub, 31, watch)
         await gone(hub, uid)
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Deactivated", "RequeuingLimitExceeded")
+        assert (row.state, row.reason) == ("Deactivated", "RequeuingLimitExceeded")
 
 
 async def test_what_timed_out_queues_as_of_its_eviction_or_its_creation(tmp_path):
@@ -132,8 +132,8 @@ async def test_what_timed_out_queues_as_of_its_eviction_or_its_creation(tmp_path
             uid = await _started(hub)
             await passed(hub, 31, watch)
             row = await hub.job(uid)
-            of = row["created_at"] if setting == "Creation" else hub.clock.now()
-            assert row["queued_at"] == of
+            of = row.created_at if setting == "Creation" else hub.clock.now()
+            assert row.queued_at == of
 
 
 async def test_block_admission_admits_one_at_a_time(tmp_path):
@@ -146,10 +146,10 @@ async def test_block_admission_admits_one_at_a_time(tmp_path):
         (third,) = await hub.apply(a_job("third", queue="q"))
         await hub.settle()
         row = await hub.job(second)
-        assert (row["state"], row["reason"]) == ("Pending", "WaitingForPodsReady")
+        assert (row.state, row.reason) == ("Pending", "WaitingForPodsReady")
         await lively(hub, first)
         await hub.settle()
-        assert [(await hub.job(u))["state"] for u in (second, third)] == ["Placed", "Pending"]
+        assert [(await hub.job(u)).state for u in (second, third)] == ["Placed", "Pending"]
 
 
 async def test_block_admission_ends_with_the_one_that_is_not_ready(tmp_path):
@@ -160,10 +160,10 @@ async def test_block_admission_ends_with_the_one_that_is_not_ready(tmp_path):
         first = await _started(hub)
         (second,) = await hub.apply(a_job("second", queue="q"))
         await passed(hub, 31, watch)
-        assert (await hub.job(second))["state"] == "Pending"
+        assert (await hub.job(second)).state == "Pending"
         await gone(hub, first)
         await hub.settle()
-        assert (await hub.job(second))["state"] == "Placed"
+        assert (await hub.job(second)).state == "Placed"
 
 
 async def _said(hub: Running, uid: str, ready: str) -> None:
@@ -183,13 +183,13 @@ async def test_a_workload_without_owner_blocks_nobody_until_it_has_lost_pods(tmp
         await hub.apply(*in_cohort("a", "4"))
         (first,) = await hub.apply(a_workload("first"))
         await passed(hub, 31, watch)
-        assert (await hub.job(first))["state"] == "Placed"
+        assert (await hub.job(first)).state == "Placed"
         await _said(hub, first, "True")
         await _said(hub, first, "False")
         (second,) = await hub.apply(a_workload("second"))
         await hub.settle()
-        assert (await hub.job(second))["reason"] == "WaitingForPodsReady"
+        assert (await hub.job(second)).reason == "WaitingForPodsReady"
         await passed(hub, 10, watch)
         row = await hub.job(first)
-        assert (row["state"], row["evicted"]["reason"]) == ("Pending", "PodsReadyTimeout")
-        assert (await hub.job(second))["state"] == "Placed"
+        assert (row.state, row.evicted["reason"]) == ("Pending", "PodsReadyTimeout")
+        assert (await hub.job(second)).state == "Placed"

@@ -48,7 +48,7 @@ async def test_a_queued_job_moves_at_once(tmp_path):
         await hub.follow()
         assert (await hub.explain(third))["position"]["inQueue"] == 1
         assert (await hub.explain(second))["position"]["inQueue"] == 2
-        assert (await hub.job(third))["priority"] == 100
+        assert (await hub.job(third)).priority == 100
 
 
 async def test_a_queued_job_may_preempt_as_soon_as_it_may(tmp_path):
@@ -58,10 +58,10 @@ async def test_a_queued_job_may_preempt_as_soon_as_it_may(tmp_path):
         await lively(hub, first)
         await hub.apply(_job("third", "high"))
         await hub.settle()
-        assert (await hub.job(first))["reason"] == "Preempted"
+        assert (await hub.job(first)).reason == "Preempted"
         await gone(hub, first)
         await hub.settle()
-        assert (await hub.job(third))["state"] == "Placed"
+        assert (await hub.job(third)).state == "Placed"
 
 
 async def test_a_running_job_keeps_the_new_priority_and_may_be_displaced_by_it(tmp_path):
@@ -70,12 +70,12 @@ async def test_a_running_job_keeps_the_new_priority_and_may_be_displaced_by_it(t
         first, second, _ = await _three(hub, **LOWER)
         await lively(hub, first)
         await hub.settle()
-        assert (await hub.job(first))["state"] == "Running"
+        assert (await hub.job(first)).state == "Running"
         await hub.apply(_job("first", "low"))
         await hub.settle()
         row = await hub.job(first)
-        assert (row["priority"], row["reason"]) == (-100, "Preempted")
-        assert (await hub.job(second))["reason"] == "WaitingForPreemptedWorkloads"
+        assert (row.priority, row.reason) == (-100, "Preempted")
+        assert (await hub.job(second)).reason == "WaitingForPreemptedWorkloads"
 
 
 async def test_an_edited_class_does_not_rewrite_jobs(tmp_path):
@@ -86,6 +86,6 @@ async def test_an_edited_class_does_not_rewrite_jobs(tmp_path):
         await hub.apply(a_class("high", 7))
         changed = a_job("j", queue="q", labels={CLASS: "high", "team": "b"})
         await hub.apply(changed)
-        assert (await hub.job(uid))["priority"] == 100
+        assert (await hub.job(uid)).priority == 100
         (other,) = await hub.apply(a_job("k", queue="q", labels={CLASS: "high"}))
-        assert (await hub.job(other))["priority"] == 7
+        assert (await hub.job(other)).priority == 7

@@ -31,7 +31,7 @@ async def _lives(hub: Running, pods: int, quota: str = "4", cpu: str = "8") -> s
     await hub.settle()
     await lively(hub, uid, pods)
     await hub.settle()
-    assert (await hub.job(uid))["state"] == "Running"
+    assert (await hub.job(uid)).state == "Running"
     return uid
 
 
@@ -57,7 +57,7 @@ def _stamp(uid: str) -> compose.Stamp:
 async def _charged(hub: Running, uid: str) -> int:
     """Milli-cores charged for it, as its row and the index say alike."""
     row = await hub.job(uid)
-    usage = sum(p["usage"]["cpu"] for p in row["admission"]["podSets"])
+    usage = sum(p["usage"]["cpu"] for p in row.admission["podSets"])
     holder = hub.scheduler.index._charges.holder(uid)
     assert sum(holder.usage.values()) == usage
     return usage
@@ -70,10 +70,8 @@ async def _has_shrunk(hub: Running, uid: str, active: int, terminating: int = 0)
         "active": active, "ready": active, "terminating": terminating,
         "running_since": "2026-01-01T00:00:00Z",
     }  # fmt: skip
-    said = seen(uid, "Applied", row["epoch"], generation=row["generation"], job=status)
-    await hub.hub.db.write(
-        lambda unit: take_reports(unit, [ObservedReport(row["cluster"], [said])])
-    )
+    said = seen(uid, "Applied", row.epoch, generation=row.generation, job=status)
+    await hub.hub.db.write(lambda unit: take_reports(unit, [ObservedReport(row.cluster, [said])]))
     await hub.settle()
 
 
@@ -107,12 +105,12 @@ async def test_fewer_pods_free_quota(tmp_path):
         uid = await _lives(hub, 4)
         (waits,) = await hub.apply(a_job("waits", queue="q", requests={"cpu": "3"}))
         await hub.settle()
-        assert (await hub.job(waits))["state"] == "Pending"
+        assert (await hub.job(waits)).state == "Pending"
         await _resize(hub, 1)
         await _has_shrunk(hub, uid, active=1)
         assert (await _charged(hub, uid), await _told(hub, uid)) == (1000, 1)
-        assert (await hub.job(uid))["state"] == "Running"
-        assert (await hub.job(waits))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Running"
+        assert (await hub.job(waits)).state == "Placed"
 
 
 async def test_more_pods_are_charged_for_the_difference(tmp_path):
@@ -121,7 +119,7 @@ async def test_more_pods_are_charged_for_the_difference(tmp_path):
         uid = await _lives(hub, 1)
         await _resize(hub, 3)
         row = await hub.job(uid)
-        assert (row["state"], row["reason"], row["epoch"]) == ("Running", "", 1)
+        assert (row.state, row.reason, row.epoch) == ("Running", "", 1)
         assert (await _charged(hub, uid), await _told(hub, uid)) == (3000, 3)
 
 
@@ -132,8 +130,8 @@ async def test_without_quota_the_job_runs_on_in_its_old_size_and_says_so(tmp_pat
         await _resize(hub, 4)
         await reported(hub, uid, active=2, ready=2, succeeded=1)
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Running", "WaitingToGrow")
-        assert "2 of 4 pods" in row["message"]
+        assert (row.state, row.reason) == ("Running", "WaitingToGrow")
+        assert "2 of 4 pods" in row.message
         assert (await _charged(hub, uid), await _told(hub, uid)) == (2000, 2)
 
 
@@ -150,7 +148,7 @@ async def test_it_grows_when_quota_comes(tmp_path):
         await hub.settle()
         assert (await _charged(hub, uid), await _told(hub, uid)) == (4000, 4)
         await reported(hub, uid, active=4, ready=4)
-        assert (await hub.job(uid))["reason"] == ""
+        assert (await hub.job(uid)).reason == ""
 
 
 async def test_it_grows_only_where_its_own_cluster_has_room(tmp_path):
@@ -173,7 +171,7 @@ async def test_a_wish_withdrawn_is_no_wish(tmp_path):
         await _resize(hub, 2)
         assert (await _charged(hub, uid), await _told(hub, uid)) == (2000, 2)
         await reported(hub, uid, active=2, ready=2, succeeded=1)
-        assert (await hub.job(uid))["reason"] == ""
+        assert (await hub.job(uid)).reason == ""
         assert not hub.scheduler.index.grow()
 
 
@@ -184,10 +182,10 @@ async def test_a_job_that_no_agent_was_told_of_is_admitted_anew_as_a_whole(tmp_p
         await hub.apply(*a_queue("q", quota={"cpu": "4"}))
         (uid,) = await hub.apply(a_crowd(2))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
         await _resize(hub, 5)
         row = await hub.job(uid)
-        assert (row["state"], row["cluster"]) == ("Pending", "")
+        assert (row.state, row.cluster) == ("Pending", "")
 
 
 async def test_the_head_of_a_strict_queue_is_served_before_a_wish(tmp_path):
@@ -198,7 +196,7 @@ async def test_the_head_of_a_strict_queue_is_served_before_a_wish(tmp_path):
         (head,) = await hub.apply(a_job("head", queue="q", requests={"cpu": "3"}))
         await _resize(hub, 3)
         assert await _told(hub, uid) == 2
-        assert (await hub.job(head))["state"] == "Pending"
+        assert (await hub.job(head)).state == "Pending"
 
 
 async def test_growth_borrows_like_any_admission(tmp_path):
@@ -224,7 +222,7 @@ async def test_an_evicted_job_asks_for_its_new_size(tmp_path):
         await gone(hub, uid)
         await passed(hub, 1)
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Pending", "ExceedsMaxQuota")
+        assert (row.state, row.reason) == ("Pending", "ExceedsMaxQuota")
 
 
 def _evict(unit, uid: str) -> None:

@@ -26,15 +26,15 @@ async def test_a_job_that_runs_too_long_is_withdrawn_and_deactivated(tmp_path):
         watch = watching(hub)
         uid = await _limited(hub)
         await passed(hub, 29, watch)
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
         await passed(hub, 1, watch)
         row = await hub.job(uid)
-        assert (row["state"], row["withdraw_to"]) == ("Withdrawing", "Deactivated")
+        assert (row.state, row.withdraw_to) == ("Withdrawing", "Deactivated")
         await gone(hub, uid)
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Deactivated", "MaximumExecutionTimeExceeded")
-        assert "30 s" in row["message"]
-        assert row["evicted"]["cause"] == "MaximumExecutionTimeExceeded"
+        assert (row.state, row.reason) == ("Deactivated", "MaximumExecutionTimeExceeded")
+        assert "30 s" in row.message
+        assert row.evicted["cause"] == "MaximumExecutionTimeExceeded"
 
 
 async def test_time_adds_up_over_evictions(tmp_path):
@@ -48,9 +48,9 @@ async def test_time_adds_up_over_evictions(tmp_path):
         await passed(hub, 100, watch)
         await lively(hub, uid)
         await passed(hub, 9, watch)
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
         await passed(hub, 1, watch)
-        assert (await hub.job(uid))["withdraw_to"] == "Deactivated"
+        assert (await hub.job(uid)).withdraw_to == "Deactivated"
 
 
 async def test_time_of_failed_epochs_counts(tmp_path):
@@ -61,7 +61,7 @@ async def test_time_of_failed_epochs_counts(tmp_path):
         await reported(hub, uid, failed=1, result="Failed", reason="BackoffLimitExceeded")
         await gone(hub, uid)
         row = await hub.job(uid)
-        assert (row["state"], row["ran_s"]) == ("Pending", 12)
+        assert (row.state, row.ran_s) == ("Pending", 12)
 
 
 async def test_the_controller_wakes_when_the_next_limit_falls_due(tmp_path):
@@ -84,9 +84,9 @@ async def test_setting_the_machines_clock_ends_no_job(tmp_path):
         await passed(hub, 10, watch)
         machine.set_forward(3600)
         await passed(hub, 10, watch)
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
         await hub.hub.db.write(lambda unit: evict(unit, [uid], "Preempted", "for another"))
-        assert 19 <= (await hub.job(uid))["ran_s"] <= 21
+        assert 19 <= (await hub.job(uid)).ran_s <= 21
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "soon", ""])

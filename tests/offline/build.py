@@ -7,7 +7,7 @@ resource is named. Every queue gets a LocalQueue of its name in namespace `ns`.
 import datetime as dt
 from typing import Any, NamedTuple
 
-from hub.domain.cycle.rounds import Attempt
+from hub.domain.cycle.attempt import Attempt
 from hub.offline import documents, report, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of

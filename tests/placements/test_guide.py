@@ -56,7 +56,7 @@ async def test_a_job_gets_its_placement_and_waits_until_it_is_placed(tmp_path: P
         await applied_guide(fleet)
         placement = await fleet.object("ResourcePlacement", "job1-placement", "compute-jobs")
         job = await job_named(hub, "mock-workload")
-        assert job["placement"] == placement["uid"]
+        assert job.placement == placement["uid"]
         assert conditions(placement["status"]) == {
             "ResourcePlacementScheduled": ("False", "SchedulingPolicyUnfulfilled")
         }
@@ -68,9 +68,9 @@ async def test_the_status_of_a_placed_job_is_the_guides(tmp_path: Path):
         fleet = await Fleet.start(hub, "m1", "m2")
         await applied_guide(fleet)
         job = await job_named(hub, "mock-workload")
-        await hub.place(job["uid"], "m2", scores=SCORES)
+        await hub.place(job.uid, "m2", scores=SCORES)
         await fleet.sync()
-        await fleet.agents["m2"].sync(ran(job["uid"], running_since="2026-05-01T00:00:01Z"))
+        await fleet.agents["m2"].sync(ran(job.uid, running_since="2026-05-01T00:00:01Z"))
         await fleet.turn()
         status = await fleet.status("ResourcePlacement", "job1-placement", "compute-jobs")
         *ladder, aside = status["conditions"]
@@ -159,13 +159,13 @@ async def test_the_status_outlives_the_job(tmp_path: Path):
         fleet = await Fleet.start(hub, "m1", "m2")
         await applied_guide(fleet)
         job = await job_named(hub, "mock-workload")
-        await hub.place(job["uid"], "m2", scores=SCORES)
+        await hub.place(job.uid, "m2", scores=SCORES)
         await fleet.sync()
         agent = fleet.agents["m2"]
-        await agent.sync(ran(job["uid"], succeeded=3, result="Succeeded"))
+        await agent.sync(ran(job.uid, succeeded=3, result="Succeeded"))
         await fleet.turn()
         before = await fleet.status("ResourcePlacement", "job1-placement", "compute-jobs")
-        await hub.write(delete, job["uid"])
+        await hub.write(delete, job.uid)
         await fleet.turn()
         after = await fleet.status("ResourcePlacement", "job1-placement", "compute-jobs")
         assert conditions(after) == conditions(before)

@@ -240,7 +240,7 @@ async def test_a_job_by_name_needs_one_cluster(tmp_path: Path):
             "ResourcePlacementScheduled": ("False", "JobNeedsOneCluster")
         }
         found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
-        assert found[("shop", "one")]["placement"] == ""
+        assert found[("shop", "one")].placement == ""
 
 
 async def test_a_job_that_its_queue_placed_before_is_not_called_the_policys_choice(tmp_path: Path):
@@ -251,7 +251,7 @@ async def test_a_job_that_its_queue_placed_before_is_not_called_the_policys_choi
         await fleet.apply(job)
         found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
         scores = {"profile": "queue", "clusters": [{"cluster": "m1", "score": 70}]}
-        await hub.place(found[("shop", "one")]["uid"], "m1", scores=scores)
+        await hub.place(found[("shop", "one")].uid, "m1", scores=scores)
         await fleet.apply(placement + "  policy: {placementType: PickN, numberOfClusters: 1}\n")
         status = await fleet.status("ResourcePlacement", "jobs", "shop")
         told = status["conditions"][0]

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, strategies as st
 
-from hub.domain.cycle.rounds import ADMITTED, PREEMPTING
+from hub.domain.cycle.attempt import Ending
 from hub.offline import documents, report, scene
 from hub.offline.load import Arrival, Kind, Load, pod_set
 from hub.offline.settings import settings_of
@@ -91,9 +91,9 @@ class _Watched(Timeline):
         first = {name: self._first(name) for name in strict}
         attempts = super().play_round(now)
         for attempt in attempts:
-            if attempt.verdict == ADMITTED and attempt.who.queue in first:
+            if attempt.ending is Ending.ADMITTED and attempt.who.queue in first:
                 self.passed_heads += attempt.who.uid != first[attempt.who.queue]
-            if attempt.verdict == PREEMPTING:
+            if attempt.ending is Ending.PREEMPTING:
                 self.needless += self._needless(attempt)
         self._check_usage()
         return attempts

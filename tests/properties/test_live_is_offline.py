@@ -12,12 +12,13 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, strategies as st
 
-from hub.domain.cycle.rounds import ADMITTED, PREEMPTING, Attempt
+from hub.domain.cycle.attempt import Attempt, Ending
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
 from hub.services.context.settings import Queueing, Settings
+from hub.store.records.workloads import Workload
 from tests.checks.controller import a_check, activate, answer, checked
 from tests.examples import examples
 from tests.scheduling.build import a_class, a_cohort, in_cohort
@@ -144,7 +145,7 @@ async def _play(
 
 async def _move(hub: Running, what: str, uid: str) -> None:
     """An agent's report: it finished, or nothing of a withdrawn one is left; or a check's answer."""
-    state = State((await hub.job(uid))["state"])
+    state = State((await hub.job(uid)).state)
     if what in {"ready", "retry"}:
         if state is State.RESERVED:
             await answer(hub, uid, "budget", what.title())
@@ -161,24 +162,24 @@ async def _move(hub: Running, what: str, uid: str) -> None:
 async def _compare(
     hub: Running, rules: list[dict[str, Any]], uids: list[str], *, fair: bool
 ) -> None:
-    before = {row["uid"]: row for row in await hub.jobs(uids)}
+    before = {row.uid: row for row in await hub.jobs(uids)}
     await hub.follow()
     engine = _engine(_with_usage(rules, hub), list(before.values()), hub, fair=fair)
     hub.scheduler.index.waiting.wake()  # who is woken by what is another rule
     await hub.scheduler.turn()
-    after = {row["uid"]: row for row in await hub.jobs(uids)}
+    after = {row.uid: row for row in await hub.jobs(uids)}
     admitted, victims = _outcome(engine, hub)
     told = {
         uid
         for uid, row in after.items()
-        if before[uid]["state"] == "Pending" and row["state"] in {"Placed", "Reserved"}
+        if before[uid].state == "Pending" and row.state in {"Placed", "Reserved"}
     }
     withdrawn = {
         uid for uid, row in after.items() if _preemptions(row) > _preemptions(before[uid])
     }
     assert (told | (admitted & withdrawn), withdrawn) == (admitted, victims), (before, after)
     for uid, row in after.items():  # their agents are told, so that they go gracefully
-        if row["state"] != "Placed":
+        if row.state != "Placed":
             continue
         for move in ("offer", "apply", "start"):
             await hub.transition(move, uid)
@@ -186,10 +187,9 @@ async def _compare(
     await hub.follow()
 
 
-def _preemptions(row: dict[str, Any]) -> int:
+def _preemptions(row: Workload) -> int:
     """How often a job was preempted so far; it may be admitted and preempted again in one turn."""
-    count: int = (row["evictions"] or {}).get("Preempted", 0)
-    return count
+    return (row.evictions or {}).get("Preempted", 0)
 
 
 def _with_usage(rules: list[dict[str, Any]], hub: Running) -> list[dict[str, Any]]:
@@ -215,17 +215,17 @@ def _outcome(engine: Engine, hub: Running) -> tuple[set[str], set[str]]:
     for _ in range(ROUNDS):
         attempts: list[Attempt] = engine.round(now)
         for attempt in attempts:
-            if attempt.verdict == ADMITTED:
+            if attempt.ending is Ending.ADMITTED:
                 admitted.add(attempt.who.uid)
-            elif attempt.verdict == PREEMPTING:
+            elif attempt.ending is Ending.PREEMPTING:
                 victims |= {v.holder.uid for v in attempt.victims if not v.holder.evicted}
     return admitted, victims
 
 
 def _engine(
-    rules: list[dict[str, Any]], rows: list[dict[str, Any]], hub: Running, *, fair: bool
+    rules: list[dict[str, Any]], rows: list[Workload], hub: Running, *, fair: bool
 ) -> Engine:
-    listed = [*rules, *(_workload(row) for row in rows if row["finished_at"] is None)]
+    listed = [*rules, *(_workload(row) for row in rows if row.finished_at is None)]
     read = [documents.read_document("hub", n, m) for n, m in enumerate(listed, start=1)]
     now = documents.read_instant(hub.clock.now().isoformat())
     given_ = {
@@ -238,20 +238,20 @@ def _engine(
     return engine_of(described)
 
 
-def _workload(row: dict[str, Any]) -> dict[str, Any]:
+def _workload(row: Workload) -> dict[str, Any]:
     """A row of the hub as Kueue would show it; the queue's label tells the amount that was asked."""
-    holds = row["admission"] is not None
+    holds = row.admission is not None
     conditions = [{"type": "Evicted", "status": "True", "reason": "Preempted"}]
-    if row["state"] != "Withdrawing":
+    if row.state != "Withdrawing":
         conditions = []
     status: dict[str, Any] = {"conditions": conditions}
     if holds:
-        since = (row["reserved_at"] or row["placed_at"]).isoformat()
-        for kind in ("QuotaReserved", "Admitted")[: 1 if row["state"] == "Reserved" else 2]:
+        since = (row.reserved_at or row.placed_at).isoformat()
+        for kind in ("QuotaReserved", "Admitted")[: 1 if row.state == "Reserved" else 2]:
             conditions.append({"type": kind, "status": "True", "lastTransitionTime": since})
-        (assigned,) = row["admission"]["podSets"]
+        (assigned,) = row.admission["podSets"]
         status["admission"] = {
-            "clusterQueue": row["cluster_queue"],
+            "clusterQueue": row.cluster_queue,
             "podSetAssignments": [
                 {
                     "name": assigned["name"],
@@ -261,19 +261,19 @@ def _workload(row: dict[str, Any]) -> dict[str, Any]:
                 }
             ],
         }
-    container = {"name": "c", "resources": {"requests": {"cpu": row["labels"]["cpu"]}}}
+    container = {"name": "c", "resources": {"requests": {"cpu": row.labels["cpu"]}}}
     return {
         "apiVersion": KUEUE,
         "kind": "Workload",
         "metadata": {
-            "name": row["name"],
-            "namespace": row["namespace"],
-            "uid": row["uid"],
-            "creationTimestamp": row["queued_at"].isoformat(),
+            "name": row.name,
+            "namespace": row.namespace,
+            "uid": row.uid,
+            "creationTimestamp": row.queued_at.isoformat(),
         },
         "spec": {
-            "queueName": row["queue"],
-            "priority": row["priority"],
+            "queueName": row.queue,
+            "priority": row.priority,
             "podSets": [
                 {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
             ],

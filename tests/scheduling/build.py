@@ -63,7 +63,7 @@ async def submit(hub: Running, queue: str, cpu: str, *names: str) -> list[str]:
 
 
 async def states(hub: Running, uids: list[str]) -> list[str]:
-    return [(await hub.job(uid))["state"] for uid in uids]
+    return [(await hub.job(uid)).state for uid in uids]
 
 
 def a_class(name: str, value: int) -> dict[str, Any]:

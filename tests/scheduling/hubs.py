@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -12,6 +12,7 @@ from hub.services.context import leadership
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.explain import job
+from hub.services.explain.as_it_is_now import quota_view, waiting_view
 from hub.services.index.reader import FOLLOWED
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
@@ -19,6 +20,7 @@ from hub.services.scheduling.turn import Scheduler
 from hub.store import clusters, workloads
 from hub.store.engine import Database
 from hub.store.feed import Subscription
+from hub.store.records.workloads import Workload, change_of, move_of
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.clock import Clock, ManualClock
@@ -73,20 +75,24 @@ class Running:
                 return
         raise AssertionError("the scheduler does not come to rest")
 
-    async def job(self, uid: str) -> dict[str, Any]:
+    async def job(self, uid: str) -> Workload:
         row = await self.hub.read(workloads.get, uid)
         assert row is not None
         return row
 
-    async def jobs(self, uids: Sequence[str]) -> list[dict[str, Any]]:
+    async def jobs(self, uids: Sequence[str]) -> list[Workload]:
         return list((await self.hub.read(workloads.get_many, uids)).values())
 
     async def explain(self, uid: str) -> dict[str, Any]:
-        return await self.hub.read(job.explain_job, uid, self.scheduler.index)
+        index = self.scheduler.index
+        views = waiting_view(index, uid), quota_view(index, uid)
+        return await self.hub.read(job.explain_job, uid, *views)
 
     async def change(self, uid: str, **columns: Any) -> None:
         """Set columns of a job, as another service would."""
-        await self.hub.db.write(lambda tx: workloads.change(tx, [{"uid": uid, **columns}]))
+        await self.hub.db.write(
+            lambda tx: workloads.change(tx, [change_of(uid, cast("Any", columns))])
+        )
 
     async def transition(self, name: str, uid: str, **columns: Any) -> None:
         """Move a job by hand, as an agent's report would."""
@@ -94,7 +100,7 @@ class Running:
 
         def run(tx: Transaction) -> list[str]:
             return workloads.transition(
-                tx, Transition(name), [{"uid": uid, "epoch": row["epoch"], **columns}]
+                tx, Transition(name), [move_of(uid, row.epoch, cast("Any", columns))]
             )
 
         assert await self.hub.db.write(run) == [uid]

@@ -22,7 +22,7 @@ async def a_fleet(hub: Running) -> None:
 async def split_of(hub: Running, count: int, prefix: str = "job") -> Counter[str]:
     uids = await hub.apply(*(a_job(f"{prefix}-{n}") for n in range(count)))
     await hub.settle()
-    return Counter(job["cluster"] for job in await hub.jobs(uids))
+    return Counter(job.cluster for job in await hub.jobs(uids))
 
 
 async def test_a_thousand_equal_jobs_split_as_the_members_room(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ async def test_a_member_that_starts_nothing_gets_less(tmp_path: Path) -> None:
             hub.clock.advance(10)
             await hub.settle()
         for job in await hub.jobs(uids):
-            if job["cluster"] != "large":
-                await lively(hub, job["uid"])
+            if job.cluster != "large":
+                await lively(hub, job.uid)
         await hub.settle()
         split = await split_of(hub, 300, "second")
         assert split["large"] < 30, split
@@ -74,5 +74,5 @@ async def test_kubefleets_arithmetic_is_a_setting(tmp_path: Path) -> None:
         (uid,) = await hub.apply(a_job("one"))
         await hub.settle()
         job = await hub.job(uid)
-        assert job["cluster"] == "large"
-        assert job["scores"]["clusters"][0]["score"] == 100
+        assert job.cluster == "large"
+        assert job.scores["clusters"][0]["score"] == 100

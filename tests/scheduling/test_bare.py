@@ -23,7 +23,7 @@ PREEMPTS = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
 
 
 async def states(hub: Running, uids: list[str]) -> list[str]:
-    return [(await hub.job(uid))["state"] for uid in uids]
+    return [(await hub.job(uid)).state for uid in uids]
 
 
 async def apply_in_turn(hub: Running, *manifests: dict[str, Any]) -> list[str]:
@@ -41,10 +41,10 @@ async def test_it_asks_for_quota_only(tmp_path: Path) -> None:
         (uid,) = (await hub.apply(*in_cohort("a", "4"), a_workload("w", cpu=3)))[-1:]
         await hub.settle()
         row = await hub.job(uid)
-        assert (row["kind"], row["state"], row["reason"]) == ("Workload", "Placed", "Admitted")
-        assert (row["cluster"], row["cluster_queue"], row["epoch"]) == ("", "a", 1)
-        assert row["started_at"] == row["placed_at"]
-        assert row["admission"]["podSets"][0]["usage"] == {"cpu": 3000}
+        assert (row.kind, row.state, row.reason) == ("Workload", "Placed", "Admitted")
+        assert (row.cluster, row.cluster_queue, row.epoch) == ("", "a", 1)
+        assert row.started_at == row.placed_at
+        assert row.admission["podSets"][0]["usage"] == {"cpu": 3000}
         assert not await hub.hub.read(lambda tx: works.of_uids(tx, [uid]))
 
 
@@ -56,7 +56,7 @@ async def test_quota_holds_it_back_and_lets_it_go(tmp_path: Path, cohort: str) -
         uids = await apply_in_turn(hub, *(a_workload(f"w{n}") for n in range(3)))
         await hub.settle()
         assert await states(hub, uids) == ["Placed", "Placed", "Pending"]
-        assert (await hub.job(uids[2]))["reason"] == "WaitingForQuota"
+        assert (await hub.job(uids[2])).reason == "WaitingForQuota"
         await hub.transition("conclude", uids[0])
         await hub.settle()
         assert await states(hub, uids) == ["Succeeded", "Placed", "Placed"]
@@ -87,12 +87,12 @@ async def test_a_preempted_one_is_gone_at_once(tmp_path: Path) -> None:
         await hub.settle()
         assert await states(hub, [victim, urgent]) == ["Pending", "Placed"]
         row = await hub.job(victim)
-        assert row["evicted"]["reason"] == "Preempted"
-        assert row["evictions"] == {"Preempted": 1}
+        assert row.evicted["reason"] == "Preempted"
+        assert row.evictions == {"Preempted": 1}
         await hub.transition("conclude", urgent)
         await hub.settle()
         row = await hub.job(victim)
-        assert (row["state"], row["epoch"]) == ("Placed", 2)
+        assert (row.state, row.epoch) == ("Placed", 2)
 
 
 async def test_a_job_may_displace_it_and_the_reverse(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_a_job_may_displace_it_and_the_reverse(tmp_path: Path) -> None:
         (job,) = await hub.apply(a_job("job", queue="a", requests={"cpu": "2"}))
         await hub.settle()
         assert sorted(await states(hub, [low, borrower])) == ["Pending", "Placed"]
-        assert (await hub.job(job))["cluster"] == "c"
+        assert (await hub.job(job)).cluster == "c"
         for move in ("offer", "apply", "start"):
             await hub.transition(move, job)
         (urgent,) = await hub.apply(a_workload("urgent", "a", cpu=2, priority=9))
@@ -129,7 +129,7 @@ async def test_pod_sets_go_together(tmp_path: Path) -> None:
         first, second = await apply_in_turn(hub, large, a_workload("small"))
         await hub.settle()
         assert await states(hub, [first, second]) == ["Placed", "Pending"]
-        assert len((await hub.job(first))["admission"]["podSets"]) == 18
+        assert len((await hub.job(first)).admission["podSets"]) == 18
 
 
 async def test_it_may_be_admitted_with_fewer_pods(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ async def test_it_may_be_admitted_with_fewer_pods(tmp_path: Path) -> None:
         (uid,) = await hub.apply(a_workload("w", count=6, min_count=2))
         await hub.settle()
         row = await hub.job(uid)
-        assert row["admission"]["podSets"][0]["count"] == 4
-        assert row["admission"]["podSets"][0]["usage"] == {"cpu": 4000}
+        assert row.admission["podSets"][0]["count"] == 4
+        assert row.admission["podSets"][0]["usage"] == {"cpu": 4000}
 
 
 async def test_an_inactive_one_is_held(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ async def test_an_inactive_one_is_held(tmp_path: Path) -> None:
         await hub.settle()
         assert await states(hub, [held, uid]) == ["Placed", "Held"]
         row = await hub.job(uid)
-        assert (row["reason"], row["evicted"]["reason"]) == ("Deactivated", "Deactivated")
+        assert (row.reason, row.evicted["reason"]) == ("Deactivated", "Deactivated")
 
 
 async def test_what_may_change_while_it_holds_quota(tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ async def test_what_may_change_while_it_holds_quota(tmp_path: Path) -> None:
         admitted, waiting = await apply_in_turn(hub, a_workload("w"), a_workload("x"))
         await hub.settle()
         await hub.apply(a_workload("w", priority=5), a_workload("x", "b", cpu=2))
-        assert (await hub.job(admitted))["priority"] == 5
-        assert (await hub.job(waiting))["queue"] == "b"
+        assert (await hub.job(admitted)).priority == 5
+        assert (await hub.job(waiting)).queue == "b"
         with pytest.raises(AssertionError, match="podSets"):
             await hub.apply(a_workload("w", priority=5, cpu=2))
 
@@ -246,7 +246,7 @@ async def test_pods_that_are_done_give_their_quota_back(tmp_path: Path) -> None:
             with pytest.raises(Rejected) as refusal:
                 await report(count, name)
             assert refusal.value.code == (code or "UnknownPodSet")
-        assert (await hub.job(first))["admission"]["podSets"][0]["usage"] == {"cpu": 1000}
+        assert (await hub.job(first)).admission["podSets"][0]["usage"] == {"cpu": 1000}
 
 
 async def test_its_run_time_is_limited_over_all_runs(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ async def test_its_run_time_is_limited_over_all_runs(tmp_path: Path) -> None:
         hub.clock.advance(40)
         (urgent,) = await hub.apply(a_workload("urgent", priority=9))
         await hub.settle()
-        assert (await hub.job(uid))["ran_s"] == 40
+        assert (await hub.job(uid)).ran_s == 40
         await hub.transition("conclude", urgent)
         await hub.settle()
         hub.clock.advance(19)
@@ -269,7 +269,7 @@ async def test_its_run_time_is_limited_over_all_runs(tmp_path: Path) -> None:
         term = await hub.hub.write(leadership.seize, "again")
         await hub.hub.write(deadlines.end_overrun, over, term)
         row = await hub.job(uid)
-        assert (row["state"], row["evicted"]["cause"]) == (
+        assert (row.state, row.evicted["cause"]) == (
             "Deactivated",
             "MaximumExecutionTimeExceeded",
         )

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 async def reasons(hub: Running, uids: list[str]) -> list[str]:
     """What rows give as reasons; `explain` must give the same."""
-    told = [(await hub.job(uid))["reason"] for uid in uids]
+    told = [(await hub.job(uid)).reason for uid in uids]
     assert told == [(await hub.explain(uid))["reason"] for uid in uids]
     return told
 
@@ -30,9 +30,9 @@ async def test_who_stands_behind_a_preemptor_is_told_so(tmp_path: Path) -> None:
         await hub.settle()
         high = await urgent(hub, "high", "a", "9")
         await hub.settle()
-        assert (await hub.job(high))["reason"] == "WaitingForPreemptedWorkloads"
+        assert (await hub.job(high)).reason == "WaitingForPreemptedWorkloads"
         assert await reasons(hub, behind) == ["BehindHead", "BehindHead"]
-        assert "behind the head of a" in (await hub.job(behind[0]))["message"]
+        assert "behind the head of a" in (await hub.job(behind[0])).message
         assert "team-a/high (WaitingFor" in (await hub.explain(behind[0]))["message"]
         for uid in behind:
             await hub.change(uid, annotations={"note": "looked at again"})
@@ -58,7 +58,7 @@ async def test_it_stays_told_as_the_head_changes(tmp_path: Path) -> None:
         await hub.transition("requeue", low)
         await hub.settle()
         await start(hub, high)
-        assert (await hub.job(high))["state"] == "Running"
+        assert (await hub.job(high)).state == "Running"
         waiting = [low, two, equal, three]
         assert await reasons(hub, waiting) == ["WaitingForQuota", *["BehindHead"] * 3]
         assert "team-a/low (WaitingForQuota)" in (await hub.explain(two))["message"]
@@ -95,7 +95,7 @@ async def test_many_behind_a_head_are_told_once(tmp_path: Path) -> None:
         many = [a_job(f"small-{n:03d}", queue="a") for n in range(150)]
         uids = await hub.apply(*many)
         await hub.settle()
-        assert {(await hub.job(uid))["reason"] for uid in uids} == {"BehindHead"}
+        assert {(await hub.job(uid)).reason for uid in uids} == {"BehindHead"}
         feed: Subscription = hub.hub.subscribe("workloads")
         await submit(hub, "a", "16", "last")
         await hub.transition("cancel", first)

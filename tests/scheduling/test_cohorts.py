@@ -24,7 +24,7 @@ async def test_a_queue_borrows_what_others_in_its_cohort_do_not_use(tmp_path: Pa
         uids = await submit(hub, "a", "2", "one", "two", "three", "four", "five")
         await hub.settle()
         assert await states(hub, uids) == ["Placed"] * 4 + ["Pending"]
-        assert (await hub.job(uids[4]))["reason"] == "WaitingForQuota"
+        assert (await hub.job(uids[4])).reason == "WaitingForQuota"
 
 
 async def test_borrowing_and_lending_limits_hold(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ async def test_a_cycle_of_cohorts_stops_its_queues_and_names_the_path(tmp_path: 
         uids = await submit(hub, "a", "1", "one")
         await hub.settle()
         row = await hub.job(uids[0])
-        assert (row["state"], row["reason"]) == ("Pending", "Misconfigured")
-        assert "left -> right -> left" in row["message"]
+        assert (row.state, row.reason) == ("Pending", "Misconfigured")
+        assert "left -> right -> left" in row.message
         await mirrored(hub, a_cohort("right"))
         await hub.settle()
         assert await states(hub, uids) == ["Placed"]
@@ -129,7 +129,7 @@ async def test_a_flavor_is_passed_over_for_one_that_needs_no_borrowing(tmp_path:
         await hub.apply(flavor, *queue, *in_cohort("b", "8"))
         (uid,) = await submit(hub, "a", "2", "one")
         await hub.settle()
-        assert (await hub.job(uid))["admission"]["podSets"][0]["flavors"] == {"cpu": "spot"}
+        assert (await hub.job(uid)).admission["podSets"][0]["flavors"] == {"cpu": "spot"}
 
 
 async def test_what_is_short_says_whose_room_it_counts(tmp_path: Path) -> None:
@@ -142,5 +142,5 @@ async def test_what_is_short_says_whose_room_it_counts(tmp_path: Path) -> None:
         shared = await submit(hub, "a", "6", "one", "two")
         own = await submit(hub, "d", "3", "three", "four")
         await hub.settle()
-        assert "6 of 8 used in cohort all, 4 more needed" in (await hub.job(shared[1]))["message"]
-        assert "3 of 4 used, 2 more needed" in (await hub.job(own[1]))["message"]
+        assert "6 of 8 used in cohort all, 4 more needed" in (await hub.job(shared[1])).message
+        assert "3 of 4 used, 2 more needed" in (await hub.job(own[1])).message

@@ -26,7 +26,7 @@ async def test_an_annotation_names_the_clusters(tmp_path: Path) -> None:
         await a_fleet(hub)
         (uid,) = await hub.apply(a_job("one", annotations={"roadstead.dev/clusters": "west"}))
         await hub.settle()
-        assert (await hub.job(uid))["cluster"] == "west"
+        assert (await hub.job(uid)).cluster == "west"
 
 
 async def test_an_annotation_selects_clusters_by_label(tmp_path: Path) -> None:
@@ -37,10 +37,10 @@ async def test_an_annotation_selects_clusters_by_label(tmp_path: Path) -> None:
             a_job("one", annotations={"roadstead.dev/cluster-selector": "tier in (gold,silver)"})
         )
         await hub.settle()
-        assert (await hub.job(uid))["reason"] == "NoClusterMatches"
+        assert (await hub.job(uid)).reason == "NoClusterMatches"
         await alter(hub, "west", labels={"tier": "gold"})
         await hub.settle()
-        assert (await hub.job(uid))["cluster"] == "west"
+        assert (await hub.job(uid)).cluster == "west"
 
 
 async def test_a_cordoned_cluster_gets_nothing_until_it_is_uncordoned(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ async def test_a_cordoned_cluster_gets_nothing_until_it_is_uncordoned(tmp_path: 
         assert told["waiting"]["clusters"][0]["message"] == "the cluster is cordoned"
         await alter(hub, "only", cordoned=False)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 @pytest.mark.parametrize("written_late_s", [0, 20])
@@ -68,12 +68,12 @@ async def test_a_silent_cluster_gets_nothing_until_it_is_heard_again(
         hub.clock.advance(60)
         (uid,) = await hub.apply(a_job("one"))
         await hub.settle()
-        assert "silent for 60 s" in (await hub.job(uid))["message"]
+        assert "silent for 60 s" in (await hub.job(uid)).message
         at = hub.clock.now() - dt.timedelta(seconds=written_late_s)
         await hub.hub.db.write(lambda unit: clusters.beat(unit, {"only": at}))
         hub.clock.advance(2)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 @pytest.mark.parametrize("named", ["absent", "only"])
@@ -100,8 +100,8 @@ async def test_a_taint_of_a_cluster_must_be_tolerated(tmp_path: Path) -> None:
         tolerant = {"tolerations": [{"key": "team", "operator": "Exists"}]}
         no, yes = await hub.apply(a_job("no"), a_job("yes", pod=tolerant))
         await hub.settle()
-        assert "team=red:NoSchedule is not tolerated" in (await hub.job(no))["message"]
-        assert (await hub.job(yes))["state"] == "Placed"
+        assert "team=red:NoSchedule is not tolerated" in (await hub.job(no)).message
+        assert (await hub.job(yes)).state == "Placed"
 
 
 async def test_a_cluster_set_aside_is_tried_again_when_its_time_has_come(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ async def test_a_cluster_set_aside_is_tried_again_when_its_time_has_come(tmp_pat
         until = hub.clock.now().replace(hour=1).isoformat()
         await hub.change(uid, set_aside={"only": until})
         await hub.settle()
-        assert (await hub.job(uid))["reason"] == "NoClusterMatches"
+        assert (await hub.job(uid)).reason == "NoClusterMatches"
         hub.clock.advance(3601)
         now = hub.clock.now()
         await hub.hub.db.write(lambda unit: clusters.beat(unit, {"only": now}))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_reports_without_growth_wake_nobody(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ async def test_reports_without_growth_wake_nobody(tmp_path: Path) -> None:
         assert lane.parked is parked
         await hub.cluster("only", a_pool(cpu="9"))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_the_explanation_of_a_class_is_stored(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hub.domain.workloads.states import State
 from hub.services.members import liveness
 from hub.services.questions.clusters import get_cluster
 from hub.store import clusters
@@ -32,8 +33,8 @@ async def test_a_job_goes_to_a_pool_that_may_grow_and_the_decision_says_so(tmp_p
         (uid,) = await submit(hub, "job", count=2)
         await hub.settle()
         row = await hub.job(uid)
-        assert (row["state"], row["cluster"], row["new_nodes"]) == ("Placed", "east", 2)
-        assert row["message"] == "placed on east; needs 2 new nodes of pool burst"
+        assert (row.state, row.cluster, row.new_nodes) == ("Placed", "east", 2)
+        assert row.message == "placed on east; needs 2 new nodes of pool burst"
         chosen = (await hub.explain(uid))["decision"]["clusters"][0]
         assert "needs 2 new nodes of pool burst" in chosen["message"]
         assert chosen["score"] < 0
@@ -50,11 +51,11 @@ async def test_a_pool_counts_once_nodes_are_reported_by_its_labels(tmp_path: Pat
         await hub.cluster("east")  # grouped by no keys
         (uid,) = await submit(hub, "job")
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
         assert "group" in hub.scheduler.index.keys.since
         await report(hub, "east")
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_nodes_to_come_are_promised_once(tmp_path: Path) -> None:
@@ -63,10 +64,10 @@ async def test_nodes_to_come_are_promised_once(tmp_path: Path) -> None:
         await a_member(hub, "east", 2)
         uids = await submit(hub, "a", "b", "c")
         await hub.settle()
-        assert [r["state"] for r in await hub.jobs(uids)].count("Placed") == 2
+        assert [r.state for r in await hub.jobs(uids)].count(State.PLACED) == 2
         await report(hub, "east", a_pool(2, GROUP, cpu="4"))
         await hub.settle()
-        assert [r["state"] for r in await hub.jobs(uids)].count("Placed") == 2
+        assert [r.state for r in await hub.jobs(uids)].count(State.PLACED) == 2
 
 
 async def test_what_nodes_to_come_were_promised_survives_a_restart(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ async def test_what_nodes_to_come_were_promised_survives_a_restart(tmp_path: Pat
         await hub.settle()
         hub.scheduler.loaded = False
         await hub.settle()
-        states = {(await hub.job(uid))["state"] for uid in (first, second)}
+        states = {(await hub.job(uid)).state for uid in (first, second)}
         assert states == {"Placed", "Pending"}
 
 
@@ -92,7 +93,7 @@ async def test_nodes_may_say_themselves_that_their_pool_grows(tmp_path: Path) ->
         first, second, third = await submit(hub, "a", "b", "c")
         await hub.settle()
         rows = [await hub.job(uid) for uid in (first, second, third)]
-        stood = sorted((r["state"], r["new_nodes"] or 0) for r in rows)
+        stood = sorted((r.state, r.new_nodes or 0) for r in rows)
         assert stood == [("Pending", 0), ("Placed", 0), ("Placed", 1)]
 
 
@@ -119,9 +120,9 @@ async def test_a_job_that_waits_for_nodes_has_a_timeout_of_its_own(tmp_path: Pat
         assert await take_back(awaiting_nodes=False) == 0
         assert await take_back(awaiting_nodes=True) == 1
         row = await hub.job(uid)
-        assert (row["state"], row["reason"]) == ("Withdrawing", "PodsPendingTimeout")
-        assert "not started within 30 min" in row["message"]
-        assert list(row["set_aside"]) == ["east"]
+        assert (row.state, row.reason) == ("Withdrawing", "PodsPendingTimeout")
+        assert "not started within 30 min" in row.message
+        assert list(row.set_aside) == ["east"]
 
 
 async def test_members_show_what_their_pools_may_add(tmp_path: Path) -> None:
@@ -140,10 +141,10 @@ async def test_a_declaration_that_changes_wakes_who_waits(tmp_path: Path) -> Non
         await a_member(hub, "east", 0)
         (uid,) = await submit(hub, "job")
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
         await hub.apply(declared("east", 1))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_who_preempts_for_quota_may_stand_on_nodes_to_come(tmp_path: Path) -> None:
@@ -157,8 +158,8 @@ async def test_who_preempts_for_quota_may_stand_on_nodes_to_come(tmp_path: Path)
         await start(hub, low)
         high = await urgent(hub, "high", "a", "4", annotations=EAST)
         await hub.settle()
-        assert (await hub.job(high))["nomination"]["cluster"] == "east"
+        assert (await hub.job(high)).nomination["cluster"] == "east"
         await hub.transition("requeue", low, reason="Preempted")
         await hub.settle()
         row = await hub.job(high)
-        assert (row["state"], row["cluster"], row["new_nodes"]) == ("Placed", "east", 1)
+        assert (row.state, row.cluster, row.new_nodes) == ("Placed", "east", 1)

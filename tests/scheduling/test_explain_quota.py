@@ -112,4 +112,4 @@ async def test_what_is_said_of_a_nominee_is_dated(tmp_path: Path) -> None:
         at = hub.clock.now()
         await hub.settle()
         told = (await hub.explain(high))["message"]
-        assert told == f"{(await hub.job(high))['message']} (as of {at:%Y-%m-%d %H:%M} UTC)"
+        assert told == f"{(await hub.job(high)).message} (as of {at:%Y-%m-%d %H:%M} UTC)"

@@ -39,7 +39,7 @@ async def test_it_starts_when_the_holder_is_expected_to_end(tmp_path: Path) -> N
         one = await submit(hub, "one", "4", lasts="10m")
         await hub.settle()
         await start(hub, one)
-        started = (await hub.job(one))["placed_at"]
+        started = (await hub.job(one)).placed_at
         waits = await submit(hub, "two", "4")
         found = await forecast(hub, waits)
         assert found["at"] == started.isoformat().replace("+00:00", "Z").replace(
@@ -143,12 +143,12 @@ async def test_the_forecast_comes_true(tmp_path: Path) -> None:
             await hub.hub.write(heard)
             for name, seconds in lasts.items():
                 row = await hub.job(uids[name])
-                if row["state"] == "Placed":
-                    due = row["placed_at"] + dt.timedelta(seconds=seconds)
+                if row.state == "Placed":
+                    due = row.placed_at + dt.timedelta(seconds=seconds)
                     if hub.clock.now() >= due:
                         await start(hub, uids[name])
                         await hub.transition("succeed", uids[name])
                         rests_on.append(name)
             await hub.settle()
         assert rests_on == ["one", "two", "three"]
-        assert (await hub.job(waits))["placed_at"].isoformat() == predicted.replace("Z", "+00:00")
+        assert (await hub.job(waits)).placed_at.isoformat() == predicted.replace("Z", "+00:00")

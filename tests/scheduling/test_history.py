@@ -10,6 +10,7 @@ from hub.domain.quota.declared import FlavorResource
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
 from hub.services.index.index import ScheduleIndex
 from hub.store import workloads
+from hub.store.records.workloads import WorkloadMove
 from tests.examples import examples
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
@@ -56,14 +57,14 @@ async def _play(folder: Path, history: list[tuple[str, int]]) -> None:
         await hub.scheduler.load()
         assert _picture(followed) == _picture(hub.scheduler.index)
         rows = await hub.jobs(uids)
-        charged = sum(1 for row in rows if row["admission"] and row["finished_at"] is None)
+        charged = sum(1 for row in rows if row.admission and row.finished_at is None)
         assert followed.ledger.used("gold", FlavorResource("gold-flavor", "cpu")) == 1000 * charged
 
 
 async def _move(hub: Running, name: Transition, uid: str) -> None:
     row = await hub.job(uid)
-    if State(row["state"]) in TRANSITIONS[name][0]:
-        move = {"uid": uid, "epoch": row["epoch"]}
+    if State(row.state) in TRANSITIONS[name][0]:
+        move = WorkloadMove(uid=uid, epoch=row.epoch)
         await hub.hub.db.write(lambda unit: workloads.transition(unit, name, [move]))
 
 

@@ -26,7 +26,9 @@ def test_who_is_held_back_is_counted_by_door(changes):
             aside.drop(uid)
         else:
             aside.put(uid, HeldBack("team-a", queue, "", ""))
-        assert aside.by_local_queue() == Counter(held.local_queue for _, held in aside.items())
+        assert aside.by_local_queue() == Counter(
+            held.local_queue for held in aside.copy().values()
+        )
 
 
 async def test_parts_are_the_whole(tmp_path):

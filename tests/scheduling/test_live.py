@@ -22,9 +22,9 @@ async def test_a_job_is_placed_with_scores_and_a_work_for_its_cluster(tmp_path: 
         (uid,) = await hub.apply(a_job("one"))
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"], job["epoch"]) == ("Placed", "large", 1)
-        assert job["cluster_queue"] == "default"
-        chosen, other = job["scores"]["clusters"]
+        assert (job.state, job.cluster, job.epoch) == ("Placed", "large", 1)
+        assert job.cluster_queue == "default"
+        chosen, other = job.scores["clusters"]
         assert (chosen["cluster"], chosen["selected"], chosen["score"]) == ("large", True, 9375)
         assert (other["cluster"], other["selected"], other["score"]) == ("small", False, 7500)
         (work,) = await hub.hub.read(works.of_uids, [uid])
@@ -38,7 +38,7 @@ async def test_a_burst_does_not_herd(tmp_path: Path) -> None:
             await hub.cluster(name, a_pool(nodes=4, cpu="16", memory="64Gi"))
         uids = await hub.apply(*(a_job(f"job-{n}") for n in range(100)))
         await hub.settle()
-        spread = Counter(job["cluster"] for job in await hub.jobs(uids))
+        spread = Counter(job.cluster for job in await hub.jobs(uids))
         assert sum(spread.values()) == 100
         assert max(spread.values()) <= 35, spread
 
@@ -51,10 +51,10 @@ async def test_quota_is_enforced_and_explained(tmp_path: Path) -> None:
         uids = await hub.apply(*(a_job(f"job-{n}", queue="gold") for n in range(3)))
         await hub.settle()
         jobs = await hub.jobs(uids)
-        assert Counter(job["state"] for job in jobs) == {"Placed": 2, "Pending": 1}
-        (last,) = [job for job in jobs if job["state"] == "Pending"]
-        assert last["reason"] == "WaitingForQuota"
-        told = await hub.explain(last["uid"])
+        assert Counter(job.state for job in jobs) == {"Placed": 2, "Pending": 1}
+        (last,) = [job for job in jobs if job.state == "Pending"]
+        assert last.reason == "WaitingForQuota"
+        told = await hub.explain(last.uid)
         assert told["waiting"]["quota"] == [
             {
                 "flavor": "gold-flavor",
@@ -67,11 +67,11 @@ async def test_quota_is_enforced_and_explained(tmp_path: Path) -> None:
             }
         ]
         assert told["position"] == {"inQueue": 1, "ofQueue": 1, "overall": 1, "ofOverall": 1}
-        first = next(job["uid"] for job in jobs if job["state"] == "Placed")
+        first = next(job.uid for job in jobs if job.state == "Placed")
         await hub.transition("offer", first)
         await hub.transition("succeed", first)
         await hub.settle()
-        assert (await hub.job(last["uid"]))["state"] == "Placed"
+        assert (await hub.job(last.uid)).state == "Placed"
 
 
 async def test_a_job_too_large_for_every_cluster_names_the_nearest_miss(tmp_path: Path) -> None:
@@ -82,14 +82,14 @@ async def test_a_job_too_large_for_every_cluster_names_the_nearest_miss(tmp_path
         (uid,) = await hub.apply(a_job("big", requests={"cpu": "1", "nvidia.com/gpu": "8"}))
         await hub.settle()
         job = await hub.job(uid)
-        assert job["reason"] == "NoClusterFits"
-        assert "cluster gpu-1 misses 4 nvidia.com/gpu on one node" in job["message"]
+        assert job.reason == "NoClusterFits"
+        assert "cluster gpu-1 misses 4 nvidia.com/gpu on one node" in job.message
         told = await hub.explain(uid)
         verdicts = {c["cluster"]: c["message"] for c in told["waiting"]["clusters"]}
         assert verdicts["gpu-1"] == "misses 4 nvidia.com/gpu on one node"
         await hub.cluster("gpu-1", a_pool(cpu="64", gpu=8))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_a_job_whose_queue_is_placed_waits_for_a_placement(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ async def test_a_job_whose_queue_is_placed_waits_for_a_placement(tmp_path: Path)
         placed_queue = a_placement("queues", "kueue.x-k8s.io", "ClusterQueue", "gold")
         await hub.apply(placed_queue)
         await hub.settle()
-        assert (await hub.job(uid))["reason"] == "AwaitingPlacement"
+        assert (await hub.job(uid)).reason == "AwaitingPlacement"
         policy = {
             "placementType": "PickN",
             "numberOfClusters": 1,
@@ -128,9 +128,9 @@ async def test_a_job_whose_queue_is_placed_waits_for_a_placement(tmp_path: Path)
         await hub.change(uid, placement=placement)
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Placed", "a")
-        assert job["scores"]["profile"] == "placement"
-        assert job["scores"]["clusters"][0]["score"] == 40
+        assert (job.state, job.cluster) == ("Placed", "a")
+        assert job.scores["profile"] == "placement"
+        assert job.scores["clusters"][0]["score"] == 40
 
 
 async def test_a_missing_queue_is_named_and_found_when_it_comes(tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ async def test_a_missing_queue_is_named_and_found_when_it_comes(tmp_path: Path) 
         await hub.cluster("a", a_pool(cpu="4"))
         (uid,) = await hub.apply(a_job("one", queue="gold"))
         await hub.settle()
-        assert (await hub.job(uid))["reason"] == "QueueNotFound"
+        assert (await hub.job(uid)).reason == "QueueNotFound"
         await hub.apply(*a_queue("gold"))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_a_stopped_queue_holds_its_jobs(tmp_path: Path) -> None:
@@ -152,10 +152,10 @@ async def test_a_stopped_queue_holds_its_jobs(tmp_path: Path) -> None:
         await hub.apply(*a_queue("gold", spec={"stopPolicy": "Hold"}))
         (uid,) = await hub.apply(a_job("one", queue="gold"))
         await hub.settle()
-        assert (await hub.job(uid))["reason"] == "QueueStopped"
+        assert (await hub.job(uid)).reason == "QueueStopped"
         await hub.apply(*a_queue("gold"))
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_flavor_labels_are_asked_of_agents_and_injected(tmp_path: Path) -> None:
@@ -168,10 +168,10 @@ async def test_flavor_labels_are_asked_of_agents_and_injected(tmp_path: Path) ->
         await hub.settle()
         keys = await hub.hub.read(settings.get, "pool_keys")
         assert (keys["revision"], keys["keys"]) == (1, ["gpu-type"])
-        assert (await hub.job(uid))["reason"] == "NoClusterFits"
+        assert (await hub.job(uid)).reason == "NoClusterFits"
         await hub.cluster("a", a_pool(cpu="4", labels=labels), pools_revision=1)
         await hub.settle()
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
         (work,) = await hub.hub.read(works.of_uids, [uid])
         assert work["options"].as_json() == {"node_selector": labels}
 
@@ -183,8 +183,8 @@ async def test_a_poison_job_is_set_aside_and_the_others_go_on(tmp_path: Path) ->
         bad, good = await hub.apply(a_job("bad"), a_job("good"))
         await hub.change(bad, shape="no-such-shape")
         await hub.settle()
-        assert (await hub.job(bad))["reason"] == "Unreadable"
-        assert (await hub.job(good))["state"] == "Placed"
+        assert (await hub.job(bad)).reason == "Unreadable"
+        assert (await hub.job(good)).state == "Placed"
 
 
 async def test_a_poison_report_stops_no_other_cluster(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ async def test_a_poison_report_stops_no_other_cluster(tmp_path: Path) -> None:
         await hub.cluster("good", a_pool(cpu="4"))
         (uid,) = await hub.apply(a_job("one"))
         await hub.settle()
-        assert (await hub.job(uid))["cluster"] == "good"
+        assert (await hub.job(uid)).cluster == "good"
 
 
 async def test_a_restart_finds_everything_as_it_was(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ async def test_a_plan_of_a_former_leader_is_not_written(tmp_path: Path) -> None:
         await hub.hub.write(leadership.seize, "another")
         with pytest.raises(StaleTerm):
             await hub.settle()
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
 
 
 async def test_what_changed_meanwhile_is_left_out_of_a_plan(tmp_path: Path) -> None:
@@ -232,8 +232,8 @@ async def test_what_changed_meanwhile_is_left_out_of_a_plan(tmp_path: Path) -> N
         await hub.scheduler.load()
         await hub.transition("cancel", one)
         await hub.scheduler.turn()
-        assert (await hub.job(one))["state"] == "Cancelled"
-        assert (await hub.job(two))["state"] == "Placed"
+        assert (await hub.job(one)).state == "Cancelled"
+        assert (await hub.job(two)).state == "Placed"
         await hub.settle()
         used = hub.scheduler.index.ledger.usage("default")
         assert used[FlavorResource("default", "cpu")] == 1000
@@ -281,14 +281,14 @@ async def test_who_comes_later_waits_behind_a_parked_head(tmp_path: Path) -> Non
         await hub.settle()
         for _ in range(2):
             job = await hub.job(later)
-            assert job["reason"] == "BehindHead"
-            assert job["message"] == "StrictFIFO: waits behind the head of gold"
+            assert job.reason == "BehindHead"
+            assert job.message == "StrictFIFO: waits behind the head of gold"
             assert (await hub.explain(later))["reason"] == "BehindHead"
             await hub.change(later, annotations={"note": "looked at again"})
             await hub.settle()
         await hub.transition("cancel", head)
         await hub.settle()
-        assert (await hub.job(later))["state"] == "Placed"
+        assert (await hub.job(later)).state == "Placed"
 
 
 async def test_nothing_is_said_of_nodes_before_members_have_told_them(tmp_path: Path) -> None:
@@ -298,11 +298,11 @@ async def test_nothing_is_said_of_nodes_before_members_have_told_them(tmp_path: 
         (uid,) = await hub.apply(a_job("one", pod={"nodeSelector": {"disk": "ssd"}}))
         await hub.settle()
         job = await hub.job(uid)
-        assert job["reason"] == "NoClusterFits"
-        assert "no member has nodes" not in job["message"]
-        assert "not all members have reported" in job["message"]
+        assert job.reason == "NoClusterFits"
+        assert "no member has nodes" not in job.message
+        assert "not all members have reported" in job.message
         hub.clock.advance(10)
         told = a_pool(cpu="4", labels={"zone": "x"})
         await hub.cluster("a", told, pools_revision=hub.scheduler.index.keys.revision)
         await hub.settle()
-        assert "no member has nodes with disk=ssd" in (await hub.job(uid))["message"]
+        assert "no member has nodes with disk=ssd" in (await hub.job(uid)).message

@@ -31,7 +31,7 @@ async def test_off_it_waits_for_room(tmp_path: Path) -> None:
         low = await full(hub)
         high = await urgent(hub, "high", "a", "4")
         await hub.settle()
-        assert (await hub.job(high))["reason"] == "NoClusterFits"
+        assert (await hub.job(high)).reason == "NoClusterFits"
         assert await states(hub, low) == ["Running"] * 4
 
 
@@ -44,18 +44,18 @@ async def test_lower_priorities_go_on_one_cluster_and_the_job_is_placed_there(
         high = await urgent(hub, "high", "a", "4")
         await hub.settle()
         waits = await hub.job(high)
-        nominated = waits["nomination"]["cluster"]
-        going = [r for r in await hub.jobs(low) if r["state"] == "Withdrawing"]
-        assert [r["cluster"] for r in going] == [nominated] * 2
-        assert all("due to a lack of room on its cluster" in r["message"] for r in going)
-        assert waits["reason"] == "WaitingForPreemptedWorkloads"
-        assert "quota fits and no cluster has the room" in waits["message"]
+        nominated = waits.nomination["cluster"]
+        going = [r for r in await hub.jobs(low) if r.state == "Withdrawing"]
+        assert [r.cluster for r in going] == [nominated] * 2
+        assert all("due to a lack of room on its cluster" in r.message for r in going)
+        assert waits.reason == "WaitingForPreemptedWorkloads"
+        assert "quota fits and no cluster has the room" in waits.message
         for row in going:
-            await hub.transition("requeue", row["uid"], reason="Preempted")
+            await hub.transition("requeue", row.uid, reason="Preempted")
         await hub.settle()
         placed = await hub.job(high)
-        assert (placed["state"], placed["cluster"]) == ("Placed", nominated)
-        again = {r["state"] for r in await hub.jobs([r["uid"] for r in going])}
+        assert (placed.state, placed.cluster) == ("Placed", nominated)
+        again = {r.state for r in await hub.jobs([r.uid for r in going])}
         assert again == {"Pending"}
 
 
@@ -74,12 +74,12 @@ async def test_nobody_more_goes_while_what_was_freed_is_on_its_way(tmp_path: Pat
         await hub.cluster("c", taken, bound=bound)
         high = await urgent(hub, "high", "a", "4")
         await hub.settle()
-        (gone,) = [r["uid"] for r in await hub.jobs(low) if r["state"] == "Withdrawing"]
+        (gone,) = [r.uid for r in await hub.jobs(low) if r.state == "Withdrawing"]
         await hub.transition("requeue", gone, reason="Preempted")
         await hub.settle()
         assert sorted(await states(hub, low)) == ["Pending", "Running"]
-        assert (await hub.job(high))["state"] == "Pending"
+        assert (await hub.job(high)).state == "Pending"
         taken["nodes"][0]["free"] = taken["nodes"][0]["allocatable"]
         await hub.cluster("c", taken, bound=[b for b in bound if b["uid"] != gone])
         await hub.settle()
-        assert (await hub.job(high))["state"] == "Placed"
+        assert (await hub.job(high)).state == "Placed"

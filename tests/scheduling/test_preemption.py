@@ -25,16 +25,16 @@ async def test_lower_priority_goes_gracefully_and_the_higher_is_placed(tmp_path:
         await hub.settle()
         assert await states(hub, [low, high]) == ["Withdrawing", "Pending"]
         victim, waits = await hub.job(low), await hub.job(high)
-        assert (victim["reason"], victim["withdraw_to"]) == ("Preempted", "Pending")
-        assert "team-a/high due to prioritization in the ClusterQueue" in victim["message"]
-        assert waits["reason"] == "WaitingForPreemptedWorkloads"
-        assert waits["nomination"]["cluster"] == "c"
-        queued_at = victim["queued_at"]
+        assert (victim.reason, victim.withdraw_to) == ("Preempted", "Pending")
+        assert "team-a/high due to prioritization in the ClusterQueue" in victim.message
+        assert waits.reason == "WaitingForPreemptedWorkloads"
+        assert waits.nomination["cluster"] == "c"
+        queued_at = victim.queued_at
         await hub.transition("requeue", low, reason="Preempted")
         await hub.settle()
         assert await states(hub, [low, high]) == ["Pending", "Placed"]
-        assert (await hub.job(low))["queued_at"] == queued_at
-        assert (await hub.job(high))["nomination"] is None
+        assert (await hub.job(low)).queued_at == queued_at
+        assert (await hub.job(high)).nomination is None
 
 
 async def test_one_that_was_never_offered_gives_way_at_once(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ async def test_equals_and_their_betters_are_spared(tmp_path: Path) -> None:
         one, two = await submit(hub, "a", "4", "one", "two")
         await hub.settle()
         assert await states(hub, [one, two]) == ["Placed", "Pending"]
-        assert "no workload may be preempted" in (await hub.job(two))["message"]
+        assert "no workload may be preempted" in (await hub.job(two)).message
 
 
 async def test_a_queue_reclaims_what_it_lent(tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ async def test_a_queue_reclaims_what_it_lent(tmp_path: Path) -> None:
         (own,) = await submit(hub, "a", "2", "own")
         await hub.settle()
         assert sorted(await states(hub, borrowers)) == ["Running"] * 3 + ["Withdrawing"]
-        (gone,) = [u for u in borrowers if (await hub.job(u))["state"] == "Withdrawing"]
-        assert "reclamation within the cohort" in (await hub.job(gone))["message"]
+        (gone,) = [u for u in borrowers if (await hub.job(u)).state == "Withdrawing"]
+        assert "reclamation within the cohort" in (await hub.job(gone)).message
         await hub.transition("requeue", gone, reason="Preempted")
         await hub.settle()
         assert await states(hub, [own, gone]) == ["Placed", "Pending"]
@@ -99,8 +99,8 @@ async def test_one_that_fits_once_anothers_victims_are_gone_is_nominated_too(
             "Pending",
         ]
         row = await hub.job(second)
-        assert row["reason"] == "WaitingForPreemptedWorkloads"
-        assert row["nomination"] == (await hub.job(first))["nomination"]
+        assert row.reason == "WaitingForPreemptedWorkloads"
+        assert row.nomination == (await hub.job(first)).nomination
         later = await urgent(hub, "later", "b", "4")
         await hub.settle()
         assert await hub.job(second) == row
@@ -121,14 +121,14 @@ async def test_victims_and_the_room_they_leave_are_on_one_cluster(tmp_path: Path
         high = await urgent(hub, "high", "a", "4")
         await hub.settle()
         rows = [await hub.job(uid) for uid in low]
-        going = [row for row in rows if row["state"] == "Withdrawing"]
-        nominated = (await hub.job(high))["nomination"]["cluster"]
-        assert [row["cluster"] for row in going] == [nominated] * 2
+        going = [row for row in rows if row.state == "Withdrawing"]
+        nominated = (await hub.job(high)).nomination["cluster"]
+        assert [row.cluster for row in going] == [nominated] * 2
         for row in going:
-            await hub.transition("requeue", row["uid"], reason="Preempted")
+            await hub.transition("requeue", row.uid, reason="Preempted")
         await hub.settle()
         row = await hub.job(high)
-        assert (row["state"], row["cluster"]) == ("Placed", nominated)
+        assert (row.state, row.cluster) == ("Placed", nominated)
 
 
 async def test_room_is_kept_for_the_nominee(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ async def test_one_that_waits_again_has_not_started(tmp_path: Path) -> None:
         hub.clock.advance(5)
         await hub.transition("succeed", high)
         await hub.settle()
-        assert (await hub.job(low))["state"] == "Placed"
+        assert (await hub.job(low)).state == "Placed"
         assert await times(hub, low) == (None, None)
         await start(hub, low)
         again = stamp(hub.clock.now())

@@ -34,7 +34,7 @@ async def test_a_queue_may_be_deleted_during_a_pass(tmp_path: Path) -> None:
         await hub.settle()
         rows = await hub.jobs(uids)
         assert len(rows) == 40
-        waiting = [row for row in rows if row["state"] == "Pending"]
-        assert {row["reason"] for row in waiting} <= {"QueueNotFound"}
+        waiting = [row for row in rows if row.state == "Pending"]
+        assert {row.reason for row in waiting} <= {"QueueNotFound"}
         assert len(waiting) >= 8
         assert set(await states(hub, uids)) <= {"Pending", "Placed"}

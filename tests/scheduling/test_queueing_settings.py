@@ -40,7 +40,7 @@ async def test_hold_lets_run_and_drain_takes_back(tmp_path: Path, kind: str) -> 
         await hub.apply(*stopped(in_cohort("a", "8", cohort=""), kind, "HoldAndDrain"))
         await hub.settle()
         assert await states(hub, uids) == ["Withdrawing", "Pending"]
-        assert (await hub.job(uids[0]))["reason"] == f"{kind}Stopped"
+        assert (await hub.job(uids[0])).reason == f"{kind}Stopped"
         await hub.transition("requeue", uids[0])
         await hub.settle()
         assert await states(hub, uids) == ["Pending", "Pending"]
@@ -110,9 +110,9 @@ async def test_a_job_may_start_with_fewer_pods(tmp_path: Path) -> None:
             (uid,) = await hub.apply(a_job("wide", queue="a", count=8, annotations=note))
             await hub.settle()
             row = await hub.job(uid)
-            assert (row["state"] == "Placed") is bool(count)
+            assert (row.state == "Placed") is bool(count)
             if count:
-                assert row["admission"]["podSets"][0]["count"] == count
+                assert row.admission["podSets"][0]["count"] == count
                 assert await _free_cpu(hub) == 16 - count
 
 

@@ -50,7 +50,7 @@ async def test_a_job_that_grew_meanwhile_is_not_placed_by_the_old_plan(tmp_path:
         assert await written(hub, plan) == Committed([], {uid: LeftOut.CHANGED})
         await hub.settle()
         job = await hub.job(uid)
-        assert job["state"] == "Pending"
+        assert job.state == "Pending"
         assert hub.scheduler.index.ledger.used("q", FlavorResource("any", "cpu")) == 0
 
 
@@ -76,8 +76,8 @@ async def test_a_check_that_takes_its_word_back_leaves_nothing_placed(tmp_path: 
         await answer(hub, uid, "budget", "Retry")
         await hub.scheduler._settle_reservations()
         job = await hub.job(uid)
-        assert job["state"] == "Pending"
-        assert job["admission"] is None
+        assert job.state == "Pending"
+        assert job.admission is None
 
 
 @pytest.mark.parametrize("how", ["forgotten", "written off", "cordoned"])
@@ -94,7 +94,7 @@ async def test_a_member_that_left_meanwhile_gets_nothing(tmp_path: Path, how: st
         else:
             await hub.hub.write(lambda unit: clusters.change(unit, "a", cordoned=True))
         assert await written(hub, plan) == Committed([], {uid: LeftOut.CLUSTER_CLOSED})
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
 
 
 async def test_it_is_said_why_a_placement_was_left_out(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ async def refuse(
     hub: Running, uid: str, epoch: int = 1, reason: str = "RefusedByMember", words: str = WORDS
 ) -> None:
     """The agent of the job's cluster refuses it, and confirms that nothing of it is there."""
-    cluster = (await hub.job(uid))["cluster"]
+    cluster = (await hub.job(uid)).cluster
     await hub.transition("offer", uid)
     entry = Observed(
         uid=uid, epoch=epoch, generation=1, seq=1, phase="Failed",
@@ -42,11 +42,11 @@ async def test_another_member_may_take_it(tmp_path: Path) -> None:
         await hub.cluster("b", a_pool(cpu="4", memory="8Gi"))
         (uid,) = await hub.apply(a_job("one"))
         await hub.settle()
-        first = (await hub.job(uid))["cluster"]
+        first = (await hub.job(uid)).cluster
         await refuse(hub, uid)
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], {first, job["cluster"]}) == ("Placed", {"a", "b"})
+        assert (job.state, {first, job.cluster}) == ("Placed", {"a", "b"})
 
 
 async def test_where_nobody_else_fits_it_waits_and_says_why(tmp_path: Path) -> None:
@@ -59,11 +59,11 @@ async def test_where_nobody_else_fits_it_waits_and_says_why(tmp_path: Path) -> N
         for _ in range(3):
             await hub.settle()
             job = await hub.job(uid)
-            assert (job["state"], job["reason"]) == ("Pending", "RefusedByMember")
-            assert job["message"] == f"north: {WORDS}"
+            assert (job.state, job.reason) == ("Pending", "RefusedByMember")
+            assert job.message == f"north: {WORDS}"
             hub.clock.advance(86_400 * 30)
         told = await hub.explain(uid)
-        assert (told["reason"], told["message"]) == (job["reason"], job["message"])
+        assert (told["reason"], told["message"]) == (job.reason, job.message)
         (verdict,) = told["waiting"]["clusters"]
         assert verdict["reason"] == "RefusedByMember"
 
@@ -80,7 +80,7 @@ async def test_released_by_a_person_it_is_tried_again(tmp_path: Path) -> None:
         await hub.hub.write(hold.release_job, uid, "ada")
         await hub.settle()
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Placed", "north")
+        assert (job.state, job.cluster) == ("Placed", "north")
 
 
 async def test_for_good_is_no_date(tmp_path: Path) -> None:

@@ -11,23 +11,6 @@ from shared.clock import ManualClock
 from tests import waiting
 
 
-def test_the_bound_doubles_up_to_the_cap():
-    """Half a second, one, two, … thirty."""
-    assert [retry.bound(n) for n in (1, 2, 3, 7, 8, 10_000)] == [0.5, 1.0, 2.0, 30.0, 30.0, 30.0]
-
-
-@given(st.integers(1, 10_000))
-def test_a_wait_lies_between_nothing_and_the_bound(attempt):
-    """Full jitter: any wait up to the bound."""
-    assert 0.0 <= retry.backoff(attempt) <= retry.bound(attempt)
-
-
-@given(st.floats(0.1, 1000.0))
-def test_a_period_is_jittered_by_a_twentieth(period):
-    """Loops run a little early or late."""
-    assert period * 0.95 <= retry.jittered(period) <= period * 1.05
-
-
 class Flaky:
     """Fails as often as told."""
 
@@ -43,14 +26,14 @@ class Flaky:
         return self.calls
 
 
-def run(work, **options):
+def run(work, step_s=60, **options):
     async def main():
         clock = ManualClock()
         task: asyncio.Task[Any] = asyncio.create_task(
             retry.retrying(clock, is_os_error, **options)(work)
         )
         while not task.done():
-            clock.advance(60)
+            clock.advance(step_s)
             await waiting.turns()
         return await task
 
@@ -59,6 +42,73 @@ def run(work, **options):
 
 def is_os_error(fault):
     return isinstance(fault, OSError)
+
+
+def waits_of(failures, **options):
+    """The waits after so many failures in a row, in seconds."""
+    waits = []
+    run(Flaky(failures), before_wait=lambda _n, _fault, wait_s: waits.append(wait_s), **options)
+    return waits
+
+
+@given(st.integers(1, 12))
+def test_a_wait_lies_between_nothing_and_a_bound_that_doubles_up_to_the_cap(failures):
+    """Full jitter: any wait up to half a second, one, two, … thirty."""
+    bounds = [min(30.0, 0.5 * 2**n) for n in range(failures)]
+    waits = waits_of(failures)
+    assert all(0.0 <= wait_s <= most for wait_s, most in zip(waits, bounds, strict=True))
+
+
+def test_waits_are_spread():
+    """A fleet that failed at one instant does not come back at one instant."""
+    assert len({wait_s for _ in range(20) for wait_s in waits_of(1)}) > 10
+
+
+def test_a_failure_may_say_itself_when_to_come_back():
+    """What it asks for goes before what would be drawn, exactly; None leaves it to the dice."""
+    asked = {"1": 7.0, "2": None, "3": 40.0}
+    first, drawn, third = waits_of(3, asked=lambda fault: asked[str(fault)])
+    assert (first, third) == (7.0, 40.0)
+    assert 0.0 <= drawn <= 1.0
+
+
+def test_no_attempt_begins_when_the_time_is_over():
+    """A wait that would end at the deadline or later is not begun: the failure is raised at once."""
+    work = Flaky(9)
+    with pytest.raises(OSError, match="3"):
+        run(work, asked=lambda _fault: 10.0, until=35.0, step_s=10)
+    assert work.calls == 3
+
+
+def test_an_attempt_that_got_somewhere_counts_as_the_first():
+    """After progress the next failure is the first one again: its wait is short."""
+    numbers: list[int] = []
+    run(
+        Flaky(5),
+        fresh=lambda: len(numbers) == 3,
+        before_wait=lambda number, _fault, _wait: numbers.append(number),
+    )
+    assert numbers == [1, 2, 3, 1, 2]
+
+
+def test_an_end_from_outside_is_never_retried():
+    """Cancellation goes through a policy that retries everything."""
+
+    async def main():
+        clock = ManualClock()
+        task = asyncio.create_task(retry.retrying(clock)(clock.sleep, 10))
+        await waiting.turns()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+@given(st.floats(0.1, 1000.0))
+def test_a_period_is_jittered_by_a_twentieth(period):
+    """Loops run a little early or late."""
+    assert period * 0.95 <= retry.jittered(period) <= period * 1.05
 
 
 def test_work_is_tried_again_until_it_succeeds():

@@ -10,19 +10,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from agent.decide.decision import Decision, Do, Trouble
-from agent.decide.member_policy import Gate
+from agent.decide.member_policy import MemberPolicy
 from agent.decide.waves import Waves
 from agent.hub.client import HubError
 from agent.hub.sync import AcceptedError, Exchange, _Sent
 from agent.member.applier import Applier
 from agent.reconcile.copies import Copies
 from agent.reconcile.reconciler import Reconciler
-from agent.reconcile.resync import Audit
+from agent.reconcile.resync import Resync
 from agent.reconcile.steps import Steps
 from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.observed_set import ObservedSet
-from agent.works.tracked import Holding
+from agent.works.tracked import TrackedWork
 from shared.wire.agent_v1 import LEASE_S, Mark, Observed, Work
 from tests.simulation.agent_io import CLIENT, HUB_ID, QUIET, OwnClock, SimulatedObserver
 from tests.simulation.network import Network
@@ -33,7 +33,7 @@ def _nothing() -> None:
     return None
 
 
-class Undrifting(Holding):
+class Undrifting(TrackedWork):
     """Drift of fields is not modelled."""
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class Undrifting(Holding):
         return None
 
 
-class OpenGate(Gate):
+class OpenGate(MemberPolicy):
     """What a member refuses on its own authority is not modelled."""
 
     def refuse(self, work: Work, step: Do) -> Trouble | None:
@@ -56,7 +56,7 @@ class Driven(Reconciler):
     """The product's reconciler; its queues are the world's."""
 
     def __init__(self, agent: "Agent") -> None:
-        self.holdings = {}
+        self.tracked_works = {}
         self.observed = ObservedSet()
         self.agent = agent
         self.observer = self.eyes = SimulatedObserver(agent, self)
@@ -65,18 +65,18 @@ class Driven(Reconciler):
         self._lease = agent.lease
         self._news = agent.news
         self._clock = agent.clock
-        self._audit = Audit(self.holdings, self.observer, self._applier, agent.clock, self)
+        self._resync = Resync(self.tracked_works, self.observer, self._applier, agent.clock, self)
         self._copies = Copies(HUB_ID, self.observer, self._applier, agent.lease, agent.clock)
         self._waves = Waves()
         self._wave_waiters = set()
         self._lease_waiters = set()
-        self._due = self  # type: ignore[assignment]
+        self._work_queue = self  # type: ignore[assignment]
         self._timers = self  # type: ignore[assignment]
         self._steps = self  # type: ignore[assignment]
-        self._releases = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
+        self._removals = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
         self.marks = Marks()
         self._namespaces = set()
-        self._hands = Steps(
+        self._carrier = Steps(
             self._applier,
             agent.lease,
             agent.clock,
@@ -89,10 +89,10 @@ class Driven(Reconciler):
         self._to_release: set[str] = set()
         self._rings: set[tuple[float, str]] = set()
 
-    def _holding(self, uid: str) -> Holding:
-        found = self.holdings.get(uid)
+    def _tracked(self, uid: str) -> TrackedWork:
+        found = self.tracked_works.get(uid)
         if found is None:
-            found = self.holdings[uid] = Undrifting(uid)
+            found = self.tracked_works[uid] = Undrifting(uid)
         return found
 
     # Stands for `Due`, `Timers`, the queue of steps, and `Releases`.
@@ -123,7 +123,7 @@ class Driven(Reconciler):
         self._rings.discard((instant, uid))
         self.mark(uid)
 
-    def put_nowait(self, step: tuple[Holding, Decision]) -> None:
+    def put_nowait(self, step: tuple[TrackedWork, Decision]) -> None:
         self.agent.drive(self._take(*step))
 
     def _release_soon(self, uid: str) -> None:
@@ -139,9 +139,9 @@ class Driven(Reconciler):
     def look_over(self) -> None:
         """What the audit does now and then."""
         now = self._clock.monotonic()
-        for holding in list(self.holdings.values()):
-            if self._audit._is_unseen(holding, now):
-                self.look_again(holding)
+        for tracked in list(self.tracked_works.values()):
+            if self._resync._is_unseen(tracked, now):
+                self.look_again(tracked)
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ class Talk(Exchange):
     @property
     def is_quiet(self) -> bool:
         """Whether there is nothing to say or to ask for."""
-        return not (self._reconciler.observed.has_news or self._full or self._more)
+        return not (self._reconciler.observed.unsent or self._full or self._more)
 
 
 class Agent:

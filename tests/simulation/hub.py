@@ -282,7 +282,7 @@ class SimHub:
     def _carry_out(self, tx: Transaction, row: dict[str, Any], wish: str) -> None:
         uid, state = row["uid"], row["state"]
         if wish == "release":
-            memory.holding.release(tx, [dict(row)])
+            memory.holding.release(tx, [memory.record(row)])
         elif wish == "delete":
             if row["withdraw_to"] != "Deleted":
                 memory.withdraw.withdraw_jobs(tx, [uid], "Deleted", "DeletedByUser")

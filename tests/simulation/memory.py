@@ -14,14 +14,19 @@ import orjson
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, sources, target
 from hub.services.works import compose
+from hub.store.records.workloads import Workload
 from hub.store.works import Composable, Desired, WorkRow
 from tests.simulation.manifests import compose_job, manifest
 from tests.simulation.world import Violation, World
+from tests.store.build import a_workload
 
 Row = dict[str, Any]
 _ALLOWED: dict[str, tuple[frozenset[str], str, bool]] = {}
 _TERMINAL = frozenset(map(str, TERMINAL))
 _FREED: Row = {"cluster": None, "withdraw_to": "", "active": 0, "ready": 0}
+
+
+_NOTHING = a_workload("")
 
 
 class Store:
@@ -88,6 +93,9 @@ class Transaction:
     def event(self, **_said: str) -> None:
         return None
 
+    def say(self, *_said: object, **_how: object) -> None:
+        return None
+
     def require_term(self, _term: int) -> None:
         return None
 
@@ -132,12 +140,17 @@ def change(tx: Transaction, rows: Sequence[Row]) -> None:
         tx.store.workloads[row["uid"]].update(row)
 
 
-def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Row]:
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Workload]:
     held = tx.store.workloads
-    return {uid: dict(held[uid]) for uid in uids if uid in held}
+    return {uid: record(held[uid]) for uid in uids if uid in held}
 
 
-def get(tx: Transaction, uid: str) -> Row | None:
+def record(row: Row) -> Workload:
+    """A workload as the services know it; columns that nothing here looks at are a pending job's."""
+    return _NOTHING._replace(**{name: row[name] for name in Workload._fields if name in row})
+
+
+def get(tx: Transaction, uid: str) -> Workload | None:
     return get_many(tx, [uid]).get(uid)
 
 

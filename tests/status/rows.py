@@ -3,6 +3,9 @@
 import datetime as dt
 from typing import Any
 
+from hub.store.records.workloads import Workload
+from tests.store.build import a_workload
+
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 
 A_SHAPE = [
@@ -18,25 +21,13 @@ def minutes(count: float) -> dt.datetime:
     return NOW + dt.timedelta(minutes=count)
 
 
-def a_row(**columns: Any) -> dict[str, Any]:
+def a_row(**columns: Any) -> Workload:
     """A row of `workloads`: a Job of one pod that waits, has not been looked at, and never moved."""
-    row: dict[str, Any] = {
-        "uid": "u-1", "kind": "Job", "namespace": "team-a", "name": "train", "live": True,
-        "origin": "rest", "labels": {}, "annotations": {}, "queue": "gpu", "priority": 0,
-        "priority_class": "", "shape": "s", "parallelism": 1, "completions": 1, "ttl_s": None,
-        "generation": 1, "state": "Pending", "reason": "", "message": "", "cluster_queue": "",
-        "admission": None, "placement": "", "scores": None, "cluster": "", "epoch": 0,
-        "nomination": None, "checks": None, "withdraw_to": "", "set_aside": None, "succeeded": 0,
-        "failed": 0, "active": 0, "ready": 0, "created_at": NOW, "queued_at": NOW,
-        "requeue_at": None, "requeues": 0, "evicted": None, "evictions": None,
-        "max_runtime_s": None, "ran_s": 0, "reserved_at": None, "placed_at": None,
-        "applied_at": None, "started_at": None, "finished_at": None, "deleted_at": None,
-        "pods_ready_at": None, "pods_lost_at": None,
-    }  # fmt: skip
-    return row | columns
+    row = a_workload("u-1", name="train", queue="gpu", created_at=NOW, queued_at=NOW)
+    return row._replace(**columns)
 
 
-def an_admitted_row(**columns: Any) -> dict[str, Any]:
+def an_admitted_row(**columns: Any) -> Workload:
     """The same, placed on cluster north one minute later, charged 1 cpu of flavor spot."""
     given = {
         "state": "Running",

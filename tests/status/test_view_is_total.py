@@ -73,8 +73,8 @@ rows = st.fixed_dictionaries(
 def view(columns: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
     """Conditions as type → status, and the status."""
     row = a_row(**columns)
-    if row["state"] in TERMINAL:
-        row["finished_at"] = row["finished_at"] or NOW
+    if row.state in TERMINAL:
+        row = row._replace(finished_at=row.finished_at or NOW)
     status = workload_object(row, A_SHAPE, now=NOW)["status"]
     conditions = status["conditions"]
     for each in conditions:

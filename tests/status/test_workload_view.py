@@ -5,20 +5,21 @@ from typing import Any
 import pytest
 
 from hub.services.kueue_view.workload import workload_name, workload_object
+from hub.store.records.workloads import Workload
 from tests.status.rows import A_SHAPE, a_row, an_admitted_row, evicted, minutes
 
 
-def view(row: dict[str, Any], at: float = 10) -> dict[str, Any]:
+def view(row: Workload, at: float = 10) -> dict[str, Any]:
     return workload_object(row, A_SHAPE, now=minutes(at))
 
 
-def said(row: dict[str, Any], at: float = 10) -> dict[str, str]:
+def said(row: Workload, at: float = 10) -> dict[str, str]:
     """Conditions as type → "status reason"."""
     conditions = view(row, at)["status"]["conditions"]
     return {each["type"]: f"{each['status']} {each['reason']}" for each in conditions}
 
 
-def message(row: dict[str, Any], kind: str) -> str:
+def message(row: Workload, kind: str) -> str:
     (found,) = [c for c in view(row)["status"]["conditions"] if c["type"] == kind]
     return str(found["message"])
 

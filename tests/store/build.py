@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from hub.domain.workloads.states import State
 from hub.store.engine import Database
+from hub.store.records.workloads import Workload
 from shared.clock import ManualClock
 
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -22,46 +24,28 @@ async def opened(folder: Path, clock: ManualClock | None = None) -> AsyncIterato
         await db.close()
 
 
-def a_workload(uid: str, **columns: Any) -> dict[str, Any]:
+def a_workload(uid: str, **columns: Any) -> Workload:
     """A pending Job."""
-    return {
-        "uid": uid,
-        "kind": "Job",
-        "namespace": "team-a",
-        "name": uid,
-        "live": True,
-        "origin": "rest",
-        "labels": {},
-        "annotations": {},
-        "queue": "default",
-        "priority": 0,
-        "priority_class": "",
-        "shape": "s",
-        "parallelism": 1,
-        "completions": 1,
-        "ttl_s": None,
-        "generation": 1,
-        "state": "Pending",
-        "reason": "",
-        "message": "",
-        "cluster_queue": "",
-        "admission": None,
-        "placement": "",
-        "scores": None,
-        "cluster": "",
-        "epoch": 0,
-        "withdraw_to": "",
-        "set_aside": None,
-        "succeeded": 0,
-        "failed": 0,
-        "active": 0,
-        "ready": 0,
-        "created_at": START,
-        "queued_at": START,
-        "placed_at": None,
-        "applied_at": None,
-        "started_at": None,
-        "finished_at": None,
-        "deleted_at": None,
-        **columns,
-    }
+    row = Workload(
+        uid=uid,
+        kind="Job",
+        namespace="team-a",
+        name=uid,
+        origin="rest",
+        labels={},
+        annotations={},
+        queue="default",
+        priority=0,
+        priority_class="",
+        shape="s",
+        parallelism=1,
+        completions=1,
+        ttl_s=None,
+        generation=1,
+        state=State.PENDING,
+        reason="",
+        message="",
+        created_at=START,
+        queued_at=START,
+    )
+    return row._replace(**columns)

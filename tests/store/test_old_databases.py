@@ -79,7 +79,7 @@ async def test_an_old_database_becomes_like_a_new_one(tmp_path, dump):
     async with opened(tmp_path) as db:
         assert await db.read(lambda tx: form.differences(tx.conn)) == []
         old = await db.read(lambda tx: workloads.live_by_name(tx, [("team-a", "old")], "Job"))
-        assert [row["state"] for row in old.values()] == ["Pending"]
+        assert [row.state for row in old.values()] == ["Pending"]
         assert [each["name"] for each in await db.read(clusters.list_all)] == ["north"]
         await db.write(lambda tx: workloads.add(tx, [a_workload("new")]))
         await db.write(

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -48,7 +49,8 @@ def take(tx, step):
     elif verb == "remove":
         tx.conn.execute(text("DELETE FROM workloads WHERE uid = :uid"), {"uid": uid})
     else:
-        workloads.change(tx, [{"uid": uid, verb: values[0]}])
+        change: Any = {"uid": uid, verb: values[0]}
+        workloads.change(tx, [change])
 
 
 def same(tx):

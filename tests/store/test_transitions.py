@@ -1,6 +1,7 @@
 """`transition` is the one way a state changes, by the domain's table."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -33,7 +34,7 @@ async def test_only_listed_states_move(tmp_path, name):
         moved = await db.write(_move(name, *asked))
         assert set(moved) == {state.value for state in allowed}
         for state in State:
-            now = (await _one(db, state.value))["state"]
+            now = (await _one(db, state.value)).state
             assert now == (target if state in allowed else state)
 
 
@@ -43,7 +44,7 @@ async def test_another_epoch_moves_nothing(tmp_path):
         await db.write(lambda u: workloads.add(u, [a_workload("w", state="Running", epoch=2)]))
         for epoch in (0, 1, 3):
             assert await db.write(_move("succeed", {"uid": "w", "epoch": epoch})) == []
-        assert (await _one(db))["state"] == "Running"
+        assert (await _one(db)).state == "Running"
 
 
 async def test_placing_raises_the_epoch_and_stamps(tmp_path):
@@ -52,7 +53,7 @@ async def test_placing_raises_the_epoch_and_stamps(tmp_path):
         await db.write(lambda unit: workloads.add(unit, [a_workload("w")]))
         await db.write(_move("place", {"uid": "w", "epoch": 0, "cluster": "c1"}))
         row = await _one(db)
-        assert (row["epoch"], row["cluster"], row["placed_at"]) == (1, "c1", START)
+        assert (row.epoch, row.cluster, row.placed_at) == (1, "c1", START)
         (event,) = await db.read(lambda unit: events.list_events(unit, uid="w"))
         assert (event["reason"], event["message"]) == ("Placed", "placed on c1, epoch 1")
 
@@ -70,14 +71,14 @@ async def test_requeueing_frees_cluster_and_quota(tmp_path):
         await db.write(_move("requeue", {"uid": "w", "epoch": 1, "reason": "Retry"}))
         row = await _one(db)
         freed = ("cluster", "cluster_queue", "admission", "placed_at", "applied_at", "started_at")
-        assert [row[name] for name in freed] == ["", "", None, None, None, None]
-        assert (row["state"], row["reason"], row["epoch"]) == ("Pending", "Retry", 1)
+        assert [getattr(row, name) for name in freed] == ["", "", None, None, None, None]
+        assert (row.state, row.reason, row.epoch) == ("Pending", "Retry", 1)
         await db.write(_move("place", {"uid": "w", "epoch": 1, **charged}))
         await db.write(_move("offer", {"uid": "w", "epoch": 2}))
         clock.advance(9)
         await db.write(_move("start", {"uid": "w", "epoch": 2}))
         row = await _one(db)
-        assert row["started_at"] == row["applied_at"] == START + dt.timedelta(seconds=12)
+        assert row.started_at == row.applied_at == START + dt.timedelta(seconds=12)
         told = await db.read(lambda unit: events.list_events(unit, uid="w"))
         started = [each["at"] for each in told if each["reason"] == "Started"]
         assert started == [START + dt.timedelta(seconds=2), START + dt.timedelta(seconds=12)]
@@ -90,7 +91,7 @@ async def test_a_terminal_state_is_stamped_and_final(tmp_path):
         await db.write(lambda unit: workloads.add(unit, [running]))
         await db.write(_move("succeed", {"uid": "w", "epoch": 1, "succeeded": 3}))
         row = await _one(db)
-        assert (row["finished_at"], row["active"], row["succeeded"]) == (START, 0, 3)
+        assert (row.finished_at, row.active, row.succeeded) == (START, 0, 3)
         for name in ("fail", "succeed", "requeue", "lose", "cancel"):
             assert await db.write(_move(name, {"uid": "w", "epoch": 1})) == []
 
@@ -103,14 +104,15 @@ async def test_a_thousand_move_at_once(tmp_path):
         asked = [{"uid": f"w{i}", "epoch": 0, "cluster": f"c{i % 3}"} for i in range(2500)]
         moved = await db.write(_move("place", *asked))
         assert moved == [row["uid"] for row in asked]
-        assert (await _one(db, "w2000"))["cluster"] == "c2"
+        assert (await _one(db, "w2000")).cluster == "c2"
 
 
 async def test_only_transitions_change_states(tmp_path):
     """`change` refuses the column."""
     async with opened(tmp_path) as db:
+        change: Any = {"uid": "w", "state": "Running"}
         with pytest.raises(ValueError, match="transition"):
-            await db.write(lambda u: workloads.change(u, [{"uid": "w", "state": "Running"}]))
+            await db.write(lambda u: workloads.change(u, [change]))
 
 
 @given(st.lists(st.sampled_from(sorted(TRANSITIONS)), max_size=12))
@@ -123,13 +125,13 @@ def test_any_sequence_keeps_the_invariants(tmp_path_factory, names):
         async with opened(tmp_path_factory.mktemp("db")) as db:
             await db.write(lambda unit: workloads.add(unit, [a_workload("w")]))
             for name in names:
-                epoch = (await _one(db))["epoch"]
+                epoch = (await _one(db)).epoch
                 extra = {"cluster": "c1"} if name == "place" else {}
                 await db.write(_move(name, {"uid": "w", "epoch": epoch, **extra}))
                 row = await _one(db)
-                if State(row["state"]) in QUEUED:
-                    assert (row["cluster"], row["admission"]) == ("", None)
-                if State(row["state"]) in TERMINAL:
-                    assert row["finished_at"] is not None
+                if row.state in QUEUED:
+                    assert (row.cluster, row.admission) == ("", None)
+                if row.state in TERMINAL:
+                    assert row.finished_at is not None
 
     asyncio.run(story())

@@ -30,6 +30,7 @@ from hub.services.members.sync import AgentSync
 from hub.services.reading.draft import draft
 from hub.store import audit, clusters, events, workloads, works
 from hub.store.engine import Database
+from hub.store.records.workloads import Workload, move_of
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.errors import Rejected
@@ -121,7 +122,7 @@ class Running:
         await self.settled()
         return uids
 
-    async def job(self, uid: str) -> dict[str, Any]:
+    async def job(self, uid: str) -> Workload:
         return await self.hub.read(workloads.get, uid)
 
     async def work(self, uid: str) -> dict[str, Any] | None:
@@ -299,7 +300,7 @@ def _submit(tx: Transaction, manifest: dict[str, Any]) -> str:
     given = draft(parse_job(manifest), tx.now, origin=Origin.REST)
     answer = submit_jobs(tx, [given], Intake(), strict=False)[0]
     assert not isinstance(answer, Exception), answer
-    return str(answer["uid"])
+    return str(answer.uid)
 
 
 def _place(
@@ -311,23 +312,22 @@ def _place(
 ) -> None:
     row = workloads.get(tx, uid)
     assert row is not None
-    columns = {"uid": uid, "epoch": row["epoch"], "cluster": cluster, "cluster_queue": "default"}
-    columns["scores"] = scores
-    assert workloads.transition(tx, Transition.PLACE, [columns]) == [uid]
+    columns: Any = {"cluster": cluster, "cluster_queue": "default", "scores": scores}
+    assert workloads.transition(tx, Transition.PLACE, [move_of(uid, row.epoch, columns)]) == [uid]
     works.upsert(
         tx,
         [
             {
                 "cluster": cluster,
                 "uid": uid,
-                "epoch": row["epoch"] + 1,
-                "generation": row["generation"],
+                "epoch": row.epoch + 1,
+                "generation": row.generation,
                 "api_version": "batch/v1",
                 "kind": "Job",
-                "namespace": row["namespace"],
-                "name": row["name"],
+                "namespace": row.namespace,
+                "name": row.name,
                 "options": options,
-                "placed_by": row["placement"],
+                "placed_by": row.placement,
             }
         ],
     )

@@ -58,12 +58,12 @@ async def test_its_jobs_say_why_they_do_not_move(tmp_path: Path):
         await falls(north)
         await heartbeats.tick()
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Running", "ClusterUnhealthy")
-        assert "Timeout: no answer" in job["message"]
+        assert (job.state, job.reason) == ("Running", "ClusterUnhealthy")
+        assert "Timeout: no answer" in job.message
         await north.sync(capacity=capacity())
         await heartbeats.tick()
         job = await hub.job(uid)
-        assert (job["state"], job["reason"], job["message"]) == ("Running", "", "")
+        assert (job.state, job.reason, job.message) == ("Running", "", "")
 
 
 async def test_what_it_was_not_told_of_goes_back_to_its_queue(tmp_path: Path):
@@ -75,7 +75,7 @@ async def test_what_it_was_not_told_of_goes_back_to_its_queue(tmp_path: Path):
         uid = await hub.placed("north")
         await heartbeats.tick()
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Pending", "ClusterUnhealthy")
+        assert (job.state, job.reason) == ("Pending", "ClusterUnhealthy")
 
 
 async def test_what_was_offered_and_never_seen_is_asked_back(tmp_path: Path):
@@ -87,19 +87,19 @@ async def test_what_was_offered_and_never_seen_is_asked_back(tmp_path: Path):
         await north.sync()
         await falls(north)
         await heartbeats.tick()
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
         hub.clock.advance(61)
         await north.sync()
         await heartbeats.tick()
         job = await hub.job(uid)
-        assert (job["state"], job["withdraw_to"]) == ("Withdrawing", "Pending")
+        assert (job.state, job.withdraw_to) == ("Withdrawing", "Pending")
         await hub.settled()
         await north.sync()
         assert north.works[uid]["action"] == "Withdraw"
         await north.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Pending", "ClusterUnhealthy")
-        assert list(job["set_aside"]) == ["north"]
+        assert (job.state, job.reason) == ("Pending", "ClusterUnhealthy")
+        assert list(job.set_aside) == ["north"]
 
 
 async def test_what_was_seen_there_stays(tmp_path: Path):
@@ -114,4 +114,4 @@ async def test_what_was_seen_there_stays(tmp_path: Path):
         hub.clock.advance(300)
         await north.sync()
         await heartbeats.tick()
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"

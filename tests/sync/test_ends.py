@@ -27,8 +27,8 @@ async def test_completed_wins_over_every_wish(tmp_path: Path, wish: str, phase: 
         await hub.write(withdraw_jobs, [uid], wish, "Wished", "by somebody")
         await agent.sync(seen(uid, phase, job=DONE))
         job = await hub.job(uid)
-        assert (job["state"], job["cluster"]) == ("Succeeded", "north")
-        assert "completed in north before" in job["message"]
+        assert (job.state, job.cluster) == ("Succeeded", "north")
+        assert "completed in north before" in job.message
 
 
 async def test_a_deleted_job_that_completed_gives_its_name_back(tmp_path: Path):
@@ -40,7 +40,7 @@ async def test_a_deleted_job_that_completed_gives_its_name_back(tmp_path: Path):
         await hub.write(withdraw_jobs, [uid], "Deleted", "DeletedByUser", "")
         await agent.sync(seen(uid, "Gone", job=DONE))
         job = await hub.job(uid)
-        assert (job["state"], job["live"]) == ("Succeeded", None)
+        assert (job.state, job.live) == ("Succeeded", None)
         await hub.submit("one")
 
 
@@ -53,7 +53,7 @@ async def test_a_failure_ends_a_job_that_is_being_taken_back(tmp_path: Path):
         await hub.write(withdraw_jobs, [uid], "Pending", "Preempted", "")
         await agent.sync(seen(uid, "Gone", job=FAILED))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Failed", "BackoffLimitExceeded")
+        assert (job.state, job.reason) == ("Failed", "BackoffLimitExceeded")
 
 
 async def test_a_retry_begins_when_nothing_of_the_failed_epoch_is_left(tmp_path: Path):
@@ -63,12 +63,12 @@ async def test_a_retry_begins_when_nothing_of_the_failed_epoch_is_left(tmp_path:
         uid = await hub.placed("north", metadata={"annotations": {"roadstead.dev/retry": "2"}})
         await agent.sync()
         await agent.sync(ran(uid, **FAILED, terminating=1))
-        assert (await hub.job(uid))["state"] == "Withdrawing"
+        assert (await hub.job(uid)).state == "Withdrawing"
         await agent.sync(ran(uid, **FAILED, terminating=0))
-        assert (await hub.job(uid))["state"] == "Withdrawing"
+        assert (await hub.job(uid)).state == "Withdrawing"
         await agent.sync(seen(uid, "Gone", job=FAILED))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"], job["failed"]) == ("Pending", "Retrying", 1)
+        assert (job.state, job.reason, job.failed) == ("Pending", "Retrying", 1)
 
 
 async def test_a_retry_is_not_lost_after_an_outage(tmp_path: Path):
@@ -82,7 +82,7 @@ async def test_a_retry_is_not_lost_after_an_outage(tmp_path: Path):
         assert await hub.write(workloads.transition, "lose", lost) == [uid]
         await agent.sync(ran(uid, **FAILED))
         await agent.sync(seen(uid, "Gone", job=FAILED))
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
 
 
 async def test_cancelling_a_failed_job_ends_its_retries(tmp_path: Path):
@@ -93,7 +93,7 @@ async def test_cancelling_a_failed_job_ends_its_retries(tmp_path: Path):
         await agent.sync()
         await hub.write(cancel_job, uid, "ada")
         await agent.sync(seen(uid, "Gone", job=FAILED))
-        assert (await hub.job(uid))["state"] == "Failed"
+        assert (await hub.job(uid)).state == "Failed"
 
 
 async def test_an_entry_that_contradicts_another_of_the_same_request_counts_as_there(
@@ -110,7 +110,7 @@ async def test_an_entry_that_contradicts_another_of_the_same_request_counts_as_t
         body["observed"]["entries"].insert(0, running.model_dump())
         reply = (await agent.post(body)).json()
         assert [each["code"] for each in reply["refused"]] == ["Contradiction"]
-        assert (await hub.job(uid))["state"] == "Withdrawing"
+        assert (await hub.job(uid)).state == "Withdrawing"
 
 
 async def test_a_refused_change_is_a_reason_not_a_verdict(tmp_path: Path):
@@ -124,8 +124,8 @@ async def test_a_refused_change_is_a_reason_not_a_verdict(tmp_path: Path):
             seen(uid, "Applied", job=runs, reason="ChangeRefused", message="webhook: no")
         )
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Running", "ChangeRefused")
-        assert "webhook: no" in job["message"]
+        assert (job.state, job.reason) == ("Running", "ChangeRefused")
+        assert "webhook: no" in job.message
 
 
 async def test_a_manifest_that_is_refused_for_good_ends_its_job(tmp_path: Path):
@@ -136,11 +136,11 @@ async def test_a_manifest_that_is_refused_for_good_ends_its_job(tmp_path: Path):
         await agent.sync()
         text = "json: cannot unmarshal bool"
         await agent.sync(seen(uid, "Failed", reason="Invalid", message=text))
-        assert (await hub.job(uid))["state"] == "Withdrawing"
+        assert (await hub.job(uid)).state == "Withdrawing"
         await agent.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Failed", "Invalid")
-        assert text in job["message"]
+        assert (job.state, job.reason) == ("Failed", "Invalid")
+        assert text in job.message
 
 
 async def test_only_the_session_that_was_offered_an_epoch_first_is_told_so(tmp_path: Path):

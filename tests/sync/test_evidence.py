@@ -49,4 +49,4 @@ async def test_the_stronger_of_two_wishes_prevails(tmp_path: Path):
         await hub.write(withdraw_jobs, [uid], "Cancelled")
         await hub.write(withdraw_jobs, [uid], "Pending")
         await agent.sync(seen(uid, "Gone"))
-        assert (await hub.job(uid))["state"] == "Cancelled"
+        assert (await hub.job(uid)).state == "Cancelled"

@@ -27,9 +27,9 @@ async def test_every_job_there_waits_again_or_ends_as_was_wished(tmp_path: Path)
         hub.clock.advance(SILENT_S)
         answer = await hub.write(fence_cluster, "north", "north", "ada", 45.0)
         assert answer == {"name": "north", "released": 4}
-        states = [(await hub.job(uid))["state"] for uid in (runs, held, gone, placed)]
+        states = [(await hub.job(uid)).state for uid in (runs, held, gone, placed)]
         assert states == ["Pending", "Held", "Cancelled", "Pending"]
-        assert (await hub.job(gone))["live"] is None
+        assert (await hub.job(gone)).live is None
         assert await hub.work(runs) is None
 
 
@@ -52,7 +52,7 @@ async def test_what_was_wished_of_a_job_is_done(tmp_path: Path, wish: str, state
         await agent.sync()
         await hub.write(withdraw_jobs, [uid], wish, "AsWished", "")
         await hub.write(fence_cluster, "north", "north", "ada", 45.0, though_it_answers=True)
-        assert (await hub.job(uid))["state"] == state
+        assert (await hub.job(uid)).state == state
 
 
 async def test_its_agent_is_nobody_any_more(tmp_path: Path):
@@ -64,7 +64,7 @@ async def test_its_agent_is_nobody_any_more(tmp_path: Path):
         await hub.write(fence_cluster, "north", "north", "ada", 45.0, though_it_answers=True)
         refused = await agent.post(agent.request(seen(uid, "Applied", job={"result": "Failed"})))
         assert refused.status_code == 401
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_the_name_has_to_be_typed(tmp_path: Path, silent: float, confirm: 
         with pytest.raises(Rejected) as refused:
             await hub.write(fence_cluster, "north", confirm, "ada", 45.0)
         assert refused.value.code == code
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
 
 
 async def test_one_that_answers_needs_a_second_word(tmp_path: Path):
@@ -114,5 +114,5 @@ async def test_a_finished_job_stays_finished(tmp_path: Path):
         await agent.sync(ran(uid, result="Succeeded", succeeded=1))
         hub.clock.advance(SILENT_S)
         await hub.write(fence_cluster, "north", "north", "ada", 45.0)
-        assert (await hub.job(uid))["state"] == "Succeeded"
+        assert (await hub.job(uid)).state == "Succeeded"
         await hub.write(cancel_job, uid, "ada")

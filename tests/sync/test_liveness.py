@@ -27,15 +27,15 @@ async def test_jobs_of_a_silent_cluster_are_unknown_and_come_back(tmp_path: Path
         hub.clock.advance(50)
         await south.sync()
         await heartbeats.tick()
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"
         hub.clock.advance(11)
         await south.sync()
         await heartbeats.tick()
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Unknown", "ClusterUnreachable")
+        assert (job.state, job.reason) == ("Unknown", "ClusterUnreachable")
         await north.sync(ran(uid, running_since="2026-05-01T00:00:01Z"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Running", "")
+        assert (job.state, job.reason) == ("Running", "")
 
 
 async def test_what_a_silent_cluster_was_not_told_of_goes_back_to_its_queue(tmp_path: Path):
@@ -49,7 +49,7 @@ async def test_what_a_silent_cluster_was_not_told_of_goes_back_to_its_queue(tmp_
         await south.sync()
         await heartbeats.tick()
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Pending", "ClusterUnreachable")
+        assert (job.state, job.reason) == ("Pending", "ClusterUnreachable")
 
 
 async def test_no_verdict_falls_while_most_of_the_fleet_is_silent(tmp_path: Path):
@@ -64,7 +64,7 @@ async def test_no_verdict_falls_while_most_of_the_fleet_is_silent(tmp_path: Path
         hub.clock.advance(120)
         await heartbeats.tick()
         assert heartbeats.frozen
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
 
 
 async def test_timers_restart_with_the_hub(tmp_path: Path):
@@ -78,7 +78,7 @@ async def test_timers_restart_with_the_hub(tmp_path: Path):
     async with running_hub(tmp_path, clock) as hub:
         heartbeats = await watching(hub)
         await heartbeats.tick()
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
 
 
 async def test_a_job_whose_pods_do_not_start_is_taken_back_for_another_cluster(tmp_path: Path):
@@ -93,15 +93,15 @@ async def test_a_job_whose_pods_do_not_start_is_taken_back_for_another_cluster(t
         await north.sync()
         await heartbeats.tick()
         job = await hub.job(uid)
-        assert (job["state"], job["withdraw_to"]) == ("Withdrawing", "Pending")
+        assert (job.state, job.withdraw_to) == ("Withdrawing", "Pending")
         await hub.settled()
         await north.sync()
         assert north.works[uid]["action"] == "Withdraw"
         await north.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Pending", "PodsPendingTimeout")
-        assert "0/3 nodes" in job["message"]
-        assert list(job["set_aside"]) == ["north"]
+        assert (job.state, job.reason) == ("Pending", "PodsPendingTimeout")
+        assert "0/3 nodes" in job.message
+        assert list(job.set_aside) == ["north"]
 
 
 async def test_a_job_held_by_its_image_fails(tmp_path: Path):
@@ -119,7 +119,7 @@ async def test_a_job_held_by_its_image_fails(tmp_path: Path):
         await north.sync()
         await north.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Failed", "ImagePullBackOff")
+        assert (job.state, job.reason) == ("Failed", "ImagePullBackOff")
 
 
 async def test_jobs_are_found_again_at_the_next_word_of_their_cluster(tmp_path: Path):
@@ -133,11 +133,11 @@ async def test_jobs_are_found_again_at_the_next_word_of_their_cluster(tmp_path: 
         hub.clock.advance(61)
         await south.sync()
         await heartbeats.tick()
-        assert (await hub.job(uid))["state"] == "Unknown"
+        assert (await hub.job(uid)).state == "Unknown"
         await north.sync()
         await heartbeats.tick()
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Running", "")
+        assert (job.state, job.reason) == ("Running", "")
 
 
 async def test_judging_again_is_no_sign_of_life(tmp_path: Path):
@@ -153,7 +153,7 @@ async def test_judging_again_is_no_sign_of_life(tmp_path: Path):
             await south.sync()
             await heartbeats.tick()
             hub.clock.advance(10)
-        assert (await hub.job(uid))["state"] == "Unknown"
+        assert (await hub.job(uid)).state == "Unknown"
 
 
 async def test_a_failure_seen_after_the_silence_is_retried(tmp_path: Path):
@@ -169,9 +169,9 @@ async def test_a_failure_seen_after_the_silence_is_retried(tmp_path: Path):
         await south.sync()
         await heartbeats.tick()
         await north.sync(ran(uid, failed=1, result="Failed", reason="BackoffLimitExceeded"))
-        assert (await hub.job(uid))["state"] == "Withdrawing"
+        assert (await hub.job(uid)).state == "Withdrawing"
         await hub.settled()
         await north.sync()
         await north.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Pending", "Retrying")
+        assert (job.state, job.reason) == ("Pending", "Retrying")

@@ -18,7 +18,7 @@ async def test_an_older_epoch_moves_nothing(tmp_path: Path):
         await agent.sync()
         reply = await agent.sync(ran(uid, epoch=0, result="Succeeded"))
         assert [each["code"] for each in reply["refused"]] == ["StaleEpoch"]
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
 
 
 async def test_a_result_is_final(tmp_path: Path):
@@ -32,7 +32,7 @@ async def test_a_result_is_final(tmp_path: Path):
         assert [each["code"] for each in reply["refused"]] == ["IllegalTransition"]
         reply = await agent.sync(ran(uid, result="Failed"))
         assert [each["code"] for each in reply["refused"]] == ["IllegalTransition"]
-        assert (await hub.job(uid))["state"] == "Succeeded"
+        assert (await hub.job(uid)).state == "Succeeded"
 
 
 async def test_a_cluster_speaks_for_its_own_jobs_only(tmp_path: Path):
@@ -44,7 +44,7 @@ async def test_a_cluster_speaks_for_its_own_jobs_only(tmp_path: Path):
         reply = await south.sync(ran(uid, result="Succeeded"), ran("nobody"))
         codes = {each["uid"]: each["code"] for each in reply["refused"]}
         assert codes == {uid: "NotYours", "nobody": "Unknown"}
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
 
 
 async def test_one_malformed_entry_harms_no_other(tmp_path: Path):
@@ -57,7 +57,7 @@ async def test_one_malformed_entry_harms_no_other(tmp_path: Path):
         body["observed"]["entries"].append({"uid": "x", "phase": "Dancing"})
         reply = await agent.post(body)
         assert (reply.status_code, reply.json()["refused"][0]["code"]) == (200, "InvalidEntry")
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"
 
 
 async def test_a_capacity_that_can_not_be_is_refused_and_the_last_good_one_kept(tmp_path: Path):
@@ -83,7 +83,7 @@ async def test_a_deleted_job_fails_and_is_not_run_again(tmp_path: Path):
         await agent.sync(ran(uid))
         await agent.sync(seen(uid, "Missing"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Failed", "DeletedInMember")
+        assert (job.state, job.reason) == ("Failed", "DeletedInMember")
 
 
 async def test_a_name_conflict_sends_the_job_elsewhere_only_when_confirmed(tmp_path: Path):
@@ -93,13 +93,13 @@ async def test_a_name_conflict_sends_the_job_elsewhere_only_when_confirmed(tmp_p
         uid = await hub.placed("north")
         await agent.sync()
         await agent.sync(seen(uid, "Failed", reason="NameConflict", message="not ours"))
-        assert (await hub.job(uid))["state"] == "Withdrawing"
+        assert (await hub.job(uid)).state == "Withdrawing"
         await hub.settled()
         await agent.sync()
         await agent.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"], job["cluster"]) == ("Pending", "NameConflict", "")
-        assert list(job["set_aside"]) == ["north"]
+        assert (job.state, job.reason, job.cluster) == ("Pending", "NameConflict", "")
+        assert list(job.set_aside) == ["north"]
         assert await hub.work(uid) is None
 
 
@@ -113,13 +113,13 @@ async def test_a_failed_job_is_retried_as_its_annotation_says(tmp_path: Path):
         await agent.sync(ran(uid, running_since="2026-05-01T00:00:00Z", succeeded=1))
         await agent.sync(ran(uid, failed=1, result="Failed", reason="BackoffLimitExceeded"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"], job["failed"]) == ("Withdrawing", "Retrying", 1)
+        assert (job.state, job.reason, job.failed) == ("Withdrawing", "Retrying", 1)
         await hub.settled()
         await agent.sync()
         await agent.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"], job["failed"]) == ("Pending", "Retrying", 1)
-        assert job["succeeded"] == 0  # what had succeeded runs again
+        assert (job.state, job.reason, job.failed) == ("Pending", "Retrying", 1)
+        assert job.succeeded == 0  # what had succeeded runs again
         await hub.place(uid, "north")
         await hub.settled()
         await agent.sync()
@@ -128,8 +128,8 @@ async def test_a_failed_job_is_retried_as_its_annotation_says(tmp_path: Path):
             ran(uid, epoch=2, failed=1, result="Failed", reason="BackoffLimitExceeded")
         )
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Failed", "BackoffLimitExceeded")
-        assert job["failed"] == 2
+        assert (job.state, job.reason) == ("Failed", "BackoffLimitExceeded")
+        assert job.failed == 2
 
 
 async def test_a_cancelled_job_ends_when_its_member_confirms(tmp_path: Path):
@@ -140,12 +140,12 @@ async def test_a_cancelled_job_ends_when_its_member_confirms(tmp_path: Path):
         await agent.sync()
         await agent.sync(ran(uid, running_since="2026-05-01T00:00:01Z"))
         await hub.write(withdraw_jobs, [uid], "Cancelled", "CancelledByUser", "by admin")
-        assert (await hub.job(uid))["state"] == "Withdrawing"
+        assert (await hub.job(uid)).state == "Withdrawing"
         await hub.settled()
         await agent.sync()
         await agent.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Cancelled", "CancelledByUser")
+        assert (job.state, job.reason) == ("Cancelled", "CancelledByUser")
 
 
 async def test_a_job_that_no_agent_was_told_of_is_taken_back_at_once(tmp_path: Path):
@@ -154,7 +154,7 @@ async def test_a_job_that_no_agent_was_told_of_is_taken_back_at_once(tmp_path: P
         agent = await hub.join("north")
         uid = await hub.placed("north")
         await hub.write(withdraw_jobs, [uid], "Pending")
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
         await hub.settled()
         assert (await agent.sync())["desired"]["works"] == []
 
@@ -166,12 +166,12 @@ async def test_a_deleted_job_gives_its_name_back_when_gone(tmp_path: Path):
         uid = await hub.placed("north")
         await agent.sync()
         await hub.write(withdraw_jobs, [uid], "Deleted", "DeletedByUser", "by admin")
-        assert (await hub.job(uid))["live"] is True
+        assert (await hub.job(uid)).live is True
         await hub.settled()
         await agent.sync()
         await agent.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
-        assert (job["state"], job["live"]) == ("Cancelled", None)
+        assert (job.state, job.live) == ("Cancelled", None)
 
 
 async def test_messages_of_members_are_cut_and_cleaned(tmp_path: Path):
@@ -182,5 +182,5 @@ async def test_messages_of_members_are_cut_and_cleaned(tmp_path: Path):
         await agent.sync()
         await agent.sync(ran(uid, reason="Bad\x1b[31m", message="x" * 5000))
         job = await hub.job(uid)
-        assert job["reason"] == "Bad [31m"
-        assert len(job["message"]) == 1024
+        assert job.reason == "Bad [31m"
+        assert len(job.message) == 1024

@@ -107,7 +107,7 @@ async def test_rows_94_and_118_a_credential_that_was_taken_back(tmp_path: Path):
         assert await refusal(agent) == (401, "Revoked")
         agent.credential = agent.credential[:-1] + "_"  # not its secret: nothing is learnt
         assert await refusal(agent) == (401, "Unauthenticated")
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
 
 
 async def test_row_95_an_older_session(tmp_path: Path):
@@ -121,7 +121,7 @@ async def test_row_95_an_older_session(tmp_path: Path):
         agent.restart("session-north-1")
         reply = await agent.post(agent.request(ran(uid)))
         assert (reply.status_code, reply.json()["code"]) == (409, "SessionSuperseded")
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
 
 
 async def test_row_97_a_jump_of_the_sequence(tmp_path: Path):
@@ -136,7 +136,7 @@ async def test_row_97_a_jump_of_the_sequence(tmp_path: Path):
         agent.seq += 1000
         assert (await agent.sync())["need_full"] is True
         await agent.sync()
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"
 
 
 async def test_row_98_an_incarnation_proves_nothing(tmp_path: Path):
@@ -156,7 +156,7 @@ async def test_row_99_another_cluster_behind_the_credential(tmp_path: Path):
             reply = await refusal(agent, cluster_uid="uid-of-another")
             assert reply == (409, "ClusterIdentityChanged")
         assert await noted(hub) == [("agent of north", "ClusterIdentityChanged")]
-        assert (await hub.job(uid))["state"] == "Placed"
+        assert (await hub.job(uid)).state == "Placed"
         await agent.sync()
         assert list(agent.works) == [uid]
 
@@ -188,7 +188,7 @@ async def test_row_107_an_inventory_that_was_not_paged(tmp_path: Path):
         body["observed"]["entries"] = [entry | {"message": "x" * (8 << 20)}]
         reply = await agent.post(body)
         assert (reply.status_code, reply.json()["code"]) == (413, "BodyTooLarge")
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
 
 
 async def test_row_108_a_base_that_is_not_the_hubs(tmp_path: Path):
@@ -213,7 +213,7 @@ async def test_row_111_clocks_of_a_member(tmp_path: Path, year: int):
         at = f"{year}-01-01T00:00:00Z"
         await agent.sync(ran(uid, active=1, running_since=at, start_time=at))
         job = await hub.job(uid)
-        assert (job["state"], job["started_at"]) == ("Running", hub.clock.now())
+        assert (job.state, job.started_at) == ("Running", hub.clock.now())
         now = await hub.hub.read(lambda unit: get_cluster(unit, "north", Settings()))
         assert now["state"] == "Ready"
 

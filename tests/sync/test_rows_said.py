@@ -53,7 +53,7 @@ async def test_row_100_a_job_that_nobody_knows(tmp_path: Path):
         reply = await agent.sync(seen("dead", "Applied", **more), ran(uid, **RUNS))
         assert codes(reply) == {"dead": "Unknown"}
         assert reply["orders"] == [{"uid": "dead", "object_uid": "m-1", "action": "Remove"}]
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ async def test_rows_101_and_102_another_epoch(tmp_path: Path, epoch: int, code: 
         await agent.sync()
         for said in (ran(uid, epoch, result="Succeeded"), seen(uid, "Gone", epoch)):
             assert codes(await agent.sync(said)) == {uid: code}
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
         assert codes(await agent.sync(ran(uid, 2, **RUNS))) == {}
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
 
 
 async def test_row_103_jobs_of_another_cluster(tmp_path: Path):
@@ -88,7 +88,7 @@ async def test_row_103_jobs_of_another_cluster(tmp_path: Path):
             assert codes(reply) == dict.fromkeys(uids, "NotYours")
         assert await noted(hub) == [("agent of south", "NotYours")]
         assert await warnings_of(hub, "south") == ["NotYours"]
-        assert {(await hub.job(uid))["state"] for uid in uids} == {"Placed"}
+        assert {(await hub.job(uid)).state for uid in uids} == {"Placed"}
         hub.clock.advance(600)
         await south.sync(ran(uids[0], result="Failed"))
         assert len(await noted(hub)) == 2
@@ -100,7 +100,7 @@ async def test_row_104_a_result_that_is_taken_back(tmp_path: Path):
         agent, uid = await running_job(hub)
         await agent.sync(ran(uid, result="Succeeded", succeeded=1))
         assert codes(await agent.sync(ran(uid, **RUNS))) == {uid: "IllegalTransition"}
-        assert (await hub.job(uid))["state"] == "Succeeded"
+        assert (await hub.job(uid)).state == "Succeeded"
 
 
 @pytest.mark.parametrize(("first", "second"), [("Succeeded", "Failed"), ("Failed", "Succeeded")])
@@ -113,8 +113,8 @@ async def test_row_105_succeeded_and_failed(tmp_path: Path, first: str, second: 
         body = agent.request(ran(uid, result=second), ran(other, **RUNS))
         body["observed"]["entries"].insert(0, ran(uid, result=first).model_dump())
         assert codes((await agent.post(body)).json()) == {uid: "ContradictoryStatus"}
-        assert (await hub.job(uid))["state"] == first
-        assert (await hub.job(other))["state"] == "Running"
+        assert (await hub.job(uid)).state == first
+        assert (await hub.job(other)).state == "Running"
 
 
 async def test_row_106_one_bad_entry_among_many(tmp_path: Path):
@@ -126,7 +126,7 @@ async def test_row_106_one_bad_entry_among_many(tmp_path: Path):
         body = agent.request(*(ran(uid, **RUNS) for uid in uids))
         body["observed"]["entries"].insert(250, {"uid": "odd", "epoch": "one"})
         assert codes((await agent.post(body)).json()) == {"odd": "InvalidEntry"}
-        assert {(await hub.job(uid))["state"] for uid in uids} == {"Running"}
+        assert {(await hub.job(uid)).state for uid in uids} == {"Running"}
 
 
 def a_capacity(
@@ -162,7 +162,7 @@ async def test_row_109_room_that_can_not_be(tmp_path: Path, capacity: dict[str, 
         assert (await agent.sync(capacity=capacity))["refused"]
         assert await warnings_of(hub, "north") == ["CapacityInvalid"]
         assert (await resources(hub))["cpu"]["allocatable"] == "8"
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
 
 
 async def test_row_109_a_resource_that_the_hub_does_not_know(tmp_path: Path):
@@ -180,7 +180,7 @@ async def test_row_110_room_that_is_gone_or_doubled(tmp_path: Path):
         await agent.sync(capacity=a_capacity())
         await agent.sync(capacity=a_capacity() | {"pools": []})
         assert await resources(hub) == {}
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"
         await agent.sync(capacity=a_capacity(has=16000))
         assert (await resources(hub))["cpu"]["allocatable"] == "16"
 
@@ -199,8 +199,8 @@ async def test_row_113_words_of_a_member(tmp_path: Path, text: str):
         agent, uid = await running_job(hub)
         await agent.sync(ran(uid, result="Failed", reason=text, message=text))
         job = await hub.job(uid)
-        assert job["state"] == "Failed"
-        for said, most in ((job["reason"], 64), (job["message"], 1024)):
+        assert job.state == "Failed"
+        for said, most in ((job.reason, 64), (job.message, 1024)):
             assert said.isprintable()
             assert 0 < len(said) <= most
 
@@ -212,7 +212,7 @@ async def test_row_114_gone_without_being_asked(tmp_path: Path):
         reply = await agent.sync(seen(uid, "Gone"))
         assert codes(reply) == {}
         job = await hub.job(uid)
-        assert (job["state"], job["reason"]) == ("Failed", "DeletedInMember")
+        assert (job.state, job.reason) == ("Failed", "DeletedInMember")
         assert await hub.work(uid) is None
 
 
@@ -225,4 +225,4 @@ async def test_row_115_gone_and_running_at_once(tmp_path: Path, gone_first: bool
         at = 0 if gone_first else 1
         body["observed"]["entries"].insert(at, seen(uid, "Gone").model_dump())
         assert codes((await agent.post(body)).json()) == {uid: "Contradiction"}
-        assert (await hub.job(uid))["state"] == "Running"
+        assert (await hub.job(uid)).state == "Running"

@@ -62,5 +62,5 @@ async def test_times_in_words_end_in_z(tmp_path: Path):
         heard = hub.clock.now().replace(microsecond=0)
         term = await hub.write(leadership.seize, "test")
         await hub.write(lose_jobs, {"north": heard}, term)
-        said = (await hub.job(uid))["message"]
+        said = (await hub.job(uid)).message
         assert f"since {heard.isoformat().replace('+00:00', 'Z')}:" in said

@@ -36,7 +36,7 @@ async def test_what_was_released_and_lands_late_is_ordered_away(tmp_path: Path):
         await hub.settled()
         await agent.sync()
         await agent.sync(seen(uid, "Gone"))
-        assert (await hub.job(uid))["state"] == "Pending"
+        assert (await hub.job(uid)).state == "Pending"
         reply = await agent.sync(a_stray(hub, uid))
         assert [each["action"] for each in reply["orders"]] == ["Remove"]
 

@@ -23,7 +23,7 @@ async def test_a_placed_job_is_offered_before_the_reply_leaves(tmp_path: Path):
         uid = await hub.placed("north")
         reply = await agent.sync()
         assert [work["uid"] for work in reply["desired"]["works"]] == [uid]
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
         assert (await hub.work(uid))["offered"] is True
 
 
@@ -34,13 +34,13 @@ async def test_a_job_runs_and_ends_as_its_member_reports(tmp_path: Path):
         uid = await hub.placed("north", ttlSecondsAfterFinished=60)
         await agent.sync()
         await agent.sync(ran(uid))
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"
         await agent.sync(ran(uid, active=1, ready=1, running_since="2026-05-01T00:00:01Z"))
         job = await hub.job(uid)
-        assert (job["state"], job["active"], job["ready"]) == ("Running", 1, 1)
+        assert (job.state, job.active, job.ready) == ("Running", 1, 1)
         await agent.sync(ran(uid, succeeded=1, result="Succeeded"))
         job = await hub.job(uid)
-        assert (job["state"], job["succeeded"], job["active"]) == ("Succeeded", 1, 0)
+        assert (job.state, job.succeeded, job.active) == ("Succeeded", 1, 0)
         await hub.settled()
         await agent.sync()
         assert (agent.works[uid]["action"], agent.works[uid]["ttl_s"]) == ("Keep", 60)
@@ -101,7 +101,7 @@ async def test_a_restarted_hub_goes_on(tmp_path: Path):
         assert reply["desired"]["works"] == []
         reply = await agent.sync()
         assert not reply["need_full"]
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"
 
 
 async def test_a_lost_report_is_noticed(tmp_path: Path):
@@ -113,7 +113,7 @@ async def test_a_lost_report_is_noticed(tmp_path: Path):
         agent.request(ran(uid))  # never sent
         assert (await agent.sync())["need_full"]
         await agent.sync()
-        assert (await hub.job(uid))["state"] == "Applied"
+        assert (await hub.job(uid)).state == "Applied"
 
 
 async def test_a_large_set_comes_in_pages(tmp_path: Path):
@@ -180,7 +180,7 @@ async def test_a_replay_is_recomputed_and_never_stored(tmp_path: Path):
         agent.seq -= 1
         reply = await agent.post(agent.request(ran(uid)))
         assert reply.status_code == 200
-        assert (await hub.job(uid))["state"] == "Offered"
+        assert (await hub.job(uid)).state == "Offered"
         agent.seq -= 2
         reply = await agent.post(agent.request())
         assert (reply.status_code, reply.json()["code"]) == (409, "StaleSequence")

@@ -138,7 +138,7 @@ async def test_a_stopped_hub_removes_nothing_and_takes_results_in(tmp_path: Path
         done = seen(uid, "Applied", job={"result": "Succeeded"})
         reply = await other.sync(stray, done)
         assert reply["orders"] == []
-        assert (await hub.job(uid))["state"] == "Succeeded"
+        assert (await hub.job(uid)).state == "Succeeded"
 
 
 async def test_an_administrator_accepts_and_it_goes_on_under_a_new_incarnation(tmp_path: Path):

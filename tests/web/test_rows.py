@@ -4,6 +4,7 @@ import orjson
 import pytest
 from sqlalchemy import insert
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.context import hub_cluster, timeline
 from hub.store import settings
 from hub.store.tables import events, works
@@ -57,17 +58,25 @@ async def _fill(hub):
     return uid
 
 
+_EMPTY = {
+    "String": "",
+    "Text": "",
+    "Boolean": False,
+    "JsonColumn": {},
+    "OptionsColumn": ApplyOptions(),
+}
+
+
 def _add_rows(tx):
     tx.event(uid="u", kind="Job", namespace="team-a", name="good", reason="Told", message="all")
     row = {
-        column.name: {"String": "", "Text": "", "Boolean": False, "Json": {}}.get(
-            type(column.type).__name__, 0
-        )
+        column.name: _EMPTY.get(type(column.type).__name__, 0)
         for column in works.columns
         if not column.nullable
     }
     drift = [{"path": "/data/a", "hub": "1", "member": "2", "first_seen": "2026-03-01T11:00:00Z"}]
     row |= {"cluster": "c1", "uid": "w1", "kind": "ConfigMap", "namespace": "team-a"}
+    row["options"] = ApplyOptions()
     row |= {"name": "settings", "drift": drift, "created_at": tx.now}
     tx.conn.execute(insert(works).values(**row))
 

@@ -1,9 +1,12 @@
 """Why a job waits, or where it went, in words and numbers."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
+from hub.services.questions.dashboard import ShownJob
+from hub.store.records.workloads import JobOnPage
 from hub.web import fleet_view, words
 from hub.web.job_view import job_line
 
@@ -11,7 +14,8 @@ NOW = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
 
 def a_row(**changes):
-    return {
+    told = changes.pop("told", {})
+    columns: dict[str, Any] = {
         "uid": "u1",
         "namespace": "team-a",
         "name": "one",
@@ -26,8 +30,8 @@ def a_row(**changes):
         "created_at": NOW - dt.timedelta(minutes=5),
         "started_at": None,
         "finished_at": None,
-        "told": {},
-    } | changes
+    }
+    return ShownJob(JobOnPage(**columns | changes), told)
 
 
 def told(message="waits", **waiting):

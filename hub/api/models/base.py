@@ -40,7 +40,7 @@ class Body(BaseModel):
     )
 
 
-class Page(Model):
+class ListPage(Model):
     """Of a list that comes in parts."""
 
     continue_: Annotated[str, Field(alias="continue")]

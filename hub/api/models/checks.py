@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, get_args
 
-from hub.api.models.base import Body, Instant, Kubernetes, Model, Page, example_of, refused_as
+from hub.api.models.base import Body, Instant, Kubernetes, ListPage, Model, example_of, refused_as
 from hub.api.models.jobs import JobAdmission
 from hub.domain.workloads.states import State
 from shared.reject_codes import RejectCode
@@ -47,7 +47,7 @@ class OpenCheck(CheckState):
     reserved_at: Instant | None
 
 
-class OpenCheckList(Page):
+class OpenCheckList(ListPage):
     """A page of open checks, by uid of the workload."""
 
     items: list[OpenCheck]

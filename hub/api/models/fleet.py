@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from hub.api.models.base import ApiCondition, Instant, Kubernetes, Model, Page
+from hub.api.models.base import ApiCondition, Instant, Kubernetes, ListPage, Model
 from hub.api.models.clusters import ClusterState, ResourceRoom
 
 
@@ -70,7 +70,7 @@ class DriftedField(Model):
     first_seen: str | None
 
 
-class DriftList(Page):
+class DriftList(ListPage):
     """A page of drifted fields, object by object."""
 
     items: list[DriftedField]
@@ -90,7 +90,7 @@ class RecordedEvent(Model):
     message: str
 
 
-class EventList(Page):
+class EventList(ListPage):
     """The newest page of what happened, oldest first; `continue` goes back in time."""
 
     items: list[RecordedEvent]
@@ -113,7 +113,7 @@ class AuditRow(Model):
     outcome: str
 
 
-class AuditList(Page):
+class AuditList(ListPage):
     """A page of the audit, newest first."""
 
     items: list[AuditRow]

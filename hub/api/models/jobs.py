@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from hub.api.models.base import Instant, Kubernetes, Labels, Model, Page
+from hub.api.models.base import Instant, Kubernetes, Labels, ListPage, Model
 from hub.api.models.problem import FieldProblem
 from hub.domain.workloads.states import State
 
@@ -29,7 +29,7 @@ class JobSummary(Model):
     finished_at: Instant | None
 
 
-class JobList(Page):
+class JobList(ListPage):
     """A page of jobs, newest first."""
 
     items: list[JobSummary]

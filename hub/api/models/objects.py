@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import Body as BodyField
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from hub.api.models.base import Body, Kubernetes, Labels, Model, Page, example_of, refused_as
+from hub.api.models.base import Body, Kubernetes, Labels, ListPage, Model, example_of, refused_as
 from hub.api.models.problem import FieldProblem
 from shared.reject_codes import RejectCode
 
@@ -88,7 +88,7 @@ class ShownObject(Model):
     """`rest`, `hub-cluster` or `hub`: only there it is changed and deleted."""
 
 
-class ObjectList(Page):
+class ObjectList(ListPage):
     """A page of objects of one kind, by namespace and name; shorter where objects are large."""
 
     items: list[ShownObject]

@@ -31,11 +31,3 @@ class Problem(Model):
     """Of what has the name already."""
     items: list[dict[str, Any]] = []
     """Of `apply`, where no document was taken: what was said of each."""
-
-
-class Refusal(Model):
-    """Why one entry of several was refused."""
-
-    code: str
-    detail: str
-    errors: list[FieldProblem]

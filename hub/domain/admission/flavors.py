@@ -11,6 +11,7 @@ from hub.domain import selectors
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.quota.declared import Flavor
 from shared.resources import NodeTerm, PodSet
+from shared.selectors import holds
 
 UNKNOWN_KEY: Final = 1 << 60  # no report is grouped by a key that agents were not yet told of
 
@@ -57,4 +58,4 @@ def mismatch_of(pod_set: PodSet, flavor: Flavor) -> str:
 
 
 def _may_match(term: NodeTerm, labels: Mapping[str, str]) -> bool:
-    return all(selectors.holds(e, labels) for e in term.expressions if e.key in labels)
+    return all(holds(e, labels) for e in term.expressions if e.key in labels)

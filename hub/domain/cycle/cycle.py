@@ -3,7 +3,15 @@
 Nothing here reads a clock, a database or a cluster; equal input gives an equal plan. Rounds of one head
 per queue repeat until nothing changes. A queue that shares no quota and preempts nobody is *plain*: its
 equal workloads are taken in runs, by `plain_rounds`. All others go through `shared_rounds`, which is
-Kueue's own cycle; both look at one tree of quota and one room.
+Kueue's own cycle; both look at one tree of quota and one room. Both have Kueue's six steps, as functions
+of these names:
+
+1. `heads`: whose turn it is in each queue;
+2. `snapshot`: quota and room as they are, to be charged as the round goes on;
+3. `nominate`: which flavors each head could get, and at whose cost;
+4. `order`: who goes first among heads;
+5. `admit`: each in its turn, against what the earlier ones took;
+6. `requeue`: where the others wait next, and why.
 """
 
 import datetime as dt
@@ -12,9 +20,11 @@ from hub.domain.cycle.plain_rounds import PlainRounds, is_plain
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.shared_rounds import SharedRounds
 from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.fleet.free_capacity import Room
 from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.plan import Placement, Plan
 from hub.domain.queueing.lanes import Line
+from hub.domain.quota.ledger import Ledger
 
 
 def schedule(snapshot: Snapshot, now: dt.datetime, profile: Profile) -> Plan:
@@ -30,7 +40,7 @@ class _Cycle:
     """What has been decided so far, and the room and quota that are left."""
 
     def __init__(self, snapshot: Snapshot, now: dt.datetime, profile: Profile) -> None:
-        ledger, room = snapshot.ledger.copy(), snapshot.room.copy()
+        ledger, room = self.snapshot(snapshot)
         self._clusters = ClusterSearch(
             snapshot.clusters, room, profile.filters, now, snapshot.starts
         )
@@ -56,6 +66,11 @@ class _Cycle:
         self._contended = contended  # may another round among them change anything?
         self._unfinished = False
 
+    @staticmethod
+    def snapshot(given: Snapshot) -> tuple[Ledger, Room]:
+        """2. Quota and room of the cycle's own: what is given stays as it is."""
+        return given.ledger.copy(), given.room.copy()
+
     def goes_on(self) -> bool:
         """Is there time left, and may more be placed?"""
         placed = len(self._placements)
@@ -70,7 +85,7 @@ class _Cycle:
         return self._unfinished or self._plain_rounds.unfinished
 
     def round(self) -> bool:
-        """1. Heads of the queues, in order; False when every line is empty, blocked or waits."""
+        """The six steps once; False when every line is empty, blocked or waits."""
         some = self._plain_rounds.begin_round(contended=self._contended)
         if self._contended and self._shared_rounds is not None:
             self._contended = self._shared_rounds.round()

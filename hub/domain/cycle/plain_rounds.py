@@ -1,7 +1,8 @@
 """Rounds of the live cycle among plain queues: those that share no quota and preempt nobody.
 
 What they admit depends on no other queue, so that equal workloads are taken in runs: one search for
-flavors, one for clusters, and then as many as fit.
+flavors, one for clusters, and then as many as fit. The steps are those that `cycle` names; the snapshot is
+the cycle's own, for nothing that a plain round charges is given back.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from hub.domain.quota.queue_policy import NEVER, QueuePolicy
 from hub.domain.workloads.demand import Demand
 
 Order = tuple[int, int, int, str]  # borrowing, -priority, queue-order timestamp, uid
+_Offer = tuple[Assignment, ClusterPicker | Anywhere]
 
 _ASK_EVERY = 32  # heads between two looks at whether there is time left
 _RUN = 64  # equal workloads taken together where no other queue's turn comes between
@@ -68,7 +70,7 @@ class PlainRounds:
         self._placements = placements
         self._turns: list[Line] = []  # of this round, still to come
         self._alone = False
-        self._offers: dict[str, tuple[Assignment, ClusterPicker | Anywhere]] = {}  # by demand
+        self._offers: dict[str, _Offer] = {}  # by demand
         self._considered = 0
         self.refusals: dict[str, Refusal] = {}
         self.unfinished = False
@@ -78,11 +80,19 @@ class PlainRounds:
 
         `contended`: heads of other queues take turns in between.
         """
-        self._turns = [line for line in self._lines if line.head is not None]
-        if len(self._turns) > 1:
-            self._turns.sort(key=Line.order)
+        self._turns = self.order(self.heads())
         self._alone = len(self._turns) == 1 and not contended
         return bool(self._turns)
+
+    def heads(self) -> list[Line]:
+        """1. The lines whose head may have a turn."""
+        return [line for line in self._lines if line.head is not None]
+
+    def order(self, lines: list[Line]) -> list[Line]:
+        """4. By priority, queue-order timestamp and uid: nobody borrows."""
+        if len(lines) > 1:
+            lines.sort(key=Line.order)
+        return lines
 
     def take_turns(self, until: Order | None) -> None:
         """Those of the round that come before `until`; all for None."""
@@ -98,7 +108,7 @@ class PlainRounds:
             head = line.head
             assert head is not None
             try:
-                self._consider(head)
+                self._take_turn(head)
             except Exception as fault:  # noqa: BLE001 - one unusable workload must not stop the others
                 self._set_aside(head, fault)
         if taken:
@@ -111,32 +121,48 @@ class PlainRounds:
         self._considered += 1
         return self._considered % _ASK_EVERY != 0 or self._profile.may_go_on(placed)
 
-    def _consider(self, head: Head) -> None:
-        """Steps 2 to 6 for one head, and for its equals behind it where no other turn comes between."""
-        demand, queue = head.demand, head.line.queue.name
+    def _take_turn(self, head: Head) -> None:
+        """One head, and its equals behind it where no other turn comes between."""
         left = self._profile.max_placements - len(self._placements)
         run = head.line.run(min(_RUN, left) if self._alone and not self._profile.one_round else 1)
-        offer = self._offers.get(demand.key)
-        while True:
-            if offer is None:
-                found = self._search(head)  # 2. flavors for all pod sets, under quota
-                if found.mode is not Mode.FIT or found.assignment is None:
-                    return self._refuse(head, found)
-                offer = (found.assignment, self._picker(demand, found.assignment))
-                self._offers[demand.key] = offer
-            assignment, picker = offer  # equals keep the flavors of the last while they last
-            charged = self._ledger.take(queue, assignment.charge, len(run))
-            placed = 0
-            while placed < charged and (
-                choice := picker.place(run[placed].uid)
-            ):  # 3. best cluster; 4. its room taken
-                self._place(head, run[placed], assignment, choice)  # 6. the decision, its reasons
-                placed += 1
-            if placed < charged:
-                self._ledger.release(queue, assignment.charge, charged - placed)
+        offer = self._offers.get(head.demand.key)
+        while offer := offer or self.nominate(head):
+            placed = self.admit(head, run, *offer)
             if placed:
-                return head.line.advance(placed)
+                head.line.advance(placed)
+                return
             offer = None  # quota or clusters of these flavors have run out
+
+    def nominate(self, head: Head) -> _Offer | None:
+        """3. Flavors for all pod sets under quota, and who looks for clusters; None where it is refused.
+
+        Equals keep the flavors of the last while they last.
+        """
+        found = self._search(head)
+        if found.mode is not Mode.FIT or found.assignment is None:
+            self._refuse(head, found)
+            return None
+        offer = (found.assignment, self._picker(head.demand, found.assignment))
+        self._offers[head.demand.key] = offer
+        return offer
+
+    def admit(
+        self,
+        head: Head,
+        run: Sequence[Entry],
+        assignment: Assignment,
+        picker: ClusterPicker | Anywhere,
+    ) -> int:
+        """5. Charge quota and take room, workload by workload; how many of the run got both."""
+        queue = head.line.queue.name
+        charged = self._ledger.take(queue, assignment.charge, len(run))
+        placed = 0
+        while placed < charged and (choice := picker.place(run[placed].uid)):
+            self._place(head, run[placed], assignment, choice)
+            placed += 1
+        if placed < charged:
+            self._ledger.release(queue, assignment.charge, charged - placed)
+        return placed
 
     def _picker(self, demand: Demand, assignment: Assignment) -> ClusterPicker | Anywhere:
         return Anywhere() if demand.quota_only else self._clusters.picker(demand, assignment.asks)
@@ -175,12 +201,12 @@ class PlainRounds:
     def _refuse(self, head: Head, why: Search) -> None:
         demand = head.demand
         if why.asks is None:
-            self._park(
+            self.requeue(
                 head, Refusal(demand.key, demand.queue, why.reason, why.message, why.shortages)
             )
             return
         none = self._clusters.explain(demand, why.asks)
-        self._park(
+        self.requeue(
             head,
             Refusal(
                 demand.key, demand.queue, none.reason, none.message, why.shortages,
@@ -191,9 +217,10 @@ class PlainRounds:
     def _set_aside(self, head: Head, fault: Exception) -> None:
         """A workload that can not be judged waits with the fault as its reason."""
         message = f"{type(fault).__name__}: {fault}"[:500]
-        self._park(head, Refusal(head.demand.key, head.demand.queue, Reason.UNREADABLE, message))
+        self.requeue(head, Refusal(head.demand.key, head.demand.queue, Reason.UNREADABLE, message))
 
-    def _park(self, head: Head, refusal: Refusal) -> None:
+    def requeue(self, head: Head, refusal: Refusal) -> None:
+        """6. Who was refused is parked with its equals."""
         self.refusals[refusal.demand] = refusal
         for after in head.line.park():  # StrictFIFO: nobody passes the head
             self.refusals.setdefault(after.key, behind(after.key, after.queue, head.entry.uid))

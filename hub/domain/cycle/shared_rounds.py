@@ -7,17 +7,17 @@ that depend on nobody (`is_plain`) take their turns in between, in the same orde
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 
-from hub.domain.admission.flavor_assigner import Mode, Search
-from hub.domain.admission.nomination import Nominee
+from hub.domain.cycle.attempt import Attempt, Ending, progressed
 from hub.domain.cycle.capacity_view import LiveFleet
 from hub.domain.cycle.plain_rounds import Order, is_plain
 from hub.domain.cycle.profile import Profile
-from hub.domain.cycle.rounds import ADMITTED, PENDING, Attempt, Rounds, progressed
+from hub.domain.cycle.rounds import Rounds
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.instants import from_micros, to_micros
 from hub.domain.placement.cluster_search import NOWHERE, ClusterSearch
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
+from hub.domain.queueing.eligibility import Hold
 from hub.domain.queueing.lane_queue import LaneQueue
 from hub.domain.queueing.requeue import Outcome
 from hub.domain.quota.holders import PendingWorkload, QuotaState
@@ -114,7 +114,7 @@ class SharedRounds(Rounds):
         who = attempt.who
         demand = who.demand
         assert demand is not None
-        if attempt.verdict == ADMITTED:
+        if attempt.ending is Ending.ADMITTED:
             self._admitted(attempt)
             return
         waits = attempt.outcome is Outcome.PENDING_PREEMPTION
@@ -190,7 +190,7 @@ class SharedRounds(Rounds):
 
 
 def _unreadable(who: PendingWorkload, fault: Exception) -> Attempt:
-    attempt = Attempt(who, Nominee(Search(Mode.NO_FIT)))
+    attempt = Attempt(who)
     message = f"{type(fault).__name__}: {fault}"[:500]
-    attempt.ends(PENDING, Outcome.GENERIC, Reason.UNREADABLE, message)
+    attempt.mark_inadmissible(Hold(Reason.UNREADABLE, message))
     return attempt

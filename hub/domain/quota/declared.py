@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from hub.domain import selectors
-from hub.domain.selectors import LabelSelector, Taint
+from hub.domain.selectors import Taint
 from shared import quantity
 from shared.resources import Toleration
+from shared.selectors import LabelSelector, read_selector
 
 EVERYTHING: Final = LabelSelector()
 
@@ -125,7 +126,7 @@ def read_cluster_queue(
             for resource in flavor.get("resources") or ():
                 of = FlavorResource(flavor["name"], resource["name"])
                 quotas[of] = _quota(resource)
-    selector = selectors.read_selector(spec.get("namespaceSelector"))
+    selector = read_selector(spec.get("namespaceSelector"))
     return ClusterQueue(
         name=name,
         labels=labels,

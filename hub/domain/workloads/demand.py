@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hub.domain import selectors
-from hub.domain.selectors import LabelSelector
 from hub.domain.workloads.placement_policy import Policy, Preferred
 from shared import labels
 from shared.resources import PodSet, Toleration
+from shared.selectors import LabelSelector, parse_selector
 
 CLUSTERS = labels.PREFIX + "clusters"
 CLUSTER_SELECTOR = labels.PREFIX + "cluster-selector"
@@ -84,7 +83,7 @@ def read_constraints(
         clusters=tuple(sorted(n.strip() for n in named.split(",") if n.strip()))
         if named
         else None,
-        selector=selectors.parse_selector(selector, CLUSTER_SELECTOR) if selector else None,
+        selector=parse_selector(selector, CLUSTER_SELECTOR) if selector else None,
         set_aside=tuple(sorted((n, _instant(t)) for n, t in (set_aside or {}).items())),
         policy=policy,
         tolerations=policy.tolerations if policy else _common_tolerations(pod_sets),

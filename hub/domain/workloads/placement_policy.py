@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub.domain import selectors
-from hub.domain.selectors import LabelSelector, PropertyExpression
+from hub.domain.selectors import PropertyExpression
 from shared.resources import Toleration
+from shared.selectors import LabelSelector, read_selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def read_policy(spec: Mapping[str, Any] | None) -> Policy:
 
 def _required(term: Mapping[str, Any]) -> Required:
     return Required(
-        selectors.read_selector(term.get("labelSelector")),
+        read_selector(term.get("labelSelector")),
         selectors.read_properties(term.get("propertySelector")),
     )
 
@@ -82,7 +83,7 @@ def _preferred(term: Mapping[str, Any]) -> Preferred:
     sorter = preference.get("propertySorter") or {}
     return Preferred(
         weight=int(term.get("weight") or 0),
-        selector=selectors.read_selector(preference.get("labelSelector")),
+        selector=read_selector(preference.get("labelSelector")),
         sorter=sorter.get("name") or "",
         ascending=sorter.get("sortOrder") == "Ascending",
     )

@@ -61,7 +61,7 @@ def _leave_the_first(role: str, name: str) -> None:
 
 
 def _note(tx: Transaction, principal: str, verb: str, role: str, name: str) -> None:
-    audit.add(tx, principal=principal, verb=verb, object=f"{role} {name}", outcome="ok")
+    audit.add(tx, principal, verb, f"{role} {name}")
 
 
 def _view(row: Row) -> Row:

@@ -60,9 +60,7 @@ def resume(tx: Transaction, reason: str, principal: str) -> Row:
         text = f"{reason} ends by itself when what it names is gone: {told['message']}"
         raise Rejected(RejectCode.BRIDGE_WAITS, text, "reason")
     settings.put(tx, LIFT, reason)
-    audit.add(
-        tx, principal=principal, verb="resume", object="HubCluster", outcome=f"lifts {reason}"
-    )
+    audit.add(tx, principal, "resume", "HubCluster", f"lifts {reason}")
     return told
 
 

@@ -4,77 +4,83 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.domain.instants import stamp
+from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Row = Mapping[str, Any]
 
 
-def job(row: Row) -> dict[str, Any]:
+def job(row: Workload | ListedJob) -> dict[str, Any]:
     """A job as lists show it: the fields that scripts rely on."""
     return {
-        "uid": row["uid"],
-        "kind": row["kind"],
-        "namespace": row["namespace"],
-        "name": row["name"],
-        "queue": row["queue"],
-        "state": row["state"],
-        "reason": row["reason"],
-        "cluster": row["cluster"],
-        "epoch": row["epoch"],
-        "createdAt": stamp(row["created_at"]),
-        "startedAt": stamp(row["started_at"]),
-        "finishedAt": stamp(row["finished_at"]),
+        "uid": row.uid,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "queue": row.queue,
+        "state": row.state,
+        "reason": row.reason,
+        "cluster": row.cluster,
+        "epoch": row.epoch,
+        "createdAt": stamp(row.created_at),
+        "startedAt": stamp(row.started_at),
+        "finishedAt": stamp(row.finished_at),
     }
 
 
-def state(row: Row) -> dict[str, Any]:
+def state(row: Workload | WorkloadProgress | BareProgress) -> dict[str, Any]:
     """How a workload stands, as executors and watchers are told."""
     return {
-        "uid": row["uid"],
-        "kind": row["kind"],
-        "namespace": row["namespace"],
-        "name": row["name"],
-        "queue": row["queue"],
-        "clusterQueue": row["cluster_queue"],
-        "state": row["state"],
-        "reason": row["reason"],
-        "cluster": row["cluster"],
-        "epoch": row["epoch"],
+        "uid": row.uid,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "queue": row.queue,
+        "clusterQueue": row.cluster_queue,
+        "state": row.state,
+        "reason": row.reason,
+        "cluster": row.cluster,
+        "epoch": row.epoch,
     }
 
 
-def whole_job(row: Row, manifest: Any, pod_sets: Any) -> dict[str, Any]:
+def whole_job(row: Workload, manifest: Any, pod_sets: Any) -> dict[str, Any]:
     """Everything about one job."""
     return {
         **job(row),
-        "message": row["message"],
-        "origin": row["origin"],
-        "generation": row["generation"],
-        "clusterQueue": row["cluster_queue"],
-        "priority": row["priority"],
-        "priorityClass": row["priority_class"],
-        "placement": row["placement"],
-        "counts": {name: row[name] for name in ("active", "ready", "succeeded", "failed")},
-        "parallelism": row["parallelism"],
-        "completions": row["completions"],
+        "message": row.message,
+        "origin": row.origin,
+        "generation": row.generation,
+        "clusterQueue": row.cluster_queue,
+        "priority": row.priority,
+        "priorityClass": row.priority_class,
+        "placement": row.placement,
+        "counts": {
+            "active": row.active,
+            "ready": row.ready,
+            "succeeded": row.succeeded,
+            "failed": row.failed,
+        },
+        "parallelism": row.parallelism,
+        "completions": row.completions,
         "podSets": pod_sets,
-        "admission": row["admission"],
-        "decision": row["scores"],
-        "labels": row["labels"],
-        "annotations": row["annotations"],
-        "withdrawTo": row["withdraw_to"],
-        "queuedAt": stamp(row["queued_at"]),
-        "requeueAt": stamp(row["requeue_at"]),
-        "requeues": row["requeues"],
-        "evicted": row["evicted"],
-        "evictions": row["evictions"] or {},
-        "maxRuntimeSeconds": row["max_runtime_s"],
-        "ranSeconds": row["ran_s"],
-        "placedAt": stamp(row["placed_at"]),
-        "appliedAt": stamp(row["applied_at"]),
-        "podsReadyAt": stamp(row["pods_ready_at"]),
-        "deletedAt": stamp(row["deleted_at"]),
+        "admission": row.admission,
+        "decision": row.scores,
+        "labels": row.labels,
+        "annotations": row.annotations,
+        "withdrawTo": row.withdraw_to,
+        "queuedAt": stamp(row.queued_at),
+        "requeueAt": stamp(row.requeue_at),
+        "requeues": row.requeues,
+        "evicted": row.evicted,
+        "evictions": row.evictions or {},
+        "maxRuntimeSeconds": row.max_runtime_s,
+        "ranSeconds": row.ran_s,
+        "placedAt": stamp(row.placed_at),
+        "appliedAt": stamp(row.applied_at),
+        "podsReadyAt": stamp(row.pods_ready_at),
+        "deletedAt": stamp(row.deleted_at),
         "manifest": manifest,
     }
 

@@ -1,16 +1,118 @@
-"""Why a class waits, with who is ahead of it and the figures of quota as they are when it is asked.
+"""Who waits, as the index has it when it is asked: copied in the event loop, read by anybody.
 
-A cycle finds the reason and does not look again before something that may change it has happened;
-meanwhile others come and go, and quota that does not suffice is used more or less.
+A cycle finds a reason and does not look again before something that may change it has happened; meanwhile
+others come and go, and quota that does not suffice is used more or less. So the reason is told with who
+is ahead and the figures of quota as they are now. Readers in threads get these copies: the index itself
+is looked at in the event loop alone, which changes it.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from hub.domain.admission.flavor_assigner import shortage
 from hub.domain.plan import Reason, Refusal
+from hub.domain.preemption.search import Contest
 from hub.domain.queueing.pending import Waiting, WaitingLane
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.tree import QuotaTree
+from hub.services.index.held_back import HeldBack
 from hub.services.index.index import ScheduleIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place, from 1, in its ClusterQueue and among all that wait, and how many each has."""
+
+    in_queue: int
+    of_queue: int
+    overall: int
+    of_overall: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingView:
+    """One workload that waits.
+
+    `held`: why it can not be considered at all; then nothing else is known of it. `demand`: the key of its
+    class. `nominated`: it waits for those it preempts. `refusal`: why its class waits; None where no cycle
+    has looked at it yet.
+    """
+
+    held: HeldBack | None = None
+    queue: str = ""
+    demand: str = ""
+    position: Position | None = None
+    nominated: bool = False
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuotaView:
+    """What one workload that waits could be given quota from: its tree, and who holds quota of it.
+
+    `contest`: None where quota is not what it lacks.
+    """
+
+    queue: str
+    tree: QuotaTree
+    contest: Contest | None
+
+
+def waiting_view(index: ScheduleIndex | None, uid: str) -> WaitingView | None:
+    """A workload as it waits now; None where it does not. In the event loop."""
+    if index is None:
+        return None
+    held = index.held_back.get(uid)
+    if held is not None:
+        return WaitingView(held)
+    lane = index.waiting.find(uid)
+    if lane is None:
+        return None
+    queue = lane.demand.queue
+    place = index.position(uid)
+    return WaitingView(
+        queue=queue,
+        demand=lane.demand.key,
+        position=None
+        if place is None
+        else Position(place[0], index.waiting.count(queue), place[1], len(index.waiting)),
+        nominated=uid in index.claims,
+        refusal=refusal_of(index, lane),
+    )
+
+
+def quota_view(index: ScheduleIndex | None, uid: str) -> QuotaView | None:
+    """The quota of a workload that waits; None where it does not. In the event loop."""
+    lane = None if index is None else index.waiting.find(uid)
+    if index is None or lane is None:
+        return None
+    tree = index.ledger.copy().tree
+    return QuotaView(lane.demand.queue, tree, _contest(index, lane, tree))
+
+
+def _contest(index: ScheduleIndex, lane: WaitingLane, tree: QuotaTree) -> Contest | None:
+    """What preemption looks at for the head of a lane that lacks quota."""
+    refusal, queue = lane.refusal, lane.demand.queue
+    if refusal is None or not refusal.shortages or queue not in tree.queues:
+        return None
+    root = tree.queues[queue].root()
+    held: Mapping[str, Mapping[str, AdmittedWorkload]] = {
+        node.name: dict(index.holders.get(node.name, {}))
+        for node in ([root] if root.is_queue else root.queues())
+    }
+    ranks = index.consumption.ranks()
+    routes = index.routes
+    quota_state = QuotaState(
+        tree, dict(routes.queues), dict(routes.queue_policies),
+        ranks=dict(ranks.values) if ranks else None, held=held, inactive=routes.idle_queues(),
+    )  # fmt: skip
+    entry = lane.first(1)[0]
+    who = PendingWorkload(
+        entry.uid, entry.namespace, "", queue, lane.demand.pod_sets,
+        lane.demand.priority, entry.queued_at,
+    )  # fmt: skip
+    contested = frozenset(s.of for s in refusal.shortages)
+    return Contest(quota_state, who, {}, contested, index.limits)
 
 
 def refusal_of(index: ScheduleIndex, lane: WaitingLane) -> Refusal | None:

@@ -10,23 +10,24 @@ from typing import Any
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
+from hub.store.records.workloads import Workload
 
 Row = dict[str, Any]
 
 
-def until(row: Row) -> dict[str, str | None]:
+def until(row: Workload) -> dict[str, str | None]:
     """Member → until when; None: until a person releases the job."""
     found: dict[str, str | None] = {}
-    for cluster, text in (row["set_aside"] or {}).items():
+    for cluster, text in (row.set_aside or {}).items():
         at = dt.datetime.fromisoformat(text)
         found[cluster] = None if at == FOR_GOOD else stamp(at.replace(microsecond=0))
     return found
 
 
-def because(row: Row, newest_first: Sequence[Row]) -> dict[str, Row]:
+def because(row: Workload, newest_first: Sequence[Row]) -> dict[str, Row]:
     """Member → {"reason", "message"} of the job's newest event in which it is told why."""
     found: dict[str, Row] = {}
-    for cluster in row["set_aside"] or ():
+    for cluster in row.set_aside or ():
         signs = (f"{cluster}: ", f" in {cluster} (")
         for event in newest_first:
             if any(sign in event["message"] for sign in signs):

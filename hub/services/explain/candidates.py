@@ -3,10 +3,9 @@
 from typing import Any, Final
 
 from hub.domain.preemption.search import Contest
-from hub.domain.queueing.pending import WaitingLane
-from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
+from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import NEVER
-from hub.services.index.index import ScheduleIndex
+from hub.services.explain.as_it_is_now import QuotaView
 from hub.services.queues import quota_tree
 from hub.store import workloads
 from hub.store.transaction import Transaction
@@ -16,35 +15,23 @@ EXAMPLES: Final = 3  # named of those that one rule spares
 Row = dict[str, Any]
 
 
-def quota_of(index: ScheduleIndex, lane: WaitingLane) -> list[Row]:
-    """What the queue of a lane has of all that it may use: nominal, used, borrowed, available."""
-    tree = index.ledger.tree
-    node = tree.queues.get(lane.demand.queue)
-    return [] if node is None else [quota_tree.quota_view(tree, node, of) for of in node.quotas]
+def quota_of(view: QuotaView) -> list[Row]:
+    """What a queue has of all that it may use: nominal, used, borrowed, available."""
+    node = view.tree.queues.get(view.queue)
+    if node is None:
+        return []
+    return [quota_tree.quota_view(view.tree, node, of) for of in node.quotas]
 
 
-def outlook(tx: Transaction, index: ScheduleIndex, lane: WaitingLane) -> Row | None:
+def outlook(tx: Transaction, view: QuotaView) -> Row | None:
     """Candidates for the head of a lane that lacks quota, and how many others are spared by which rule.
 
     None where quota is not what it lacks.
     """
-    refusal = lane.refusal
-    queue = lane.demand.queue
-    if refusal is None or not refusal.shortages or queue not in index.ledger.tree.queues:
+    contest = view.contest
+    if contest is None:
         return None
-    ranks = index.consumption.ranks()
-    quota_state = QuotaState(
-        index.ledger.tree, index.routes.queues, index.routes.queue_policies,
-        ranks=ranks.values if ranks else None, held=index.holders,
-        inactive=index.routes.idle_queues(),
-    )  # fmt: skip
-    entry = lane.first(1)[0]
-    who = PendingWorkload(
-        entry.uid, entry.namespace, "", queue, lane.demand.pod_sets,
-        lane.demand.priority, entry.queued_at,
-    )  # fmt: skip
-    contested = frozenset(s.of for s in refusal.shortages)
-    contest = Contest(quota_state, who, {}, contested, index.limits)
+    quota_state, contested = contest.quota_state, contest.contested
     root = contest.node.root()
     spared: dict[str, list[AdmittedWorkload]] = {}
     candidates: list[AdmittedWorkload] = []
@@ -60,7 +47,7 @@ def outlook(tx: Transaction, index: ScheduleIndex, lane: WaitingLane) -> Row | N
     named = contest.sorted(candidates)[:MOST]
     examples = {why: those[:EXAMPLES] for why, those in sorted(spared.items())}
     shown = [h.uid for h in (*named, *(h for those in examples.values() for h in those))]
-    names = {uid: row["name"] for uid, row in workloads.get_many(tx, shown).items()}
+    names = {uid: row.name for uid, row in workloads.get_many(tx, shown).items()}
     return {
         "candidates": [_view(holder, names) for holder in named],
         "candidatesTotal": len(candidates),

@@ -11,14 +11,15 @@ from typing import Any, Final
 from hub.domain.instants import stamp
 from hub.domain.plan import Reason
 from hub.domain.workloads.demand import SAID_BY_MEMBER
-from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State
+from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State, WithdrawTo
 from hub.services.context import timeline
 from hub.services.context.decisions import refusal_view
-from hub.services.explain import as_it_is_now, avoided, candidates
+from hub.services.explain import avoided, candidates
+from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
-from hub.services.index.index import ScheduleIndex
 from hub.services.kueue_view.open_checks import checks_of
 from hub.store import clusters, events, schedule, workloads
+from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -46,69 +47,72 @@ _WORDS: Final = {
 
 
 _FOLLOWS: Final = {
-    "Pending": "waits again",
-    "Held": "is held",
-    "Failed": "has failed",
-    "Deactivated": "is deactivated",
-    "Cancelled": "is cancelled",
-    "Deleted": "is deleted",
+    WithdrawTo.PENDING: "waits again",
+    WithdrawTo.HELD: "is held",
+    WithdrawTo.FAILED: "has failed",
+    WithdrawTo.DEACTIVATED: "is deactivated",
+    WithdrawTo.CANCELLED: "is cancelled",
+    WithdrawTo.DELETED: "is deleted",
 }
 
 
-def _said_of(row: Row) -> str:
+def _said_of(row: Workload) -> str:
     """What its state means."""
-    if row["state"] == State.WITHDRAWING and row["withdraw_to"] in _FOLLOWS:
-        follows = _FOLLOWS[row["withdraw_to"]]
+    if row.state == State.WITHDRAWING and row.withdraw_to in _FOLLOWS:
+        follows = _FOLLOWS[row.withdraw_to]
         return f"{_WORDS[State.WITHDRAWING]}; it {follows} once nothing of it is left there"
-    if row["kind"] == workloads.BARE and row["state"] == State.PLACED:
+    if row.kind == workloads.BARE and row.state == State.PLACED:
         return "admitted; its executor runs it"
-    return _WORDS[State(row["state"])]
+    return _WORDS[row.state]
 
 
 def explain_job(
     tx: Transaction,
     uid: str,
-    index: ScheduleIndex | None = None,
+    waiting: WaitingView | None = None,
+    quota: QuotaView | None = None,
     suspect_after_s: float = SUSPECT_AFTER_S,
 ) -> Row:
-    """The whole story of one job. Raises Rejected(NotFound)."""
+    """The whole story of one job; `waiting` and `quota`: of one that waits, from the index.
+
+    Raises Rejected: NotFound.
+    """
     row = workloads.get(tx, uid)
     if row is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
-    if row["deleted_at"] is not None and row["live"] is None:
+    if row.deleted_at is not None and row.live is None:
         raise Rejected(
-            RejectCode.NOT_FOUND,
-            f"there is no job {row['namespace']}/{row['name']}: it was deleted",
+            RejectCode.NOT_FOUND, f"there is no job {row.namespace}/{row.name}: it was deleted"
         )
     history = events.list_events(tx, uid=uid, limit=TIMELINE, newest_first=True)
     told: Row = {
-        "uid": row["uid"],
-        "namespace": row["namespace"],
-        "name": row["name"],
-        "queue": row["queue"],
-        "clusterQueue": row["cluster_queue"],
-        "priority": row["priority"],
-        "state": row["state"],
-        "reason": row["reason"],
-        "message": (row["message"] or _said_of(row)) + _silence(tx, row, suspect_after_s),
-        "cluster": row["cluster"],
-        "epoch": row["epoch"],
-        "placement": row["placement"],
+        "uid": row.uid,
+        "namespace": row.namespace,
+        "name": row.name,
+        "queue": row.queue,
+        "clusterQueue": row.cluster_queue,
+        "priority": row.priority,
+        "state": row.state,
+        "reason": row.reason,
+        "message": (row.message or _said_of(row)) + _silence(tx, row, suspect_after_s),
+        "cluster": row.cluster,
+        "epoch": row.epoch,
+        "placement": row.placement,
         "position": None,
         "waiting": None,
-        "admission": row["admission"],
-        "decision": row["scores"] if row["epoch"] else None,
+        "admission": row.admission,
+        "decision": row.scores if row.epoch else None,
         "setAside": avoided.until(row),
         "setAsideBecause": avoided.because(row, history),
-        "nomination": row["nomination"],
-        "checks": checks_of(tx, uid)["items"] if row["checks"] else [],
+        "nomination": row.nomination,
+        "checks": checks_of(tx, uid)["items"] if row.checks else [],
         "timeline": _timeline(row, history),
     }
-    stopped = bool(timeline.stopped(tx)) and row["state"] not in TERMINAL
-    if stopped and row["state"] == State.PENDING:
+    stopped = bool(timeline.stopped(tx)) and row.state not in TERMINAL
+    if stopped and row.state == State.PENDING:
         told |= {"reason": timeline.CODE, "message": timeline.BRIEFLY}
-    elif row["state"] == State.PENDING:
-        told |= _quota(tx, row, index) | explain_waiting(tx, row, index)
+    elif row.state == State.PENDING:
+        told |= _quota(tx, quota) | explain_waiting(tx, row, waiting)
         if told["waiting"]:
             told["waiting"] = avoided.with_causes(told["waiting"], told["setAsideBecause"])
     elif stopped:
@@ -116,16 +120,16 @@ def explain_job(
     return told
 
 
-def _silence(tx: Transaction, row: Row, suspect_after_s: float) -> str:
+def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
     """What is to be added of a job whose cluster is silent: what its state says is of before."""
-    if row["state"] not in ON_CLUSTER or row["state"] == State.UNKNOWN:
+    if row.state not in ON_CLUSTER or row.state == State.UNKNOWN:
         return ""
-    member = clusters.get(tx, row["cluster"])
+    member = clusters.get(tx, row.cluster)
     if member is None or state_of(member, tx.now, suspect_after_s) != "Suspect":
         return ""
     at = stamp(member["heartbeat_at"].replace(microsecond=0))
-    heard = f"; {row['cluster']} has not been heard since {at}"
-    if row["state"] == State.WITHDRAWING:
+    heard = f"; {row.cluster} has not been heard since {at}"
+    if row.state == State.WITHDRAWING:
         return (
             f"{heard}: nobody can confirm that nothing of it is left there, so it stays "
             "Withdrawing until the cluster answers or is written off (roadstead clusters fence)"
@@ -133,86 +137,76 @@ def _silence(tx: Transaction, row: Row, suspect_after_s: float) -> str:
     return f"{heard}: this is what was known then"
 
 
-def _quota(tx: Transaction, row: Row, index: ScheduleIndex | None) -> Row:
+def _quota(tx: Transaction, view: QuotaView | None) -> Row:
     """What its queue has, and what preemption could do: as much work as its tree has holders."""
-    lane = index.waiting.find(row["uid"]) if index is not None else None
-    if index is None or lane is None:
+    if view is None:
         return {}
-    return {
-        "quota": candidates.quota_of(index, lane),
-        "preemption": candidates.outlook(tx, index, lane),
-    }
+    return {"quota": candidates.quota_of(view), "preemption": candidates.outlook(tx, view)}
 
 
-def explain_waiting(tx: Transaction, row: Row, index: ScheduleIndex | None) -> Row:
+def explain_waiting(
+    tx: Transaction, row: Workload | JobOnPage, waiting: WaitingView | None
+) -> Row:
     """Why a pending job waits: its own reason if it can not be in line, else that of its class."""
-    if index is None:
+    if waiting is None:
         return {}
-    held = index.held_back.get(row["uid"])
-    if held is not None:
-        if row["reason"] and held.reason == Reason.AWAITING_PLACEMENT:
+    if waiting.held is not None:
+        if row.reason and waiting.held.reason == Reason.AWAITING_PLACEMENT:
             return {}  # its placement may have said why it is left out
-        return {"reason": held.reason, "message": held.message}
-    lane = index.waiting.find(row["uid"])
-    if lane is None:
-        return {}
-    found: Row = {
-        "clusterQueue": lane.demand.queue,
-        "position": _position(index, row["uid"]),
-    }
-    if row["uid"] in index.claims:
+        return {"reason": waiting.held.reason, "message": waiting.held.message}
+    found: Row = {"clusterQueue": waiting.queue, "position": _position(waiting.position)}
+    if waiting.nominated:
         return found | _of_when_it_was_nominated(row)  # its row says for whom it waits
-    refusal, when = as_it_is_now.refusal_of(index, lane), ""
+    refusal, when = waiting.refusal, ""
     if refusal is not None:
         view = refusal_view(refusal)
     else:
-        stored = schedule.explanation(tx, lane.demand.key)
+        stored = schedule.explanation(tx, waiting.demand)
         if stored is None:
             return found
         view, when = stored[0], _as_of(stored[1])
-    refused = row["reason"] in SAID_BY_MEMBER
+    refused = row.reason in SAID_BY_MEMBER
     if refused and view["reason"] == Reason.NO_CLUSTER_MATCHES:
         return {**found, "waiting": view}  # its row has the member's words
     head = workloads.get(tx, view["head"]) if view.get("head") else None
     message = view["message"]
     if head is not None:
-        message += f": {head['namespace']}/{head['name']}"
-        message += f" ({head['reason']})" if head["reason"] else ""
+        message += f": {head.namespace}/{head.name}"
+        message += f" ({head.reason})" if head.reason else ""
     return {**found, "reason": view["reason"], "message": message + when, "waiting": view}
 
 
-def _of_when_it_was_nominated(row: Row) -> Row:
+def _of_when_it_was_nominated(row: Workload | JobOnPage) -> Row:
     """The sentence of one that waits for those it preempts; its figures are of when they were told to go."""
-    at = (row.get("nomination") or {}).get("at")
-    if not at or " used" not in row["message"]:
+    nomination = row.nomination if isinstance(row, Workload) else None  # a page does without
+    at = (nomination or {}).get("at")
+    if not at or " used" not in row.message:
         return {}
-    return {"message": row["message"] + _as_of(dt.datetime.fromisoformat(at))}
+    return {"message": row.message + _as_of(dt.datetime.fromisoformat(at))}
 
 
 def _as_of(at: dt.datetime) -> str:
     return f" (as of {at:%Y-%m-%d %H:%M} UTC)"
 
 
-def _position(index: ScheduleIndex, uid: str) -> Row | None:
-    place = index.position(uid)
-    lane = index.waiting.find(uid)
-    if place is None or lane is None:
+def _position(position: Position | None) -> Row | None:
+    if position is None:
         return None
     return {
-        "inQueue": place[0],
-        "ofQueue": index.waiting.count(lane.demand.queue),
-        "overall": place[1],
-        "ofOverall": len(index.waiting),
+        "inQueue": position.in_queue,
+        "ofQueue": position.of_queue,
+        "overall": position.overall,
+        "ofOverall": position.of_overall,
     }
 
 
-def _timeline(row: Row, newest_first: Sequence[Row]) -> list[Row]:
+def _timeline(row: Workload, newest_first: Sequence[Row]) -> list[Row]:
     """What happened to it, oldest first; its submission stands in its row, not among the events."""
     submitted = {
-        "at": stamp(row["created_at"]),
+        "at": stamp(row.created_at),
         "type": "Normal",
         "reason": "Submitted",
-        "message": f"waits in queue {row['queue']}" if row["queue"] else "waits for a queue",
+        "message": f"waits in queue {row.queue}" if row.queue else "waits for a queue",
     }
     told = [
         {

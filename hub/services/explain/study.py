@@ -5,7 +5,6 @@ then what it found is told with the names of the jobs concerned. One study at a 
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from hub.domain.workloads.states import State
 from hub.services.context import timeline
 from hub.services.context.hub import Hub
 from hub.services.explain import avoided, case as cases
+from hub.services.explain.as_it_is_now import quota_view, waiting_view
 from hub.services.explain.case import Case, Findings
 from hub.services.explain.job import explain_job
 from hub.services.explain.wording import LISTED, Names, Wording
@@ -27,7 +27,6 @@ from shared.kinds.user_annotations import seconds_of
 
 Row = dict[str, Any]
 FindIndex = Callable[[], ScheduleIndex | None]
-_LOOKS: Final = 5
 _SECOND: Final = 1_000_000  # microseconds
 
 _WAYS: Final = {
@@ -44,7 +43,7 @@ _WAYS: Final = {
 
 async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Row:
     """The whole story of one job, with what would change it. Raises Rejected(NotFound)."""
-    told = await _explained(hub, uid, find_index)
+    told = await _explained(hub, uid, find_index())
     index = find_index()
     told |= {"remedies": [], "flavors": [], "fleet": [], "forecast": None, "complete": True}
     if told["reason"] == timeline.CODE:
@@ -69,14 +68,10 @@ def _by_rule(reason: str) -> list[Row]:
     return [{"kind": "Rule", "message": way}] if way else []
 
 
-async def _explained(hub: Hub, uid: str, find_index: FindIndex) -> Row:
+async def _explained(hub: Hub, uid: str, index: ScheduleIndex | None) -> Row:
     suspect_after_s = hub.settings.scheduling.suspect_after_s
-    for _ in range(_LOOKS):
-        # The index moves on in the loop while a reader's thread looks at it: if the line changed
-        # under its eyes, it looks again.
-        with contextlib.suppress(RuntimeError, IndexError):
-            return await hub.read(explain_job, uid, find_index(), suspect_after_s)
-    return await hub.read(explain_job, uid, None, suspect_after_s)
+    waiting, quota = waiting_view(index, uid), quota_view(index, uid)
+    return await hub.read(explain_job, uid, waiting, quota, suspect_after_s)
 
 
 def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
@@ -106,7 +101,7 @@ def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
 
 def _names(tx: Transaction, uids: Iterable[str]) -> Names:
     rows = workloads.get_many(tx, uids)
-    return {uid: (row["namespace"], row["name"]) for uid, row in rows.items()}
+    return {uid: (row.namespace, row.name) for uid, row in rows.items()}
 
 
 def _mentioned(found: Findings) -> set[str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hub.domain import selectors
 from hub.domain.plan import Reason
 from hub.domain.queueing import eligibility
 from hub.domain.queueing.eligibility import Inactive
@@ -16,11 +15,11 @@ from hub.domain.quota.declared import EVERYTHING, ClusterQueue, Flavor, LocalQue
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import QueuePolicy, read_policy
 from hub.domain.quota.tree import Cohort, read_cohort
-from hub.domain.selectors import LabelSelector
 from hub.domain.workloads import placement_policy
 from hub.domain.workloads.placement_policy import Policy
 from hub.services.index import check_catalog
 from hub.services.index.check_catalog import CheckRules, Gate
+from shared.selectors import LabelSelector, read_selector
 
 KUEUE: Final = "kueue.x-k8s.io"
 FLEET: Final = "placement.kubernetes-fleet.io"
@@ -245,7 +244,7 @@ def _placement(kind: str, name: str, spec: Mapping[str, Any]) -> _Placement:
             if selector.get("name"):
                 names.add(selector["name"])
             else:
-                by = selectors.read_selector(selector.get("labelSelector"))
+                by = read_selector(selector.get("labelSelector"))
                 chosen.append(by or EVERYTHING)
     return _Placement(
         name, placement_policy.read_policy(spec.get("policy")), frozenset(names), tuple(chosen)

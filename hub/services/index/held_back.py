@@ -3,7 +3,7 @@
 import datetime as dt
 import heapq
 from collections import Counter
-from collections.abc import ItemsView, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hub.domain.plan import Reason
@@ -59,9 +59,9 @@ class Aside:
         """Why one is held back; None if it is not."""
         return self._rows.get(uid)
 
-    def items(self) -> ItemsView[str, HeldBack]:
-        """By uid."""
-        return self._rows.items()
+    def copy(self) -> dict[str, HeldBack]:
+        """All of them by uid, as they are now."""
+        return dict(self._rows)
 
     def by_local_queue(self) -> Mapping[LocalQueueKey, int]:
         """How many wait before each LocalQueue."""

@@ -19,7 +19,6 @@ from hub.domain.queueing.pending import Waiting, WaitingLane
 from hub.domain.quota.declared import ClusterQueue, Flavor
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.usage_history import UsageHistory
-from hub.domain.selectors import LabelSelector
 from hub.domain.workloads import shape
 from hub.domain.workloads.demand import SAID_BY_MEMBER, selected_keys
 from hub.domain.workloads.states import CHARGED, State
@@ -36,8 +35,10 @@ from hub.services.index.pending_router import PendingRouter
 from hub.services.index.pool_keys import PoolKeys
 from hub.services.index.reader import Affected, Known, News
 from hub.services.index.reservations import Reservations
+from hub.store.records.workloads import ReasonToWait
 from hub.store.schedule import SchedulingRow
 from shared.resources import PodSet
+from shared.selectors import LabelSelector
 
 _CHARGED: Final = frozenset(str(s) for s in CHARGED)
 
@@ -372,7 +373,7 @@ class ScheduleIndex:
                 stored[lane.demand.key] = lane.refusal
         return stored
 
-    def tell(self, limit: int) -> list[dict[str, str]]:
+    def tell(self, limit: int) -> list[ReasonToWait]:
         """Rows of waiting workloads to set reason and message of, at most `limit`."""
         return self.pending_reasons.take(
             limit, lambda uid: uid in self.waiting or uid in self.held_back

@@ -12,6 +12,7 @@ from hub.domain.plan import Reason, Refusal
 from hub.domain.queueing.lanes import Entry
 from hub.domain.queueing.pending import Told, WaitingLane
 from hub.domain.workloads.demand import SAID_BY_MEMBER
+from hub.store.records.workloads import ReasonToWait
 
 # The same reason with other numbers is told again at most this often.
 SAME_REASON_AGAIN: Final = dt.timedelta(seconds=5)
@@ -60,7 +61,7 @@ class PendingReasons:
         self._lanes[refusal.demand] = (refusal, iter(entries))
         return True
 
-    def take(self, limit: int, waits: Callable[[str], bool]) -> list[dict[str, str]]:
+    def take(self, limit: int, waits: Callable[[str], bool]) -> list[ReasonToWait]:
         """Up to `limit` rows to write, of workloads that still wait."""
         taken: dict[str, tuple[str, str]] = {}
         while self._rows and len(taken) < limit:

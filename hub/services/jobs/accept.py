@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hub.domain.workloads.states import WithdrawTo
+from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
@@ -21,6 +21,7 @@ from hub.services.reading.draft import Draft, read_by_the_hub
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works import restored
 from hub.store import manifests, objects, workloads
+from hub.store.records.workloads import ShapeColumns, Workload
 from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.errors import Rejected
@@ -29,9 +30,7 @@ from shared.kinds.batch_v1 import max_runtime_s
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
 
-Row = dict[str, Any]
 Identity = tuple[str, str, str]  # kind, namespace, name
-PENDING = "Pending"
 QUEUE_NOT_FOUND = "QueueNotFound"
 PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
 
@@ -65,7 +64,7 @@ class Queue:
 
 def submit_jobs(
     tx: Transaction, drafts: Sequence[Draft], intake: Intake, *, strict: bool
-) -> list[Row | Rejected]:
+) -> list[Workload | Rejected]:
     """Take Jobs; per draft its workload row, or why it was refused.
 
     `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise a job
@@ -75,8 +74,8 @@ def submit_jobs(
     taken = _taken(tx, drafts)
     queues = resolve_queues(tx, drafts, intake)
     priorities = resolve_priorities(tx, drafts)
-    answers: list[Row | Rejected] = []
-    accepted: list[tuple[Draft, Row]] = []
+    answers: list[Workload | Rejected] = []
+    accepted: list[tuple[Draft, Workload]] = []
     gatekeeper = Gatekeeper(tx, intake.pods)
     for given in drafts:
         answer = gatekeeper.refuse(given) or _judge(
@@ -91,7 +90,7 @@ def submit_jobs(
     return answers
 
 
-def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[Identity, Row]:
+def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[Identity, Workload]:
     """Who has the names that drafts want."""
     names: dict[str, list[tuple[str, str]]] = {}
     for given in drafts:
@@ -170,20 +169,12 @@ def missing_classes(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, str]:
     }
 
 
-def say_missing_class(tx: Transaction, row: Row, said: str) -> None:
+def say_missing_class(tx: Transaction, row: Workload, said: str) -> None:
     """An Event for a job whose priority class does not exist."""
-    tx.event(
-        uid=row["uid"],
-        kind=row["kind"],
-        namespace=row["namespace"],
-        name=row["name"],
-        type="Warning",
-        reason=PRIORITY_CLASS_NOT_FOUND,
-        message=said,
-    )
+    tx.say(row, PRIORITY_CLASS_NOT_FOUND, said, warning=True)
 
 
-def shape_columns(given: Draft) -> Row:
+def shape_columns(given: Draft) -> ShapeColumns:
     """The columns that follow from a Job's spec, or a Workload's."""
     spec = given.parsed.spec
     parallelism = spec.get("parallelism")
@@ -217,12 +208,12 @@ def _queue(given: Draft, present: Collection[str]) -> Queue:
 def _judge(
     tx: Transaction,
     given: Draft,
-    taken: dict[Identity, Row],
+    taken: dict[Identity, Workload],
     queues: dict[str, Queue],
     priorities: dict[str, int],
     *,
     strict: bool,
-) -> Row | Rejected:
+) -> Workload | Rejected:
     """The new workload's row, or why there is none."""
     holder = taken.get(_identity(given))
     if holder is not None:
@@ -240,91 +231,57 @@ def _judge(
     return _row(tx, given, queue, named, priorities.get(named, 0))
 
 
-def occupied(given: Draft, holder: Row) -> Rejected:
+def occupied(given: Draft, holder: Workload) -> Rejected:
     """Why a draft can not have the name that `holder` has."""
-    if holder["origin"] != given.origin:
+    if holder.origin != given.origin:
         return Rejected(
             RejectCode.OWNED_ELSEWHERE,
-            f"{noun(given)} {holder['namespace']}/{holder['name']} came from {holder['origin']} "
+            f"{noun(given)} {holder.namespace}/{holder.name} came from {holder.origin} "
             f"and can not be changed from {given.origin}",
             "metadata.name",
         )
-    if holder["withdraw_to"] == WithdrawTo.DELETED:
-        what = f"{noun(given)} {holder['namespace']}/{holder['name']}"
+    if holder.withdraw_to == WithdrawTo.DELETED:
+        what = f"{noun(given)} {holder.namespace}/{holder.name}"
         words = f"{what} is being deleted: submit it again once it is gone"
         return Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
-    return NameTaken(given, holder["uid"])
+    return NameTaken(given, holder.uid)
 
 
-def _row(tx: Transaction, given: Draft, queue: Queue, named: str, priority: int) -> Row:
+def _row(tx: Transaction, given: Draft, queue: Queue, named: str, priority: int) -> Workload:
     created = given.created_at or tx.now
-    return {
-        "uid": given.uid,
-        "kind": "Job",
-        "namespace": given.parsed.namespace,
-        "name": given.name,
-        "live": True,
-        "origin": given.origin,
+    row = Workload(
+        uid=given.uid,
+        kind="Job",
+        namespace=given.parsed.namespace,
+        name=given.name,
+        origin=given.origin,
         **shape_columns(given),
-        "queue": queue.name,
-        "priority": priority,
-        "priority_class": named,
-        "generation": 1,
-        "state": PENDING,
-        "reason": queue.reason,
-        "message": queue.message,
-        "cluster_queue": "",
-        "admission": None,
-        "placement": "",
-        "scores": None,
-        "cluster": "",
-        "epoch": 0,
-        "withdraw_to": "",
-        "set_aside": None,
-        "nomination": None,
-        "checks": None,
-        "succeeded": 0,
-        "failed": 0,
-        "active": 0,
-        "ready": 0,
-        "created_at": created,
-        "queued_at": created,
-        "requeue_at": None,
-        "requeues": 0,
-        "evicted": None,
-        "evictions": None,
-        "ran_s": 0,
-        "reserved_at": None,
-        "placed_at": None,
-        "applied_at": None,
-        "started_at": None,
-        "finished_at": None,
-        "deleted_at": None,
-        **(bare.first_columns(given) if given.is_bare else {}),
-    }
+        queue=queue.name,
+        priority=priority,
+        priority_class=named,
+        generation=1,
+        state=State.PENDING,
+        reason=queue.reason,
+        message=queue.message,
+        created_at=created,
+        queued_at=created,
+    )
+    return bare.first_row(given, row) if given.is_bare else row
 
 
-def _say_unheeded(tx: Transaction, accepted: Sequence[tuple[Draft, Row]]) -> None:
+def _say_unheeded(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]]) -> None:
     """An Event for each job of which something changes nothing."""
     for given, row in accepted:
         if said := unheeded.notices(given.parsed):
-            tx.event(
-                uid=row["uid"],
-                kind=row["kind"],
-                namespace=row["namespace"],
-                name=row["name"],
-                type="Warning",
-                reason=unheeded.REASON,
-                message=unheeded.joined(said),
-            )
+            tx.say(row, unheeded.REASON, unheeded.joined(said), warning=True)
 
 
-def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Row]]) -> None:
-    ensure_namespaces(tx, {row["namespace"] for _, row in accepted})
+def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]]) -> None:
+    ensure_namespaces(tx, {row.namespace for _, row in accepted})
     shapes: dict[str, Any] = {}
     for given, row in accepted:
-        if row["shape"] not in shapes:
-            shapes[row["shape"]] = given.pod_sets()
+        if row.shape not in shapes:
+            shapes[row.shape] = given.pod_sets()
     manifests.add_shapes(tx, shapes)
     manifests.add(
         tx,
@@ -338,5 +295,5 @@ def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Row]]) -> None:
     _say_unheeded(tx, accepted)
     missing = missing_classes(tx, [given for given, _ in accepted])
     for _, row in accepted:
-        if row["uid"] in missing:
-            say_missing_class(tx, row, missing[row["uid"]])
+        if row.uid in missing:
+            say_missing_class(tx, row, missing[row.uid])

@@ -6,19 +6,19 @@ is free at once when it is taken back, as in Kueue: there is no member that coul
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.states import State
 from hub.services.reading.draft import Draft
 from hub.store import workloads
+from hub.store.records.workloads import BareColumns, Workload
 
-Row = dict[str, Any]
 KIND: Final = workloads.BARE
 INACTIVE: Final = "Deactivated"  # reason of one whose spec says active: false
 INACTIVE_MESSAGE: Final = "spec.active is false"
 
 
-def spec_columns(given: Draft) -> Row:
+def spec_columns(given: Draft) -> BareColumns:
     """The columns that follow from a Workload's spec."""
     spec = given.parsed.spec
     return {
@@ -31,10 +31,12 @@ def spec_columns(given: Draft) -> Row:
     }
 
 
-def first_columns(given: Draft) -> Row:
-    """What a new row has beside those: its kind, and its state where it must not be admitted yet."""
-    held = {"state": str(State.HELD), "reason": INACTIVE, "message": INACTIVE_MESSAGE}
-    return {"kind": KIND, **spec_columns(given), **({} if is_active(given) else held)}
+def first_row(given: Draft, row: Workload) -> Workload:
+    """The row of a new Workload, from a Job's: held where it must not be admitted yet."""
+    row = row._replace(kind=KIND, **spec_columns(given))
+    if is_active(given):
+        return row
+    return row._replace(state=State.HELD, reason=INACTIVE, message=INACTIVE_MESSAGE)
 
 
 def is_active(given: Draft) -> bool:

@@ -16,7 +16,9 @@ from hub.services.queues.defaults import local_queues
 from hub.services.reading.draft import Draft, draft
 from hub.services.works.evict import evict
 from hub.store import objects, workloads
+from hub.store.records.workloads import Workload, WorkloadMove
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
@@ -75,7 +77,7 @@ def forget_held(tx: Transaction, taken: Sequence[Draft]) -> None:
             objects.remove(tx, row["uid"])
 
 
-def revise_bare(tx: Transaction, given: Draft, row: Row, intake: Intake) -> bool:
+def revise_bare(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> bool:
     """Bring the Workload of `row` to the manifest of `given`; False if they are equal already.
 
     `active: false` takes its quota back and holds it; true lets it wait again. Raises Rejected:
@@ -99,17 +101,17 @@ def refuse_hindered(parsed: Parsed) -> None:
         raise Rejected(why.code, f"{why.field}: {why.message}", why.field, (why,))
 
 
-def _follow_active(tx: Transaction, given: Draft, row: Row) -> None:
-    state = State(row["state"])
+def _follow_active(tx: Transaction, given: Draft, row: Workload) -> None:
+    state = row.state
     if not is_active(given):
-        evict(tx, [row["uid"]], INACTIVE, INACTIVE_MESSAGE, to=WithdrawTo.HELD)
+        evict(tx, [row.uid], INACTIVE, INACTIVE_MESSAGE, to=WithdrawTo.HELD)
     elif state in {State.HELD, State.DEACTIVATED}:
-        again = {"uid": row["uid"], "epoch": row["epoch"], "requeues": 0, "requeue_at": None}
+        again = WorkloadMove(uid=row.uid, epoch=row.epoch, requeues=0, requeue_at=None)
         workloads.transition(tx, Transition.RELEASE, [again])
 
 
-def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
-    state = State(row["state"])
+def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
+    state = row.state
     if state in QUEUED or state in TERMINAL - {State.SUCCEEDED, State.FAILED}:
         return
     before, now = old.get("spec") or {}, given.parsed.raw.get("spec") or {}

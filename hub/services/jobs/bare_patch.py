@@ -12,14 +12,14 @@ from hub.services.jobs.bare_intake import refuse_hindered, revise_bare
 from hub.services.kueue_view import pages
 from hub.services.reading.draft import draft
 from hub.store import audit, manifests
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse, parse_job
 from shared.reject_codes import RejectCode
-
-Row = dict[str, Any]
 
 
 def parse_unit(manifest: Any) -> Parsed:
@@ -50,43 +50,43 @@ def patch_workload(
     patch: Mapping[str, Any],
     intake: Intake,
     principal: str,
-) -> Row:
+) -> Json:
     """Merge `patch` into a bare Workload's manifest and bring it to that; the Workload as it is now.
 
     Raises Rejected: NotFound, ForbiddenField (a Job's Workload follows its Job), Immutable, and
     whatever an apply of the result would be refused for.
     """
     row = _bare_row(tx, namespace, name)
-    latest = manifests.latest(tx, row["uid"])
+    latest = manifests.latest(tx, row.uid)
     if latest is None:
         raise Rejected(RejectCode.BEING_DELETED, f"Workload {namespace}/{name} is being deleted")
     parsed = parse(_merged(orjson.loads(latest[1]), patch), default_namespace=namespace)
     if (parsed.kind, parsed.namespace, parsed.name) != (KIND, namespace, name):
         raise Rejected(RejectCode.IMMUTABLE, "kind, namespace and name stay", "metadata")
-    given = draft(parsed, tx.now, origin=row["origin"], uid=row["uid"])
+    given = draft(parsed, tx.now, origin=row.origin, uid=row.uid)
     if revise_bare(tx, given, row, intake):
-        audit.add(
+        audit.note(
             tx,
-            principal=principal,
-            verb="patch",
-            object=f"{KIND} {namespace}/{name} {row['uid']}",
-            outcome="configured",
+            principal,
+            "patch",
+            row,
+            "configured",
         )
     return pages.get_workload(tx, namespace, name)
 
 
 def delete_workload(
     tx: Transaction, namespace: str, name: str, principal: str, expected: str
-) -> Row:
+) -> Json:
     """Delete a bare Workload: its quota is free at once. Raises Rejected: NotFound, ForbiddenField."""
     row = _bare_row(tx, namespace, name)
-    return cancel.delete_job(tx, row["uid"], principal, expected)
+    return cancel.delete_job(tx, row.uid, principal, expected)
 
 
-def _bare_row(tx: Transaction, namespace: str, name: str) -> Row:
+def _bare_row(tx: Transaction, namespace: str, name: str) -> Workload:
     row = pages.find_row(tx, namespace, name)
-    if row["kind"] != KIND:
-        text = f"it is the Workload of Job {namespace}/{row['name']}: change or delete the Job"
+    if row.kind != KIND:
+        text = f"it is the Workload of Job {namespace}/{row.name}: change or delete the Job"
         raise Rejected(RejectCode.FORBIDDEN_FIELD, text, "metadata.name")
     return row
 

@@ -1,35 +1,34 @@
 """Ending jobs at a user's wish: cancel keeps the record, delete gives the name back as well."""
 
-from typing import Any
-
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
+from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.questions import jobs
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 
-def cancel_job(tx: Transaction, uid: str, principal: str) -> dict[str, Any]:
+def cancel_job(tx: Transaction, uid: str, principal: str) -> Json:
     """Cancel one job; cancelling it again, or one that has ended, changes nothing.
 
     Raises Rejected: NotFound.
     """
     row = jobs.find_job(tx, uid)
-    if State(row["state"]) not in TERMINAL and row["withdraw_to"] not in {
+    if row.state not in TERMINAL and row.withdraw_to not in {
         WithdrawTo.CANCELLED,
         WithdrawTo.DELETED,
     }:
         withdraw_jobs(
             tx, [uid], WithdrawTo.CANCELLED, "CancelledByUser", f"cancelled by {principal}"
         )
-        _note(tx, principal, "cancel", row)
+        audit.note(tx, principal, "cancel", row)
     return jobs.get_job(tx, uid)
 
 
-def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") -> dict[str, Any]:
+def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") -> Json:
     """Delete one job: it is cancelled first if it has not ended, and its copy in the member goes.
 
     Raises Rejected: NotFound, PreconditionFailed where `expected` is another uid, or OwnedElsewhere
@@ -40,25 +39,15 @@ def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") ->
         raise Rejected(
             RejectCode.PRECONDITION_FAILED, f"the job has uid {uid}", "preconditions.uid"
         )
-    if row["live"] is None and row["deleted_at"] is not None:
+    if row.live is None and row.deleted_at is not None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
-    if row["live"] and row["origin"] == Origin.HUB_CLUSTER:
-        kind, namespace, name = row["kind"].lower(), row["namespace"], row["name"]
+    if row.live and row.origin == Origin.HUB_CLUSTER:
+        kind, namespace, name = row.kind.lower(), row.namespace, row.name
         text = (
             f"{kind} {namespace}/{name} came from the hub cluster and is deleted there: kubectl "
         )
         raise Rejected(RejectCode.OWNED_ELSEWHERE, f"{text}delete {kind} {name} -n {namespace}")
-    if row["withdraw_to"] != WithdrawTo.DELETED or State(row["state"]) in TERMINAL:
+    if row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL:
         withdraw_jobs(tx, [uid], WithdrawTo.DELETED, "DeletedByUser", f"deleted by {principal}")
-        _note(tx, principal, "delete", row)
+        audit.note(tx, principal, "delete", row)
     return jobs.get_job(tx, uid)
-
-
-def _note(tx: Transaction, principal: str, verb: str, row: dict[str, Any]) -> None:
-    audit.add(
-        tx,
-        principal=principal,
-        verb=verb,
-        object=f"{row['kind']} {row['namespace']}/{row['name']} {row['uid']}",
-        outcome="ok",
-    )

@@ -1,34 +1,33 @@
 """A newer manifest of a workload that is known: the one that stands, and how the next one is kept."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
-from hub.domain.workloads.states import QUEUED, State
+from hub.domain.workloads.states import QUEUED
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import refuse_queue, resolve_queues, shape_columns
 from hub.services.reading.draft import Draft
 from hub.store import manifests, workloads
+from hub.store.records.workloads import BareColumns, Workload, WorkloadColumns, change_of
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
-
-Row = dict[str, Any]
 
 
 class StandingManifest(NamedTuple):
     """The manifest that stands, and its generation."""
 
     generation: int
-    manifest: Row
+    manifest: Json
 
 
-def standing_before(tx: Transaction, given: Draft, row: Row) -> StandingManifest | None:
+def standing_before(tx: Transaction, given: Draft, row: Workload) -> StandingManifest | None:
     """What `given` would replace; None if it is equal. Raises Rejected: BeingDeleted."""
-    latest = manifests.latest(tx, row["uid"])
+    latest = manifests.latest(tx, row.uid)
     if latest is None:
-        what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
+        what = f"{row.kind.lower()} {row.namespace}/{row.name}"
         raise Rejected(RejectCode.BEING_DELETED, f"{what} is being deleted")
     generation, body, digest = latest
     return None if digest == given.hash else StandingManifest(generation, orjson.loads(body))
@@ -37,10 +36,10 @@ def standing_before(tx: Transaction, given: Draft, row: Row) -> StandingManifest
 def keep_next(
     tx: Transaction,
     given: Draft,
-    row: Row,
+    row: Workload,
     before: StandingManifest,
     intake: Intake,
-    columns: Mapping[str, Any],
+    columns: WorkloadColumns | BareColumns,
 ) -> int:
     """Keep `given` as the next generation, which is returned; `columns` are those of its kind.
 
@@ -50,17 +49,13 @@ def keep_next(
     if refusal := refuse_queue(given, queue, strict=False):
         raise refusal
     generation = before.generation + 1
-    changed: Row = {
-        "uid": row["uid"],
-        "generation": generation,
-        **shape_columns(given),
-        **columns,
-    }
-    if State(row["state"]) in QUEUED and queue.name != row["queue"]:
-        changed |= {"queue": queue.name, "reason": queue.reason, "message": queue.message}
+    changed = change_of(row.uid, {"generation": generation, **shape_columns(given), **columns})
+    if row.state in QUEUED and queue.name != row.queue:
+        changed["queue"] = queue.name
+        changed["reason"], changed["message"] = queue.reason, queue.message
     manifests.add_shapes(tx, {given.shape: given.pod_sets()})
     kept = {
-        "uid": row["uid"],
+        "uid": row.uid,
         "generation": generation,
         "manifest": given.body,
         "hash": given.hash,

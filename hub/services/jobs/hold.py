@@ -5,23 +5,23 @@ quota is evicted first. Release also takes back what deactivated a job, so that 
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.states import TERMINAL, State, Transition, WithdrawTo
 from hub.services.members.deadlines import TIME_EXCEEDED
 from hub.services.questions import jobs
 from hub.services.works.evict import evict
 from hub.store import audit, workloads
+from hub.store.records.workloads import Workload, WorkloadMove
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 BY_USER: Final = "HeldByUser"
 
-Row = dict[str, Any]
 
-
-def hold_job(tx: Transaction, uid: str, principal: str) -> Row:
+def hold_job(tx: Transaction, uid: str, principal: str) -> Json:
     """Hold one job; holding it again changes nothing.
 
     Raises Rejected: NotFound, BeingDeleted, or AlreadyEnded where there is nothing to hold any more.
@@ -29,39 +29,36 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Row:
     row = _live(tx, uid)
     if _held(row):
         return jobs.get_job(tx, uid)
-    if State(row["state"]) in TERMINAL or row["withdraw_to"] not in {
-        WithdrawTo.NOTHING,
-        WithdrawTo.PENDING,
-    }:
+    if row.state in TERMINAL or row.withdraw_to not in {WithdrawTo.NOTHING, WithdrawTo.PENDING}:
         raise Rejected(
             RejectCode.ALREADY_ENDED, f"the job is {_stands(row)}: there is nothing to hold"
         )
     evict(tx, [uid], BY_USER, f"held by {principal}", to=WithdrawTo.HELD)
-    _note(tx, principal, "hold", row)
+    audit.note(tx, principal, "hold", row)
     return jobs.get_job(tx, uid)
 
 
-def release_job(tx: Transaction, uid: str, principal: str) -> Row:
+def release_job(tx: Transaction, uid: str, principal: str) -> Json:
     """Let one job wait again that is held or was deactivated; any other that lives stays as it is.
 
     Raises Rejected: NotFound, BeingDeleted, AlreadyEnded, or AlreadyExists where another job has its
     name by now.
     """
     row = _live(tx, uid)
-    state = State(row["state"])
+    state = row.state
     if state in TERMINAL - {State.DEACTIVATED}:
         raise Rejected(RejectCode.ALREADY_ENDED, f"the job is {state}: submit it again")
-    if row["live"] is None:
-        name = f"{row['namespace']}/{row['name']}"
+    if row.live is None:
+        name = f"{row.namespace}/{row.name}"
         raise Rejected(
             RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
         )
     if release(tx, [row], f"released by {principal}"):
-        _note(tx, principal, "release", row)
+        audit.note(tx, principal, "release", row)
     return jobs.get_job(tx, uid)
 
 
-def release(tx: Transaction, rows: Iterable[Row], message: str = "") -> list[str]:
+def release(tx: Transaction, rows: Iterable[Workload], message: str = "") -> list[str]:
     """Let held and deactivated workloads wait again, without back-off; the uids concerned.
 
     One whose time was up starts with all of its time anew; no cluster is avoided any more. One that is
@@ -69,57 +66,44 @@ def release(tx: Transaction, rows: Iterable[Row], message: str = "") -> list[str
     """
     found = list(rows)
     leaving = [
-        r for r in found if r["state"] == State.WITHDRAWING and r["withdraw_to"] == WithdrawTo.HELD
+        r for r in found if r.state == State.WITHDRAWING and r.withdraw_to == WithdrawTo.HELD
     ]
     workloads.change(
         tx,
-        [
-            {"uid": r["uid"], "withdraw_to": WithdrawTo.PENDING, "message": message}
-            for r in leaving
-        ],
+        [{"uid": r.uid, "withdraw_to": WithdrawTo.PENDING, "message": message} for r in leaving],
     )
     moved = workloads.transition(tx, Transition.RELEASE, [_afresh(row, message) for row in found])
     # What it waits for is said by the scheduler: the release stands among its events.
     workloads.change(tx, [{"uid": uid, "message": ""} for uid in moved])
-    return [*(r["uid"] for r in leaving), *moved]
+    return [*(r.uid for r in leaving), *moved]
 
 
-def _afresh(row: Row, message: str) -> Row:
-    cause = (row["evicted"] or {}).get("cause")
+def _afresh(row: Workload, message: str) -> WorkloadMove:
+    cause = (row.evicted or {}).get("cause")
     return {
-        "uid": row["uid"],
-        "epoch": row["epoch"],
+        "uid": row.uid,
+        "epoch": row.epoch,
         "requeues": 0,
         "requeue_at": None,
         "set_aside": None,
-        "ran_s": 0 if cause == TIME_EXCEEDED else row["ran_s"],
+        "ran_s": 0 if cause == TIME_EXCEEDED else row.ran_s,
         "message": message,
     }
 
 
-def _live(tx: Transaction, uid: str) -> Row:
+def _live(tx: Transaction, uid: str) -> Workload:
     row = jobs.find_job(tx, uid)
-    if row["deleted_at"] is None:
+    if row.deleted_at is None:
         return row
-    name = f"{row['namespace']}/{row['name']}"
-    if row["live"] is not None:
+    name = f"{row.namespace}/{row.name}"
+    if row.live is not None:
         raise Rejected(RejectCode.BEING_DELETED, f"job {name} is being deleted")
     raise Rejected(RejectCode.NOT_FOUND, f"there is no job {name}: it was deleted")
 
 
-def _held(row: Row) -> bool:
-    return WithdrawTo.HELD in (row["state"], row["withdraw_to"])
+def _held(row: Workload) -> bool:
+    return row.state == State.HELD or row.withdraw_to == WithdrawTo.HELD
 
 
-def _stands(row: Row) -> str:
-    return f"on its way to {row['withdraw_to']}" if row["withdraw_to"] else str(row["state"])
-
-
-def _note(tx: Transaction, principal: str, verb: str, row: Row) -> None:
-    audit.add(
-        tx,
-        principal=principal,
-        verb=verb,
-        object=f"{row['kind']} {row['namespace']}/{row['name']} {row['uid']}",
-        outcome="ok",
-    )
+def _stands(row: Workload) -> str:
+    return f"on its way to {row.withdraw_to}" if row.withdraw_to else row.state

@@ -7,7 +7,7 @@ difference. Wishes are served after a cycle, from what it left over, and never b
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.quota import resize
 from hub.domain.workloads.states import State, WithdrawTo
@@ -15,34 +15,34 @@ from hub.services.index.pending_growth import Wish
 from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads, works
+from hub.store.records.workloads import Workload, WorkloadChange
 from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
 from shared.resources import PodSet
 
 RESIZED: Final = "Resized"
 _NOT_STARTED: Final = frozenset({State.RESERVED, State.PLACED})
-_ON_MEMBER: Final = frozenset({str(State.OFFERED), str(State.APPLIED), str(State.RUNNING)})
-
-Row = dict[str, Any]
+_ON_MEMBER: Final = frozenset({State.OFFERED, State.APPLIED, State.RUNNING})
 
 
-def follow_size(tx: Transaction, row: Row, pod_set: PodSet) -> None:
+def follow_size(tx: Transaction, row: Workload, pod_set: PodSet) -> None:
     """A charged job shall have the size of `pod_set`; `row` is as it was before the new manifest.
 
     What no agent was told of yet goes back to its queue in order to grow: it is admitted whole.
     """
-    admission = row["admission"]
+    admission = row.admission
     if not admission or len(admission["podSets"]) != 1:
         return
     more = pod_set.count > resize.size(admission)
-    if more and State(row["state"]) in _NOT_STARTED:
+    if more and row.state in _NOT_STARTED:
         said = f"its parallelism changed to {pod_set.count} before it started"
-        withdraw_jobs(tx, [row["uid"]], WithdrawTo.PENDING, RESIZED, said)
+        withdraw_jobs(tx, [row.uid], WithdrawTo.PENDING, RESIZED, said)
         return
-    sized = resize.resized(admission, pod_set, told=State(row["state"]) not in _NOT_STARTED)
-    columns: Row = {"uid": row["uid"], "admission": sized}
+    sized = resize.resized(admission, pod_set, told=row.state not in _NOT_STARTED)
+    columns: WorkloadChange = {"uid": row.uid, "admission": sized}
     if more:
         said = resize.smaller(resize.size(admission), pod_set.count)
-        columns |= {"reason": resize.SMALLER, "message": said}
+        columns["reason"], columns["message"] = resize.SMALLER, said
     workloads.change(tx, [columns])
     _tell_members(tx, row, sized)
 
@@ -56,26 +56,23 @@ def grow(tx: Transaction, wishes: Sequence[Wish], term: int) -> list[str]:
         row = found.get(wish.uid)
         if (
             row is None
-            or row["epoch"] != wish.epoch
-            or row["state"] not in _ON_MEMBER
-            or row["admission"] != wish.admission
+            or row.epoch != wish.epoch
+            or row.state not in _ON_MEMBER
+            or row.admission != wish.admission
         ):
             continue
-        sized = resize.grown(row["admission"])
-        before, after = resize.size(row["admission"]), resize.size(sized)
+        sized = resize.grown(row.admission)
+        before, after = resize.size(row.admission), resize.size(sized)
         workloads.change(tx, [{"uid": wish.uid, "admission": sized, "reason": "", "message": ""}])
         _tell_members(tx, row, sized)
-        tx.event(
-            uid=row["uid"], kind=row["kind"], namespace=row["namespace"], name=row["name"],
-            reason=RESIZED, message=f"grows from {before} to {after} pods: quota is charged",
-        )  # fmt: skip
+        tx.say(row, RESIZED, f"grows from {before} to {after} pods: quota is charged")
         grown.append(wish.uid)
     return grown
 
 
 def confirmed(tx: Transaction, uids: Iterable[str]) -> list[str]:
     """Those of `uids` whose member has reported that it runs no more pods than it shall."""
-    return [row["uid"] for row in _smaller(tx, uids)]
+    return [row.uid for row in _smaller(tx, uids)]
 
 
 def shrink(tx: Transaction, uids: Iterable[str], term: int) -> list[str]:
@@ -84,43 +81,44 @@ def shrink(tx: Transaction, uids: Iterable[str], term: int) -> list[str]:
     rows = _smaller(tx, uids)
     workloads.change(
         tx,
-        [{"uid": row["uid"], "admission": resize.shrunk(row["admission"])} for row in rows],
+        [{"uid": row.uid, "admission": resize.shrunk(row.admission or {})} for row in rows],
     )
-    return [row["uid"] for row in rows]
+    return [row.uid for row in rows]
 
 
-def _smaller(tx: Transaction, uids: Iterable[str]) -> list[Row]:
+def _smaller(tx: Transaction, uids: Iterable[str]) -> list[Workload]:
     found = workloads.get_many(tx, uids)
     held = {(work["cluster"], work["uid"]): work for work in works.of_uids(tx, list(found))}
     return [
         row
         for row in found.values()
-        if "shrinks" in (row["admission"] or {})
-        and _runs_no_more(row, held.get((row["cluster"], row["uid"])))
+        if row.admission is not None
+        and "shrinks" in row.admission
+        and _runs_no_more(row, row.admission["shrinks"], held.get((row.cluster, row.uid)))
     ]
 
 
-def _runs_no_more(row: Row, work: Row | None) -> bool:
+def _runs_no_more(row: Workload, shrinks: JsonView, work: Json | None) -> bool:
     """Has the member said so, of this epoch and this manifest?"""
-    if work is None or work["epoch"] != row["epoch"] or not work["observed"]:
+    if work is None or work["epoch"] != row.epoch or not work["observed"]:
         return False
     job = work["observed"].get("job")
-    if job is None or work["observed_generation"] < row["generation"]:
+    if job is None or work["observed_generation"] < row.generation:
         return False
-    return bool(job["active"] + job["terminating"] <= row["admission"]["shrinks"]["count"])
+    return bool(job["active"] + job["terminating"] <= shrinks["count"])
 
 
-def _tell_members(tx: Transaction, row: Row, admission: Row) -> None:
+def _tell_members(tx: Transaction, row: Workload, admission: Json) -> None:
     """What its cluster is given follows the size that is admitted."""
     changed = []
-    for work in works.composable(tx, row["cluster"], [row["uid"]]):
+    for work in works.composable(tx, row.cluster, [row.uid]):
         reduced = bool(admission.get("reduced"))
         options = replace(
             work.options,
             parallelism=resize.size(admission) if reduced else None,
             wanted=admission["wanted"]["count"] if reduced else None,
         )
-        if work.epoch == row["epoch"] and options != work.options:
+        if work.epoch == row.epoch and options != work.options:
             told = compose.digest(work.job_hash or "", options, work.epoch) if work.offered else ""
             changed.append(
                 {"cluster": work.cluster, "uid": work.uid, "options": options, "hash": told}

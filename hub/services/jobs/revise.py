@@ -4,22 +4,23 @@ The rules are those of the API server for Jobs. Where the size of an admitted jo
 charged follows by `hub.services.jobs.resize`.
 """
 
-from typing import Any, Final
+from typing import Final
 
-from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, State
+from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import priority_class, resolve_priorities
 from hub.services.jobs.generations import keep_next, standing_before
 from hub.services.jobs.resize import follow_size
 from hub.services.reading.draft import Draft
 from hub.store import works
+from hub.store.records.workloads import Workload, WorkloadColumns
 from hub.store.transaction import Transaction
 from shared import labels as keys
+from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.reject_codes import RejectCode
 from shared.resources import job_pod_count
 
-Row = dict[str, Any]
 # What a running Job's member copy follows: a merge patch of these fields (architecture, section 8).
 _MUTABLE: Final = frozenset(
     {
@@ -33,7 +34,7 @@ _MUTABLE: Final = frozenset(
 )
 
 
-def revise_job(tx: Transaction, given: Draft, row: Row, intake: Intake) -> bool:
+def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> bool:
     """Bring the job of `row` to the manifest of `given`; False if they are equal already.
 
     Raises Rejected: Immutable, naming every field that may not change.
@@ -43,28 +44,28 @@ def revise_job(tx: Transaction, given: Draft, row: Row, intake: Intake) -> bool:
         return False
     old = before.manifest
     _refuse_immutable(old, given, row)
-    columns: Row = {}
+    columns = WorkloadColumns()
     named = priority_class(given)
-    if named != row["priority_class"]:  # a class whose value was edited changes nothing
+    if named != row.priority_class:  # a class whose value was edited changes nothing
         priority = resolve_priorities(tx, [given]).get(named, 0)
         columns = {"priority_class": named, "priority": priority}
     generation = keep_next(tx, given, row, before, intake, columns)
-    works.follow_generation(tx, row["uid"], generation)
-    if State(row["state"]) in CHARGED and job_pod_count(given.parsed.spec) != job_pod_count(
+    works.follow_generation(tx, row.uid, generation)
+    if row.state in CHARGED and job_pod_count(given.parsed.spec) != job_pod_count(
         old.get("spec") or {}
     ):
         follow_size(tx, row, given.parsed.pod_sets[0])
     return True
 
 
-def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
+def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
     spec, new = old.get("spec") or {}, given.parsed.spec
     wrong = [
         FieldError(f"spec.{name}", RejectCode.IMMUTABLE, "can not change once the Job exists")
         for name in sorted({*spec, *new} - _MUTABLE)
         if spec.get(name) != new.get(name)
     ]
-    state = State(row["state"])
+    state = row.state
     if state not in QUEUED and state not in TERMINAL and _queue_of(old) != given.queue:
         rule = "can not change while the Job is on a cluster"
         wrong.append(FieldError(f"metadata.labels[{keys.QUEUE_NAME}]", RejectCode.IMMUTABLE, rule))
@@ -73,7 +74,7 @@ def _refuse_immutable(old: Row, given: Draft, row: Row) -> None:
         raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
 
 
-def _queue_of(manifest: Row) -> str:
+def _queue_of(manifest: Json) -> str:
     metadata = manifest.get("metadata") or {}
     for part in ("labels", "annotations"):
         name = (metadata.get(part) or {}).get(keys.QUEUE_NAME)

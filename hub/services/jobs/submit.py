@@ -14,6 +14,7 @@ from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.reading.draft import Draft
 from hub.store import idempotency
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds import unheeded
@@ -94,15 +95,15 @@ def _submit_fresh(
     return replies
 
 
-def _single(answer: dict[str, Any] | Rejected, given: Draft | Rejected) -> Reply | Exception:
+def _single(answer: Workload | Rejected, given: Draft | Rejected) -> Reply | Exception:
     if isinstance(answer, Rejected):
         return answer
-    told = {**rendering.job(answer), "message": answer["message"], **_warnings(given)}
+    told = {**rendering.job(answer), "message": answer.message, **_warnings(given)}
     return Reply(CREATED, orjson.dumps(told))
 
 
 def _several(
-    answers: Sequence[dict[str, Any] | Rejected], drafts: Sequence[Draft | Rejected], first: int
+    answers: Sequence[Workload | Rejected], drafts: Sequence[Draft | Rejected], first: int
 ) -> Reply:
     results = [
         {"index": place, **rendering.refusal(answer)}

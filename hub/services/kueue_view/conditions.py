@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hub.domain.plan import Reason
-from hub.domain.workloads.states import CHARGED, TERMINAL, State
+from hub.domain.workloads.states import CHARGED, TERMINAL, State, WithdrawTo
+from hub.store.records.workloads import Workload
 from shared.conditions import LONGEST_MESSAGE, rfc3339
 
-Row = Mapping[str, Any]
 Condition = dict[str, Any]
 
 CONDITIONS: Final = (
@@ -60,64 +60,65 @@ _RESTARTED: Final[Mapping[str, str]] = {
     "ClusterQueueStopped": "ClusterQueueRestarted",
     "LocalQueueStopped": "LocalQueueRestarted",
 }
-_CHARGED: Final = frozenset(str(s) for s in CHARGED)
-_TERMINAL: Final = frozenset(str(s) for s in TERMINAL)
-_INACTIVE: Final = frozenset({str(State.HELD), str(State.DEACTIVATED)})
+_CHARGED: Final = CHARGED
+_TERMINAL: Final = TERMINAL
+_INACTIVE: Final = frozenset({State.HELD, State.DEACTIVATED})
+_LEAVES: Final = frozenset({WithdrawTo.HELD, WithdrawTo.DEACTIVATED})
 
 
-def reserves(row: Row) -> bool:
+def reserves(row: Workload) -> bool:
     """Does it hold quota, or did it until it finished?"""
-    finished = row["state"] in _TERMINAL - _INACTIVE  # what is deactivated was evicted first
-    return row["state"] in _CHARGED or (finished and row["admission"] is not None)
+    finished = row.state in _TERMINAL - _INACTIVE  # what is deactivated was evicted first
+    return row.state in _CHARGED or (finished and row.admission is not None)
 
 
-def admitted(row: Row) -> bool:
+def admitted(row: Workload) -> bool:
     """May it run, or might it until it finished?"""
-    return reserves(row) and row["state"] != State.RESERVED and row["placed_at"] is not None
+    return reserves(row) and row.state != State.RESERVED and row.placed_at is not None
 
 
-def active(row: Row) -> bool:
+def active(row: Workload) -> bool:
     """`spec.active`: neither held by its user nor deactivated."""
-    return row["state"] not in _INACTIVE and row["withdraw_to"] not in _INACTIVE
+    return row.state not in _INACTIVE and row.withdraw_to not in _LEAVES
 
 
-def conditions(row: Row, now: dt.datetime) -> list[Condition]:
+def conditions(row: Workload, now: dt.datetime) -> list[Condition]:
     """All conditions that Kueue would show, in the order of its documentation."""
     made = [_quota_reserved(row), _admitted(row)]
-    evicted = row.get("evicted")
-    if evicted or row["state"] in {State.WITHDRAWING, State.DEACTIVATED}:
+    evicted = row.evicted
+    if evicted or row.state in {State.WITHDRAWING, State.DEACTIVATED}:
         made += _evicted(row, evicted or {})
     if evicted:
         made += _requeued(row, evicted, now)
-    counts_pods = row["kind"] == "Job" or row.get("pods_ready_at") is not None
-    if admitted(row) and row["state"] not in _TERMINAL and counts_pods:
+    counts_pods = row.kind == "Job" or row.pods_ready_at is not None
+    if admitted(row) and row.state not in _TERMINAL and counts_pods:
         made.append(_pods_ready(row))
-    if row["state"] in _TERMINAL - _INACTIVE:
+    if row.state in _TERMINAL - _INACTIVE:
         made.append(_finished(row))
-    if row["state"] == State.WITHDRAWING and row["withdraw_to"] == State.DEACTIVATED:
-        cause = (evicted or {}).get("cause") or row["reason"] or "Deactivated"
-        made.append(_one("DeactivationTarget", True, cause, row["message"], _at(evicted, row)))
-    at = rfc3339(row["queued_at"])  # of a step whose time is not known
+    if row.state == State.WITHDRAWING and row.withdraw_to == WithdrawTo.DEACTIVATED:
+        cause = (evicted or {}).get("cause") or row.reason or "Deactivated"
+        made.append(_one("DeactivationTarget", True, cause, row.message, _at(evicted, row)))
+    at = rfc3339(row.queued_at)  # of a step whose time is not known
     return [{"lastTransitionTime": at, **each} for each in made]
 
 
-def _quota_reserved(row: Row) -> Condition:
+def _quota_reserved(row: Workload) -> Condition:
     if reserves(row):
-        text = f"Quota reserved in ClusterQueue {row['cluster_queue']}"
-        at = row.get("reserved_at") or row["placed_at"] or row["queued_at"]
+        text = f"Quota reserved in ClusterQueue {row.cluster_queue}"
+        at = row.reserved_at or row.placed_at or row.queued_at
         return _one("QuotaReserved", True, "QuotaReserved", text, at)
     return _one("QuotaReserved", False, *why_waiting(row), _since(row))
 
 
-def why_waiting(row: Row) -> tuple[str, str]:
+def why_waiting(row: Workload) -> tuple[str, str]:
     """Reason and message of QuotaReserved=False for a row that holds no quota."""
-    reason, message = row["reason"], row["message"]
-    if row["state"] == State.HELD:
+    reason, message = row.reason, row.message
+    if row.state == State.HELD:
         return "OnHold", message or "The workload is held"
-    if row["state"] in _TERMINAL:
-        return "Inadmissible", message or f"The workload was {row['state'].lower()}"
-    if row.get("requeue_at") is not None and reason not in _WAITS:
-        text = f"It is not considered before {rfc3339(row['requeue_at'])}"
+    if row.state in _TERMINAL:
+        return "Inadmissible", message or f"The workload was {row.state.lower()}"
+    if row.requeue_at is not None and reason not in _WAITS:
+        text = f"It is not considered before {rfc3339(row.requeue_at)}"
         return "Pending", message or text
     said = _WAITS.get(reason, "Pending" if reason else "PendingEvaluation")
     if said == "Pending" and reason:
@@ -125,38 +126,36 @@ def why_waiting(row: Row) -> tuple[str, str]:
     return said, message or "The workload has not been considered yet"
 
 
-def _admitted(row: Row) -> Condition:
+def _admitted(row: Workload) -> Condition:
     if admitted(row):
-        where = f" to cluster {row['cluster']}" if row["cluster"] else ""
+        where = f" to cluster {row.cluster}" if row.cluster else ""
         text = f"The workload is admitted{where}"
-        return _one("Admitted", True, "Admitted", text, row["placed_at"])
-    if row["state"] == State.RESERVED:
-        open_ = sorted(
-            name for name, c in (row["checks"] or {}).items() if c.get("state") != "Ready"
-        )
+        return _one("Admitted", True, "Admitted", text, row.placed_at)
+    if row.state == State.RESERVED:
+        open_ = sorted(name for name, c in (row.checks or {}).items() if c.get("state") != "Ready")
         text = f"The workload waits for its admission checks: {', '.join(open_)}"
-        at = row.get("reserved_at") or row["queued_at"]
+        at = row.reserved_at or row.queued_at
         return _one("Admitted", False, "UnsatisfiedAdmissionChecks", text, at)
     text = "The workload has no reservation"
     return _one("Admitted", False, "NoReservation", text, _since(row))
 
 
-def _evicted(row: Row, evicted: Row) -> list[Condition]:
+def _evicted(row: Workload, evicted: Mapping[str, str]) -> list[Condition]:
     """Evicted, and Preempted where that was it; both are False once it has quota again."""
-    holds_anew = reserves(row) and row["state"] != State.WITHDRAWING
+    holds_anew = reserves(row) and row.state != State.WITHDRAWING
     reason, message = (
-        evicted.get("reason") or row["reason"],
-        evicted.get("message", row["message"]),
+        evicted.get("reason") or row.reason,
+        evicted.get("message", row.message),
     )
     cause = evicted.get("cause") or ""
-    if row["state"] == State.DEACTIVATED and reason != "Deactivated":
+    if row.state == State.DEACTIVATED and reason != "Deactivated":
         reason, cause = "Deactivated", reason
     named = f"{reason}DueTo{cause}" if cause else reason or "Evicted"
     pairs = [("Evicted", named)]
     if reason == PREEMPTED:
         pairs.append((PREEMPTED, cause or preempted_because(message)))
     if holds_anew:
-        at = row.get("reserved_at") or row["placed_at"]
+        at = row.reserved_at or row.placed_at
         text = f"Previously: {message}"
         return [_one(kind, False, "QuotaReserved", text, at) for kind, _ in pairs]
     return [_one(kind, True, said, message, _at(evicted, row)) for kind, said in pairs]
@@ -167,16 +166,16 @@ def preempted_because(message: str) -> str:
     return _CAUSES.get(message.rpartition(" due to ")[2], "InClusterQueue")
 
 
-def _requeued(row: Row, evicted: Row, now: dt.datetime) -> list[Condition]:
+def _requeued(row: Workload, evicted: Mapping[str, str], now: dt.datetime) -> list[Condition]:
     """Whether an evicted workload is back in line; False keeps it out."""
     reason, message = evicted.get("reason", ""), evicted.get("message", "")
-    until = row.get("requeue_at")
-    if row["state"] in {State.WITHDRAWING, *_TERMINAL}:
+    until = row.requeue_at
+    if row.state in {State.WITHDRAWING, *_TERMINAL}:
         return []
-    if row["state"] == State.HELD:
+    if row.state == State.HELD:
         return [_one("Requeued", False, reason, message, _at(evicted, row))]
     if reason in _RESTARTED:
-        if row["state"] == State.PENDING and row["reason"] == Reason.QUEUE_STOPPED:
+        if row.state == State.PENDING and row.reason == Reason.QUEUE_STOPPED:
             return [_one("Requeued", False, reason, message, _at(evicted, row))]
         text = "The queue was started again"
         return [_one("Requeued", True, _RESTARTED[reason], text, _at(evicted, row))]
@@ -187,44 +186,43 @@ def _requeued(row: Row, evicted: Row, now: dt.datetime) -> list[Condition]:
         return [_one("Requeued", True, "BackoffFinished", text, until)]
     if reason == "Deactivated":
         text = "The workload was activated again"
-        return [_one("Requeued", True, "Reactivated", text, row["queued_at"])]
+        return [_one("Requeued", True, "Reactivated", text, row.queued_at)]
     return [_one("Requeued", True, reason, message, _at(evicted, row))]
 
 
-def _pods_ready(row: Row) -> Condition:
-    needed = row["parallelism"]
-    if row["completions"] is not None:
-        needed = min(needed, row["completions"])
-    ready, lost = row.get("pods_ready_at"), row.get("pods_lost_at")
+def _pods_ready(row: Workload) -> Condition:
+    needed = row.parallelism
+    if row.completions is not None:
+        needed = min(needed, row.completions)
+    ready, lost = row.pods_ready_at, row.pods_lost_at
     if ready is not None and lost is None:
         text = "All pods were ready or succeeded since the workload was admitted"
         return _one("PodsReady", True, "Started", text, ready)
-    text = f"{row['ready'] + row['succeeded']} of {needed} pods are ready or have succeeded"
+    text = f"{row.ready + row.succeeded} of {needed} pods are ready or have succeeded"
     if lost is not None:
         return _one("PodsReady", False, "WaitForRecovery", text, lost)
-    return _one("PodsReady", False, "WaitForStart", text, row["placed_at"])
+    return _one("PodsReady", False, "WaitForStart", text, row.placed_at)
 
 
-def _finished(row: Row) -> Condition:
-    if row["state"] == State.SUCCEEDED:
-        text = row["message"] or "Job finished successfully"
-        return _one("Finished", True, "Succeeded", text, row["finished_at"])
-    text = row["message"] or f"The job was {row['state'].lower()}"
-    if row["reason"]:
-        text = f"{row['reason']}: {text}"
-    return _one("Finished", True, "Failed", text, row["finished_at"])
+def _finished(row: Workload) -> Condition:
+    if row.state == State.SUCCEEDED:
+        text = row.message or "Job finished successfully"
+        return _one("Finished", True, "Succeeded", text, row.finished_at)
+    text = row.message or f"The job was {row.state.lower()}"
+    if row.reason:
+        text = f"{row.reason}: {text}"
+    return _one("Finished", True, "Failed", text, row.finished_at)
 
 
-def _at(evicted: Row | None, row: Row) -> dt.datetime:
+def _at(evicted: Mapping[str, str] | None, row: Workload) -> dt.datetime:
     """When it was last evicted."""
     said = (evicted or {}).get("at")
-    found: dt.datetime = dt.datetime.fromisoformat(said) if said else row["queued_at"]
-    return found
+    return dt.datetime.fromisoformat(said) if said else row.queued_at
 
 
-def _since(row: Row) -> dt.datetime:
+def _since(row: Workload) -> dt.datetime:
     """Since when it has waited."""
-    return _at(row.get("evicted"), row) if row.get("evicted") else row["created_at"]
+    return _at(row.evicted, row) if row.evicted else row.created_at
 
 
 def _one(

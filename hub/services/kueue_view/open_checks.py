@@ -5,9 +5,11 @@ from typing import Any
 
 from hub.domain.instants import stamp
 from hub.domain.workloads import admission_checks
+from hub.domain.workloads.admission_checks import States
 from hub.services.context.paging import Pager
 from hub.services.index.check_catalog import read_check
 from hub.store import checks as stored, objects, workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -19,15 +21,15 @@ Row = dict[str, Any]
 def checks_of(tx: Transaction, uid: str) -> Row:
     """A workload's checks: {"items": [...]}. Raises Rejected: NotFound."""
     row = find_job(tx, uid)
-    return shown(tx, row, row["checks"] or {})
+    return shown(tx, row, row.checks or {})
 
 
-def shown(tx: Transaction, row: Row, states: Mapping[str, Row]) -> Row:
+def shown(tx: Transaction, row: Workload, states: States) -> Row:
     controllers = controllers_by_check(tx)
     return {
-        "uid": row["uid"],
-        "state": row["state"],
-        "cluster": row["cluster"],
+        "uid": row.uid,
+        "state": row.state,
+        "cluster": row.cluster,
         "items": [_view(name, states[name], controllers) for name in sorted(states)],
     }
 
@@ -57,9 +59,9 @@ def list_open(
     return {"items": items, "continue": pager.token([after]) if more else ""}
 
 
-def find_job(tx: Transaction, uid: str) -> Row:
+def find_job(tx: Transaction, uid: str) -> Workload:
     row = workloads.get(tx, uid)
-    if row is None or (row["deleted_at"] is not None and row["live"] is None):
+    if row is None or (row.deleted_at is not None and row.live is None):
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     return row
 
@@ -74,7 +76,7 @@ def controllers_by_check(tx: Transaction) -> dict[str, str]:
     return tx.remembered("objects", "controllers of admission checks", read)
 
 
-def _view(name: str, state: Row, controllers: Mapping[str, str]) -> Row:
+def _view(name: str, state: Mapping[str, Any], controllers: Mapping[str, str]) -> Row:
     return {
         "name": name,
         "controllerName": controllers.get(name, ""),

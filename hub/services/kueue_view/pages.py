@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -13,6 +13,7 @@ from hub.services.kueue_view import held_workloads
 from hub.services.kueue_view.conditions import CONDITIONS
 from hub.services.kueue_view.workload import workload_name, workload_object
 from hub.store import manifests, objects, workload_pages
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP
@@ -88,7 +89,7 @@ def _units(
             if len(items) == limit:
                 more = True
                 break
-            after = (row["created_at"], row["uid"])
+            after = (row.created_at, row.uid)
             if _holds(item, *condition):
                 items.append(item)
     return items, [after[0].isoformat(), after[1]] if more and after is not None else None
@@ -105,7 +106,7 @@ def get_workload(tx: Transaction, namespace: str, name: str) -> Json:
         return held
 
 
-def find_row(tx: Transaction, namespace: str, name: str) -> Json:
+def find_row(tx: Transaction, namespace: str, name: str) -> Workload:
     """The row whose Workload has this name. Raises Rejected: NotFound."""
     of_job = _OF_JOB.fullmatch(name)
     for called in (name, of_job["name"] if of_job else ""):
@@ -115,16 +116,16 @@ def find_row(tx: Transaction, namespace: str, name: str) -> Json:
     raise Rejected(RejectCode.NOT_FOUND, f"there is no Workload {namespace[:64]}/{name[:64]}")
 
 
-def shown(tx: Transaction, rows: Iterable[Json]) -> list[Json]:
+def shown(tx: Transaction, rows: Sequence[Workload]) -> list[Json]:
     """The Workloads of rows, with their pod templates."""
     rows = list(rows)
-    shapes = manifests.get_shapes(tx, {row["shape"] for row in rows})
-    sent = manifests.latest_of(tx, [row["uid"] for row in rows])
+    shapes = manifests.get_shapes(tx, {row.shape for row in rows})
+    sent = manifests.latest_of(tx, [row.uid for row in rows])
     return [
         workload_object(
             row,
-            shapes.get(row["shape"]),
-            orjson.loads(sent[row["uid"]]) if row["uid"] in sent else None,
+            shapes.get(row.shape),
+            orjson.loads(sent[row.uid]) if row.uid in sent else None,
             now=tx.now,
         )
         for row in rows

@@ -12,6 +12,7 @@ from typing import Any, Final
 from hub.domain.instants import stamp
 from hub.domain.workloads.states import TERMINAL, State
 from hub.services.kueue_view.conditions import active, admitted, conditions, reserves
+from hub.store.records.workloads import Workload
 from shared import quantity
 from shared.conditions import rfc3339
 from shared.kinds.kueue_v1beta2 import GROUP, VERSION
@@ -27,21 +28,21 @@ _NOMINATED: Final = 20
 _TERMINAL: Final = frozenset(str(s) for s in TERMINAL)
 
 
-def workload_name(row: Row) -> str:
+def workload_name(row: Workload) -> str:
     """The name of a row's Workload: a bare one's own; of a Job what Kueue would call it.
 
     Kueue: `job-<name>-<5 hexadecimal digits>` of the SHA-1 over kind, group, name and uid of the owner
     (jobframework/workload_names.go).
     """
-    if row["kind"] == WORKLOAD:
-        return str(row["name"])
-    identity = "\n".join((row["kind"], _group_of(row["kind"]), row["name"], row["uid"]))
+    if row.kind == WORKLOAD:
+        return str(row.name)
+    identity = "\n".join((row.kind, _group_of(row.kind), row.name, row.uid))
     digest = hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[:_HASH]
-    return f"{row['kind'].lower()}-{row['name']}"[:_LONGEST] + f"-{digest}"
+    return f"{row.kind.lower()}-{row.name}"[:_LONGEST] + f"-{digest}"
 
 
 def workload_object(
-    row: Row,
+    row: Workload,
     pod_sets: Sequence[Row] | None,
     manifest: Row | None = None,
     *,
@@ -64,7 +65,7 @@ def workload_object(
 
 
 def workload_status(
-    row: Row,
+    row: Workload,
     pod_sets: Sequence[Row] | None,
     *,
     now: dt.datetime,
@@ -77,21 +78,21 @@ def workload_status(
     status: Json = {"conditions": said}
     if reserves(row):
         status["admission"] = _admission(row, pod_sets or ())
-    elif row["state"] not in _TERMINAL:
+    elif row.state not in _TERMINAL:
         status["resourceRequests"] = [
             {"name": each["name"], "resources": _texts(_times(each["requests"], each["count"]))}
             for each in pod_sets or ()
         ]
-    if row.get("requeues") or row.get("requeue_at"):
-        status["requeueState"] = {"count": row.get("requeues") or 0} | (
-            {"requeueAt": rfc3339(row["requeue_at"])} if row.get("requeue_at") else {}
+    if row.requeues or row.requeue_at:
+        status["requeueState"] = {"count": row.requeues or 0} | (
+            {"requeueAt": rfc3339(row.requeue_at)} if row.requeue_at else {}
         )
-    if row["checks"]:
+    if row.checks:
         status["admissionChecks"] = check_states(row)
-    if row.get("evictions"):
-        status["schedulingStats"] = {"evictions": _evictions(row["evictions"])}
-    if row.get("ran_s"):
-        status["accumulatedPastExecutionTimeSeconds"] = row["ran_s"]
+    if row.evictions:
+        status["schedulingStats"] = {"evictions": _evictions(row.evictions)}
+    if row.ran_s:
+        status["accumulatedPastExecutionTimeSeconds"] = row.ran_s
     status |= _clusters(row)
     if told := _given_back(row):
         status["reclaimablePods"] = told
@@ -101,15 +102,15 @@ def workload_status(
     return status
 
 
-def check_states(row: Row) -> list[Json]:
+def check_states(row: Workload) -> list[Json]:
     """`status.admissionChecks` of a row."""
     found = []
-    for name, check in sorted((row["checks"] or {}).items()):
+    for name, check in sorted((row.checks or {}).items()):
         state: Json = {
             "name": name,
             "state": check.get("state") or "Pending",
             "message": check.get("message") or "",
-            "lastTransitionTime": _whole(check.get("at")) or rfc3339(row["queued_at"]),
+            "lastTransitionTime": _whole(check.get("at")) or rfc3339(row.queued_at),
         }
         for field in ("requeueAfterSeconds", "retryCount", "podSetUpdates"):
             if check.get(field):
@@ -118,47 +119,47 @@ def check_states(row: Row) -> list[Json]:
     return found
 
 
-def _metadata(row: Row) -> Json:
+def _metadata(row: Workload) -> Json:
     metadata: Json = {
         "name": workload_name(row),
-        "namespace": row["namespace"],
-        "creationTimestamp": stamp(row["created_at"].replace(microsecond=0)),
+        "namespace": row.namespace,
+        "creationTimestamp": stamp(row.created_at.replace(microsecond=0)),
     }
-    if row["kind"] == WORKLOAD:
-        own = {"labels": row["labels"], "annotations": row["annotations"]}
-        return metadata | {"uid": row["uid"]} | {name: each for name, each in own.items() if each}
-    return metadata | {"labels": {JOB_UID: row["uid"]}, "ownerReferences": [owner_of(row)]}
+    if row.kind == WORKLOAD:
+        own = {"labels": row.labels, "annotations": row.annotations}
+        return metadata | {"uid": row.uid} | {name: each for name, each in own.items() if each}
+    return metadata | {"labels": {JOB_UID: row.uid}, "ownerReferences": [owner_of(row)]}
 
 
-def owner_of(row: Row) -> Json:
+def owner_of(row: Workload) -> Json:
     """The reference to the Job whose Workload it is."""
-    group = _group_of(row["kind"])
+    group = _group_of(row.kind)
     return {
         "apiVersion": f"{group}/v1" if group else "v1",
-        "kind": row["kind"],
-        "name": row["name"],
-        "uid": row["uid"],
+        "kind": row.kind,
+        "name": row.name,
+        "uid": row.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }
 
 
-def _spec(row: Row, pod_sets: Iterable[Row], manifest: Row) -> Json:
+def _spec(row: Workload, pod_sets: Iterable[Row], manifest: Row) -> Json:
     spec: Json = {
         "active": active(row),
         "podSets": [_pod_set(each, manifest) for each in pod_sets],
-        "priority": row["priority"],
+        "priority": row.priority,
     }
-    if row["queue"]:
-        spec["queueName"] = row["queue"]
-    if row["priority_class"]:
+    if row.queue:
+        spec["queueName"] = row.queue
+    if row.priority_class:
         spec["priorityClassRef"] = {
             "group": GROUP,
             "kind": "WorkloadPriorityClass",
-            "name": row["priority_class"],
+            "name": row.priority_class,
         }
-    if row.get("max_runtime_s"):
-        spec["maximumExecutionTimeSeconds"] = row["max_runtime_s"]
+    if row.max_runtime_s:
+        spec["maximumExecutionTimeSeconds"] = row.max_runtime_s
     return spec
 
 
@@ -180,11 +181,11 @@ def _template(name: str, manifest: Row) -> Any:
     return spec.get("template") or {}
 
 
-def _admission(row: Row, pod_sets: Iterable[Row]) -> Json:
+def _admission(row: Workload, pod_sets: Iterable[Row]) -> Json:
     """What was charged, per pod set: flavors, amounts of all its pods, count."""
     asked = {each["name"]: each["count"] for each in pod_sets}
     return {
-        "clusterQueue": row["cluster_queue"],
+        "clusterQueue": row.cluster_queue,
         "podSetAssignments": [
             {
                 "name": each["name"],
@@ -192,39 +193,36 @@ def _admission(row: Row, pod_sets: Iterable[Row]) -> Json:
                 "resourceUsage": _texts(each.get("whole") or each.get("usage") or {}),
                 "count": each.get("count", asked.get(each["name"], 1)),
             }
-            for each in (row["admission"] or {}).get("podSets") or ()
+            for each in (row.admission or {}).get("podSets") or ()
         ],
     }
 
 
-def _clusters(row: Row) -> Json:
+def _clusters(row: Workload) -> Json:
     """Where it was admitted to, or the clusters in question before."""
     if admitted(row):
-        return {"clusterName": row["cluster"]} if row["cluster"] else {}
-    if row["state"] in _TERMINAL:
+        return {"clusterName": row.cluster} if row.cluster else {}
+    if row.state in _TERMINAL:
         return {}
-    nominated = [(row["nomination"] or {}).get("cluster"), row["cluster"]]
+    nominated = [(row.nomination or {}).get("cluster"), row.cluster]
     named = list(dict.fromkeys(each for each in nominated if each))
     return {"nominatedClusterNames": named[:_NOMINATED]} if named else {}
 
 
-def _given_back(row: Row) -> list[Json]:
+def _given_back(row: Workload) -> list[Json]:
     """Pods that the executor of a bare Workload does not need any more."""
-    pod_sets = (row["admission"] or {}).get("podSets") or ()
+    pod_sets = (row.admission or {}).get("podSets") or ()
     return [{"name": p["name"], "count": p["reclaimed"]} for p in pod_sets if p.get("reclaimed")]
 
 
-def _reclaimable(row: Row) -> int:
+def _reclaimable(row: Workload) -> int:
     """Pods of a running Job that will not be needed any more, by Kueue's arithmetic."""
-    if row["kind"] == WORKLOAD or row["completions"] is None or not row["succeeded"]:
+    if row.kind == WORKLOAD or row.completions is None or not row.succeeded:
         return 0
-    if (
-        row["state"] not in {State.RUNNING, State.APPLIED, State.OFFERED}
-        or row["parallelism"] == 1
-    ):
+    if row.state not in {State.RUNNING, State.APPLIED, State.OFFERED} or row.parallelism == 1:
         return 0
-    left = row["completions"] - row["succeeded"]
-    return int(max(0, min(row["parallelism"], row["completions"]) - max(0, left)))
+    left = row.completions - row.succeeded
+    return int(max(0, min(row.parallelism, row.completions) - max(0, left)))
 
 
 def _evictions(counted: Mapping[str, int]) -> list[Json]:

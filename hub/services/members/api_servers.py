@@ -14,15 +14,16 @@ from hub.domain.workloads.states import State
 from hub.services.members.judge import SET_ASIDE, plain, set_aside
 from hub.services.works.evict import evict
 from hub.store import clusters, on_members, workloads
+from hub.store.records.workloads import WorkloadChange, WorkloadColumns
 from hub.store.transaction import Transaction
-from shared.wire.agent_v1 import ApiServer
+from shared.wire.agent_v1 import ApiServerDown
 
 Row = dict[str, Any]
 _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
 _TOLD: Final = 200  # characters of an agent's reason
 
 
-def down_view(told: ApiServer | None, now: dt.datetime) -> Row | None:
+def down_view(told: ApiServerDown | None, now: dt.datetime) -> Row | None:
     """What is kept of an agent's word; None where the server answers."""
     if told is None:
         return None
@@ -45,7 +46,7 @@ def tend(
     tx.require_term(term)
     _recover(tx, recovered)
     rows = on_members.jobs_on(tx, down, [State.PLACED])
-    evict(tx, [r["uid"] for r in rows], UNHEALTHY, "its cluster can not start it")
+    evict(tx, [r.uid for r in rows], UNHEALTHY, "its cluster can not start it")
     _say(tx, down)
     due = [name for name, told in down.items() if tx.now - _since(told) >= after]
     _ask_back(tx, {name: down[name] for name in due})
@@ -55,26 +56,26 @@ def tend(
 def _say(tx: Transaction, down: Mapping[str, Row]) -> None:
     """Jobs there say why they do not move."""
     rows = on_members.jobs_on(tx, down, _ON_MEMBER)
-    said = [
-        {"uid": row["uid"], "reason": UNHEALTHY, "message": _words(row["cluster"], down)}
+    said: list[WorkloadChange] = [
+        {"uid": row.uid, "reason": UNHEALTHY, "message": _words(row.cluster, down)}
         for row in rows
-        if row["reason"] != UNHEALTHY
+        if row.reason != UNHEALTHY
     ]
     workloads.change(tx, said)
 
 
 def _recover(tx: Transaction, names: Collection[str]) -> None:
     rows = on_members.jobs_on(tx, names, _ON_MEMBER)
-    told = [row for row in rows if row["reason"] == UNHEALTHY]
-    workloads.change(tx, [{"uid": r["uid"], "reason": "", "message": ""} for r in told])
+    told = [row for row in rows if row.reason == UNHEALTHY]
+    workloads.change(tx, [{"uid": r.uid, "reason": "", "message": ""} for r in told])
 
 
 def _ask_back(tx: Transaction, down: Mapping[str, Row]) -> None:
     """Only what nobody has seen there: the member must prove that it never came to be."""
-    alike: dict[str, dict[str, Row]] = {}
+    alike: dict[str, dict[str, WorkloadColumns]] = {}
     for row in on_members.offered_unseen(tx, down):
-        aside = set_aside(row["set_aside"], row["cluster"], tx.now, SET_ASIDE)
-        alike.setdefault(row["cluster"], {})[row["uid"]] = {"set_aside": aside}
+        aside = set_aside(row.set_aside, row.cluster, tx.now, SET_ASIDE)
+        alike.setdefault(row.cluster, {})[row.uid] = {"set_aside": aside}
     for name, rows in alike.items():
         evict(tx, rows, UNHEALTHY, _words(name, down), also=rows)
 

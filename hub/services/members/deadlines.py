@@ -6,19 +6,18 @@ admission. Each rule is one query a turn, whatever the number of workloads.
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Queueing
 from hub.services.members.judge import RETRYING
-from hub.services.works.evict import BackOff, evict, run_time_s
+from hub.services.works.evict import BackOff, Requeue, evict, run_time_s
 from hub.store import lifetimes, workloads
+from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
 
 PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 TIME_EXCEEDED: Final = "MaximumExecutionTimeExceeded"
-
-Row = dict[str, Any]
 
 
 def back_off_of(given: Queueing) -> BackOff:
@@ -42,9 +41,9 @@ def overrun(tx: Transaction) -> tuple[list[str], float | None]:
     ended: list[str] = []
     soonest: float | None = None
     for row in lifetimes.limited(tx):
-        left = row["max_runtime_s"] - row["ran_s"] - (tx.now - row["placed_at"]).total_seconds()
+        left = row.max_runtime_s - row.ran_s - (tx.now - row.placed_at).total_seconds()
         if left <= 0:
-            ended.append(row["uid"])
+            ended.append(row.uid)
         elif soonest is None or left < soonest:
             soonest = left
     return ended, soonest
@@ -54,7 +53,7 @@ def end_overrun(tx: Transaction, uids: Sequence[str], term: int) -> int:
     """Take back and deactivate what has run too long; how many. Raises StaleTerm."""
     tx.require_term(term)
     still = set(uids) & set(overrun(tx)[0])
-    limits = {row["uid"]: row["max_runtime_s"] for row in lifetimes.limited(tx)}
+    limits = {row.uid: row.max_runtime_s for row in lifetimes.limited(tx)}
     ended = 0
     for seconds in sorted({limits[uid] for uid in still}):
         those = [uid for uid in sorted(still) if limits[uid] == seconds]
@@ -89,20 +88,21 @@ def _and(said: str, words: str) -> str:
 def take_back_unready(tx: Transaction, given: Queueing, term: int) -> int:
     """Evict what is not ready in time: it backs off and queues again; how many. Raises StaleTerm."""
     tx.require_term(term)
+    requeue = Requeue(
+        counted=True, later=given.requeuing_timestamp == "Eviction", back_off=back_off_of(given)
+    )
     return sum(
         len(
             evict(
                 tx, uids, PODS_READY_TIMEOUT, message,
-                counted=True,
-                later=given.requeuing_timestamp == "Eviction",
-                back_off=back_off_of(given),
+                requeue=requeue,
             )
         )
         for message, uids in unready(tx, given).items()
     )  # fmt: skip
 
 
-def note_runs(tx: Transaction, moves: Sequence[Row]) -> None:
+def note_runs(tx: Transaction, moves: Sequence[WorkloadMove]) -> None:
     """Of jobs that failed and are tried again: add the time they ran to what `moves` will set."""
     again = [move for move in moves if move.get("reason") == RETRYING]
     if not again:
@@ -110,5 +110,5 @@ def note_runs(tx: Transaction, moves: Sequence[Row]) -> None:
     found = workloads.get_many(tx, [move["uid"] for move in again])
     for move in again:
         row = found.get(move["uid"])
-        if row is not None and row["max_runtime_s"]:
-            move["ran_s"] = row["ran_s"] + run_time_s(row, tx.now)
+        if row is not None and row.max_runtime_s:
+            move["ran_s"] = row.ran_s + run_time_s(row, tx.now)

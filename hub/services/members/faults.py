@@ -22,10 +22,10 @@ def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
         return
     audit.add(
         tx,
-        principal=f"agent of {cluster}",
-        verb="sync",
-        object=f"MemberCluster {cluster}",
-        outcome=code,
+        f"agent of {cluster}",
+        "sync",
+        f"MemberCluster {cluster}",
+        code,
     )
     tx.event(
         uid=row["object"],

@@ -54,8 +54,8 @@ def list_forgotten(tx: Transaction) -> list[Row]:
             {
                 **row,
                 "objectUid": object_uid,
-                "job": "" if job is None else f"{job['namespace']}/{job['name']}",
-                "state": "" if job is None else str(job["state"]),
+                "job": "" if job is None else f"{job.namespace}/{job.name}",
+                "state": "" if job is None else str(job.state),
             }
         )
     return sorted(found, key=lambda row: (row["cluster"], row["uid"], row["objectUid"]))

@@ -1,4 +1,6 @@
-"""What one observation means: record it, move the workload, take the work back, or refuse it. Pure.
+"""What one observation means: record it, move the workload, take the work back, or refuse it.
+
+It decides and writes nothing.
 
 The lattice of agents R-06 and R-07: an older epoch moves nothing, a terminal result is final for its
 epoch, and a job is given back to its queue only when the member has confirmed that nothing of it is
@@ -8,7 +10,7 @@ left (S2), save a job that has itself ended (S3).
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.quota import resize
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
@@ -22,6 +24,7 @@ from hub.domain.workloads.states import (
     beyond,
 )
 from hub.services.works import restored
+from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.works import WorkRow
 from shared import labels as keys
 from shared.wire.agent_v1 import JobStatus, Observed
@@ -53,8 +56,9 @@ class Judgement:
 
     record: bool = True
     transition: Transition | None = None
-    columns: Mapping[str, Any] = field(default_factory=dict)
-    counts: Mapping[str, Any] | None = None  # of a workload whose state stays
+    columns: MoveColumns = field(default_factory=MoveColumns)
+    counts: JobProgress | None = None  # of a workload whose state stays
+    all_ready: bool | None = None  # with them, where it has changed: are all its pods ready?
     action: str = ""
     code: str = ""
     detail: str = ""
@@ -131,13 +135,17 @@ def _missing(work: WorkRow, cluster: str) -> Judgement:
     """The Job was there and is not: somebody deleted it, or a store that went back does not know why."""
     if not _is_doubtful(work):
         return _deleted(cluster, record=True, action="Withdraw")
-    columns = {"withdraw_to": WithdrawTo.HELD, **restored.HELD}
+    columns: MoveColumns = {
+        "withdraw_to": WithdrawTo.HELD,
+        "reason": restored.REASON,
+        "message": restored.MESSAGE,
+    }
     return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 
 
 def _deleted(cluster: str, *, record: bool, action: str) -> Judgement:
     text = f"the Job was deleted in {cluster}, not by Roadstead"
-    columns = {"reason": "DeletedInMember", "message": text}
+    columns: MoveColumns = {"reason": "DeletedInMember", "message": text}
     return Judgement(record=record, transition=Transition.FAIL, columns=columns, action=action)
 
 
@@ -175,9 +183,11 @@ def _gone(
         if job is not None and job.result is not None:  # it failed, may be retried, and is gone
             return replace(_retry(job, work, cluster, now), action="Withdraw")
         return _deleted(cluster, record=False, action="Remove")
-    why = {"reason": work.workload_reason or "", "message": work.workload_message or ""}
-    leap = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
-    columns: dict[str, Any]
+    why: MoveColumns = {
+        "reason": work.workload_reason or "",
+        "message": work.workload_message or "",
+    }
+    leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
     match work.withdraw_to:
         case WithdrawTo.CANCELLED | WithdrawTo.DELETED:
             return Judgement(
@@ -188,18 +198,20 @@ def _gone(
                 record=False, transition=Transition.FAIL, columns=why, action="Remove"
             )
         case WithdrawTo.DEACTIVATED:
-            columns = why | leap
             return Judgement(
-                record=False, transition=Transition.DEACTIVATE, columns=columns, action="Remove"
+                record=False,
+                transition=Transition.DEACTIVATE,
+                columns={**why, **leap},
+                action="Remove",
             )
         case _ if _is_doubtful(work):
-            columns = {**restored.HELD, **leap, "succeeded": 0}
+            columns: MoveColumns = {**restored.HELD, **leap, "succeeded": 0}
             return Judgement(
                 record=False, transition=Transition.HOLD, columns=columns, action="Remove"
             )
         case after:
             name = Transition.HOLD if after == WithdrawTo.HELD else Transition.REQUEUE
-            again: dict[str, Any] = {**why, "succeeded": 0}
+            again: MoveColumns = {**why, "succeeded": 0}
             return Judgement(record=False, transition=name, columns=again, action="Remove")
 
 
@@ -211,7 +223,7 @@ def _ended(
         # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
         return RECORD if state is State.WITHDRAWING else _retry(job, work, cluster, now)
     counts = _counts(job, work)
-    columns = {
+    columns: MoveColumns = {
         "succeeded": counts["succeeded"],
         "failed": counts["failed"],
         "started_at": now,
@@ -259,7 +271,7 @@ def _retry(job: JobStatus, work: WorkRow, cluster: str, now: dt.datetime) -> Jud
     """Take back what is left of a failed epoch; the next begins when that is confirmed."""
     reason = plain(job.reason, REASON_CHARS) or "Failed"
     text = f"epoch {work.epoch} failed in {cluster} ({reason}): {plain(job.message)}"
-    columns = {
+    columns: MoveColumns = {
         "withdraw_to": WithdrawTo.PENDING,
         "reason": RETRYING,
         "message": plain(text),
@@ -281,7 +293,7 @@ def _unwanted(entry: Observed, work: WorkRow, cluster: str, now: dt.datetime) ->
     avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
     if entry.reason == REFUSED:
         avoided[cluster] = FOR_GOOD.isoformat()
-    columns = {
+    columns: MoveColumns = {
         "withdraw_to": WithdrawTo.FAILED if hopeless else WithdrawTo.PENDING,
         "reason": plain(entry.reason, REASON_CHARS),
         "message": plain(f"{cluster}: {entry.message}"),
@@ -298,16 +310,18 @@ def _alive(
     counts = _counts(job, work) if job is not None else _same_counts(work)
     all_ready = counts["ready"] + counts["succeeded"] >= _pods_wanted(work)
     reason, message = _why_held(entry, work, cluster)
-    counts |= {"reason": reason, "message": message}
+    told: JobProgress = {**counts, "reason": reason, "message": message}
     if entry.phase == "Applied" and job is not None and job.running_since:
         if state in _NOT_RUNNING:
-            ready_at = {"pods_ready_at": now} if all_ready else {}
-            return Judgement(transition=Transition.START, columns=counts | ready_at)
+            started = _columns(told)
+            if all_ready:
+                started["pods_ready_at"] = now
+            return Judgement(transition=Transition.START, columns=started)
     elif entry.phase == "Applied" and state in _UNSEEN:
-        return Judgement(transition=Transition.APPLY, columns=counts)
+        return Judgement(transition=Transition.APPLY, columns=_columns(told))
     if bool(work.pods_ready) is not all_ready:
-        counts["all_ready"] = all_ready
-    return Judgement(counts=counts if counts != _standing_counts(work) else None)
+        return Judgement(counts=told, all_ready=all_ready)
+    return Judgement(counts=told if told != _standing_counts(work) else None)
 
 
 def _pods_wanted(work: WorkRow) -> int:
@@ -339,7 +353,7 @@ def _why_held(entry: Observed, work: WorkRow, cluster: str) -> tuple[str, str]:
     return "", ""
 
 
-def _counts(job: JobStatus, work: WorkRow) -> dict[str, Any]:
+def _counts(job: JobStatus, work: WorkRow) -> CountedPods:
     """Counts of the workload: failures add up over its epochs, the rest is this epoch's."""
     before = (work.previous().get("failed") or 0) if job.failed else 0
     return {
@@ -350,7 +364,18 @@ def _counts(job: JobStatus, work: WorkRow) -> dict[str, Any]:
     }
 
 
-def _same_counts(work: WorkRow) -> dict[str, Any]:
+def _columns(told: JobProgress) -> MoveColumns:
+    return {
+        "succeeded": told["succeeded"],
+        "failed": told["failed"],
+        "active": told["active"],
+        "ready": told["ready"],
+        "reason": told["reason"],
+        "message": told["message"],
+    }
+
+
+def _same_counts(work: WorkRow) -> CountedPods:
     return {
         "succeeded": work.succeeded or 0,
         "failed": work.failed or 0,
@@ -359,8 +384,9 @@ def _same_counts(work: WorkRow) -> dict[str, Any]:
     }
 
 
-def _standing_counts(work: WorkRow) -> dict[str, Any]:
-    return _same_counts(work) | {
-        "reason": work.workload_reason,
-        "message": work.workload_message,
+def _standing_counts(work: WorkRow) -> JobProgress:
+    return {
+        **_same_counts(work),
+        "reason": work.workload_reason or "",
+        "message": work.workload_message or "",
     }

@@ -6,7 +6,7 @@ observation (agents reference, 5.5). A job that its cluster could not start in t
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.states import State, Transition, WithdrawTo
@@ -15,6 +15,7 @@ from hub.services.members.observe import ObservedReport, as_observed, take_repor
 from hub.services.works.evict import evict
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, on_members, workloads
+from hub.store.records.workloads import LingeringJob, WorkloadColumns
 from hub.store.transaction import Transaction
 from shared.wire.agent_v1 import Observed
 
@@ -51,10 +52,10 @@ def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: i
         Transition.LOSE,
         [
             {
-                "uid": row["uid"],
-                "epoch": row["epoch"],
+                "uid": row.uid,
+                "epoch": row.epoch,
                 "reason": UNREACHABLE,
-                "message": _since(row["cluster"], silent[row["cluster"]]),
+                "message": _since(row.cluster, silent[row.cluster]),
             }
             for row in rows
         ],
@@ -87,7 +88,7 @@ def free_unoffered(tx: Transaction, silent: Mapping[str, dt.datetime | None], te
     No agent can have started them: they were never offered (agents reference, 5.5, S1).
     """
     tx.require_term(term)
-    uids = [row["uid"] for row in on_members.jobs_on(tx, silent, [State.PLACED])]
+    uids = [row.uid for row in on_members.jobs_on(tx, silent, [State.PLACED])]
     words = "its cluster fell silent before it was told"
     return len(evict(tx, uids, UNREACHABLE, words))
 
@@ -110,16 +111,16 @@ def take_back_stuck(
     tx.require_term(term)
     minutes = f"{timeout.total_seconds() / 60:g} min"
     taken = 0
-    alike: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    alike: dict[tuple[str, str], dict[str, LingeringJob]] = {}
     before = tx.now - timeout
     for row in on_members.jobs_placed_before(
         tx, before, _NOT_STARTED, awaiting_nodes=awaiting_nodes
     ):
-        if row["cluster"] not in unreachable:
-            words = row["message"] or f"{row['cluster']}: its pods have not started"
-            hopeless = row["reason"] if row["reason"] in HELD_ON_NODE else ""
+        if row.cluster not in unreachable:
+            words = row.message or f"{row.cluster}: its pods have not started"
+            hopeless = row.reason if row.reason in HELD_ON_NODE else ""
             said = plain(f"not started within {minutes}: {words}")
-            alike.setdefault((hopeless, said), {})[row["uid"]] = row
+            alike.setdefault((hopeless, said), {})[row.uid] = row
     for (hopeless, said), rows in alike.items():
         if hopeless:
             taken += len(withdraw_jobs(tx, rows, WithdrawTo.FAILED, hopeless, said))
@@ -129,8 +130,8 @@ def take_back_stuck(
     return taken
 
 
-def _set_aside(tx: Transaction, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"set_aside": set_aside(row["set_aside"], row["cluster"], tx.now, SET_ASIDE)}
+def _set_aside(tx: Transaction, row: LingeringJob) -> WorkloadColumns:
+    return {"set_aside": set_aside(row.set_aside, row.cluster, tx.now, SET_ASIDE)}
 
 
 def _since(cluster: str, heard: dt.datetime | None) -> str:

@@ -13,10 +13,11 @@ from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
 from hub.store import clusters, on_members, workloads, works
+from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
 from hub.store.transaction import Transaction
 from hub.store.works import WorkRow
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import ApiServer, Observed, Order, Refused
+from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
 
 NOT_YOURS = "NotYours"
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
@@ -31,7 +32,7 @@ class ObservedReport:
     cluster: str
     entries: Sequence[Observed] = ()
     capacity: bytes | None = None  # agent_v1.Capacity as JSON
-    api_server: ApiServer | None = None  # given with a capacity: it does not answer
+    api_server: ApiServerDown | None = None  # given with a capacity: it does not answer
     incarnation: str = ""  # what is not desired and of this one is removed; "": nothing is
 
 
@@ -48,8 +49,8 @@ class _Writes:
     """What a transaction will write, gathered over all reports."""
 
     observed: list[dict[str, Any]] = field(default_factory=list)
-    counts: list[dict[str, Any]] = field(default_factory=list)
-    moves: dict[Transition, list[dict[str, Any]]] = field(default_factory=dict)
+    counts: list[CountsRow] = field(default_factory=list)
+    moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     drifts: list[dict[str, str]] = field(default_factory=list)  # events
 
@@ -170,7 +171,7 @@ def _strangers(
         if workload is None:
             text = "the hub does not know this uid"
             refused.append(Refused(uid=uid, code="Unknown", detail=text))
-        elif workload["cluster"] != report.cluster:
+        elif workload.cluster != report.cluster:
             text = "it is not placed on this cluster"
             refused.append(Refused(uid=uid, code=NOT_YOURS, detail=text))
     foreign = [each.uid for each in refused if each.code == NOT_YOURS]
@@ -188,10 +189,12 @@ def _gather(
         if entry.drift:
             writes.drifts += _new_drifts(cluster, entry, work)
     if verdict.transition:
-        move = {**verdict.columns, "uid": work.uid, "epoch": work.epoch}
+        move = move_of(work.uid, work.epoch, verdict.columns)
         writes.moves.setdefault(verdict.transition, []).append(move)
     elif verdict.counts is not None:
-        writes.counts.append({**verdict.counts, "uid": work.uid, "epoch": work.epoch})
+        writes.counts.append(
+            counts_of(work.uid, work.epoch, verdict.counts, all_ready=verdict.all_ready)
+        )
     if verdict.action and verdict.action != work.action:
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
 

@@ -24,7 +24,7 @@ from hub.services.members.roll_call import RollCall
 from hub.services.members.sessions import Heartbeats, Session
 from hub.services.works import offer, reply_pages
 from hub.services.works.offer import Ask
-from hub.services.works.reply_pages import Composed, Page
+from hub.services.works.reply_pages import Composed, ReplyPage
 from hub.store import clusters, settings, works
 from hub.store.engine import Database
 from hub.store.feed import Change
@@ -55,7 +55,7 @@ _log = structlog.get_logger(__name__)
 class _Answer:
     """What one reply says besides its counters."""
 
-    page: Page
+    page: ReplyPage
     refused: list[Refused]
     orders: list[Order]
     need_full: bool
@@ -174,7 +174,7 @@ class AgentSync:
         said = bool(request.observed.entries or request.capacity or refused or need_full)
         if request.wait_s and not said:
             await self._wait(desired, session, turn, request)
-        page = Page()
+        page = ReplyPage()
         if session.is_newest(request):
             page = await self._page(cluster, desired, session, request)
         answer = _Answer(page, refused, taken.orders, need_full)
@@ -242,11 +242,11 @@ class AgentSync:
 
     async def _page(
         self, cluster: str, desired: ClusterSet, session: Session, request: SyncRequest
-    ) -> Page:
+    ) -> ReplyPage:
         """What of the desired set this reply carries; works are marked offered before it leaves."""
         ready: dict[str, Composed] = {}
         if self._is_stopped():  # what the agent holds is neither confirmed nor taken away
-            return Page(number=request.desired.revision, digest=request.desired.digest)
+            return ReplyPage(number=request.desired.revision, digest=request.desired.digest)
         for _ in range(_TRIES):
             delta = desired.delta(session.id, request.desired)
             if delta is None:
@@ -260,10 +260,10 @@ class AgentSync:
                 break
             await self._prepare(cluster, desired, session, wanted, ready)
             if not session.is_newest(request):
-                return Page()
+                return ReplyPage()
         delta = desired.delta(session.id, request.desired)
         if delta is None:
-            return Page(number=desired.number, digest=desired.digest)
+            return ReplyPage(number=desired.number, digest=desired.digest)
         return self._cut(desired, session, delta, ready)
 
     async def _prepare(
@@ -301,9 +301,9 @@ class AgentSync:
         session: Session,
         delta: Delta,
         ready: dict[str, Composed],
-    ) -> Page:
+    ) -> ReplyPage:
         """The longest run of the delta that is composed; the rest comes with the next request."""
-        page = Page(full=delta.full)
+        page = ReplyPage(full=delta.full)
         cut = 0
         for entry in delta.entries[:MAX_WORKS_PER_REPLY]:
             one = ready.get(entry.row.uid)

@@ -21,6 +21,7 @@ from hub.services.queues import usage
 from hub.services.reading.draft import Draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -34,7 +35,7 @@ _ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
 class JobFacts:
     """A hub Job's workload, and what its member last said of it."""
 
-    row: Row
+    row: Workload
     observed: Row | None  # agent_v1.JobStatus as JSON
 
 
@@ -71,7 +72,7 @@ def uids_of_kind(tx: Transaction, group: str, kind: str) -> dict[str, tuple[str,
 def conclude_deletions(tx: Transaction, uids: Sequence[str]) -> set[str]:
     """Of Jobs that the hub cluster no longer has: those whose deletion was known, taken back further."""
     rows = workloads.get_many(tx, uids)
-    known = [uid for uid, row in rows.items() if row["withdraw_to"] == WithdrawTo.DELETED]
+    known = [uid for uid, row in rows.items() if row.withdraw_to == WithdrawTo.DELETED]
     delete_jobs(tx, known)
     return set(known)
 
@@ -85,13 +86,12 @@ def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     asked = [
         uid
         for uid, row in rows.items()
-        if row["live"]
-        and (row["withdraw_to"] != WithdrawTo.DELETED or State(row["state"]) in TERMINAL)
+        if row.live and (row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL)
     ]
     withdraw_jobs(
         tx, asked, WithdrawTo.DELETED, "DeletedOnHubCluster", "it was deleted on the hub cluster"
     )
-    ended = [uid for uid in asked if State(rows[uid]["state"]) in _ENDED]
+    ended = [uid for uid in asked if State(rows[uid].state) in _ENDED]
     workloads.change(tx, [{"uid": uid, "deleted_at": None} for uid in ended])
     if asked:
         rows = workloads.get_many(tx, uids)
@@ -99,7 +99,7 @@ def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     return {
         uid
         for uid in uids
-        if uid not in held and (uid not in rows or State(rows[uid]["state"]) in TERMINAL)
+        if uid not in held and (uid not in rows or State(rows[uid].state) in TERMINAL)
     }
 
 
@@ -136,8 +136,7 @@ def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:
         for work in works.of_uids(tx, wanted)
     }
     return {
-        uid: JobFacts(row, said.get((uid, row["cluster"], row["epoch"])))
-        for uid, row in rows.items()
+        uid: JobFacts(row, said.get((uid, row.cluster, row.epoch))) for uid, row in rows.items()
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from hub.services.jobs import hold
 from hub.services.outside import check_active, check_states, executors
 from hub.store import manifests, objects, workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
@@ -21,7 +22,7 @@ OUTSIDE = "hub-cluster"  # under whose name it is written down
 class WorkloadFacts:
     """A row and its pod sets."""
 
-    row: Row
+    row: Workload
     pod_sets: Sequence[Row] | None
 
 
@@ -38,8 +39,8 @@ class Heard:
 def workload_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, WorkloadFacts]:
     """What Workload objects are made of, by uid of the Job or bare Workload."""
     rows = workloads.get_many(tx, uids)
-    shapes = manifests.get_shapes(tx, {row["shape"] for row in rows.values()})
-    return {uid: WorkloadFacts(row, shapes.get(row["shape"])) for uid, row in rows.items()}
+    shapes = manifests.get_shapes(tx, {row.shape for row in rows.values()})
+    return {uid: WorkloadFacts(row, shapes.get(row.shape)) for uid, row in rows.items()}
 
 
 def hear(tx: Transaction, term: int, heard: Heard) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
+from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
@@ -97,10 +97,10 @@ def apply_for(
             place = "/".join(part for part in (parsed.namespace, each.draft.name) if part)
             audit.add(
                 tx,
-                principal=principal,
-                verb="apply",
-                object=f"{parsed.kind} {place} {each.uid}",
-                outcome=each.result,
+                principal,
+                "apply",
+                f"{parsed.kind} {place} {each.uid}",
+                each.result,
             )
     return applied
 
@@ -116,7 +116,7 @@ def _submit(
         results[index] = (
             Applied(index, REJECTED, draft=given, error=answer)
             if isinstance(answer, Rejected)
-            else Applied(index, CREATED, answer["uid"], given, warnings=warnings)
+            else Applied(index, CREATED, answer.uid, given, warnings=warnings)
         )
     bare_intake.forget_held(tx, [given for _, given in fresh if given.is_bare])
     fresh.clear()
@@ -128,29 +128,27 @@ def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> App
     row = workloads.live_by_name(tx, [identity], kind_of(given)).get(identity)
     if row is None:
         return None
-    recreated = given.origin == Origin.HUB_CLUSTER and given.uid != row["uid"]
-    if row["origin"] != given.origin or recreated:
-        if recreated and row["origin"] == given.origin and State(row["state"]) in TERMINAL:
-            withdraw_jobs(
-                tx, [row["uid"]], WithdrawTo.DELETED, "Recreated", "a new one has its name"
-            )
+    recreated = given.origin == Origin.HUB_CLUSTER and given.uid != row.uid
+    if row.origin != given.origin or recreated:
+        if recreated and row.origin == given.origin and row.state in TERMINAL:
+            withdraw_jobs(tx, [row.uid], WithdrawTo.DELETED, "Recreated", "a new one has its name")
             return None
         return Applied(index, REJECTED, draft=given, error=occupied(given, row))
-    if row["withdraw_to"] == WithdrawTo.DELETED:
-        what = f"{row['kind'].lower()} {row['namespace']}/{row['name']}"
+    if row.withdraw_to == WithdrawTo.DELETED:
+        what = f"{row.kind.lower()} {row.namespace}/{row.name}"
         words = f"{what} is being deleted: apply it again once it is gone"
         refusal = Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
-        return Applied(index, REJECTED, row["uid"], given, refusal)
+        return Applied(index, REJECTED, row.uid, given, refusal)
     try:
         revise = bare_intake.revise_bare if given.is_bare else revise_job
         changed = revise(tx, given, row, intake)
     except Rejected as refusal:
-        return Applied(index, REJECTED, row["uid"], given, refusal)
+        return Applied(index, REJECTED, row.uid, given, refusal)
     warnings = tuple(missing_classes(tx, [given]).values())
     if changed and warnings:
         say_missing_class(tx, row, warnings[0])
     result = CONFIGURED if changed else UNCHANGED
-    return Applied(index, result, row["uid"], given, warnings=warnings)
+    return Applied(index, result, row.uid, given, warnings=warnings)
 
 
 def _apply_object(

@@ -86,4 +86,4 @@ def _join(tx: Transaction, name: str, kept: dt.timedelta) -> Row:
 
 
 def _note(tx: Transaction, principal: str, verb: str, name: str) -> None:
-    audit.add(tx, principal=principal, verb=verb, object=f"MemberCluster {name}", outcome="ok")
+    audit.add(tx, principal, verb, f"MemberCluster {name}")

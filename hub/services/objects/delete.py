@@ -48,9 +48,7 @@ def delete_object(
         _drain(tx, name)
     else:
         _refuse_if_used(tx, row)
-    audit.add(
-        tx, principal=principal, verb="delete", object=_path(row), outcome=f"origin {origin}"
-    )
+    audit.add(tx, principal, "delete", _path(row), f"origin {origin}")
     if group == PLACEMENT and kind in _TAKEN_BACK:
         if row["deleted_at"] is None:
             objects.change(tx, row["uid"], deleted_at=tx.now)

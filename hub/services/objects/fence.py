@@ -16,6 +16,7 @@ from hub.services.index.fleet import state_of
 from hub.services.works import restored
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
+from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -68,7 +69,7 @@ def fence_cluster(
     clusters.forget_capacity(tx, name)
     released = _release(tx, name, principal)
     works.remove(tx, [(name, uid) for uid in works.uids_of(tx, name)])
-    audit.add(tx, principal=principal, verb="fence", object=f"MemberCluster {name}", outcome="ok")
+    audit.add(tx, principal, "fence", f"MemberCluster {name}")
     tx.event(
         uid=row["object"],
         kind="MemberCluster",
@@ -95,21 +96,20 @@ def _refuse_alive(row: Mapping[str, Any], now: dt.datetime, suspect_after_s: flo
 
 def _release(tx: Transaction, name: str, principal: str) -> list[str]:
     """Every job that the cluster may have held, where it would be had its agent said Gone."""
-    uids = [each["uid"] for each in on_members.jobs_on(tx, [name], _HELD)]
+    uids = [each.uid for each in on_members.jobs_on(tx, [name], _HELD)]
     why = f"{principal} says that {name} is destroyed"
     withdraw_jobs(tx, uids, WithdrawTo.PENDING, FENCED, why)
-    left = [
-        row for row in workloads.get_many(tx, uids).values() if row["state"] == State.WITHDRAWING
-    ]
+    left = [row for row in workloads.get_many(tx, uids).values() if row.state == State.WITHDRAWING]
     doubtful = restored.doubtful(tx, name, uids)
-    by_transition: dict[Transition, list[dict[str, Any]]] = {}
+    by_transition: dict[Transition, list[WorkloadMove]] = {}
     for row in left:
-        move = {"uid": row["uid"], "epoch": row["epoch"], "reason": FENCED, "message": why}
-        after = _AFTER.get(WithdrawTo(row["withdraw_to"]), Transition.REQUEUE)
-        if row["uid"] in doubtful:
-            move["new_epoch"] = beyond(row["epoch"], tx.now)
+        move = WorkloadMove(uid=row.uid, epoch=row.epoch, reason=FENCED, message=why)
+        after = _AFTER.get(row.withdraw_to, Transition.REQUEUE)
+        if row.uid in doubtful:
+            move["new_epoch"] = beyond(row.epoch, tx.now)
             if after in {Transition.REQUEUE, Transition.HOLD}:
-                after, move = Transition.HOLD, move | restored.HELD
+                after = Transition.HOLD
+                move["reason"], move["message"] = restored.REASON, restored.MESSAGE
         by_transition.setdefault(after, []).append(move)
     for transition, moves in by_transition.items():
         workloads.transition(tx, transition, moves)

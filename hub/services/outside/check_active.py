@@ -50,7 +50,7 @@ def set_status(
             RejectCode.NOT_SETTABLE, f"the hub itself is the controller of check {name[:64]}"
         )
     if put_conditions(tx, row, given):
-        audit.add(tx, principal=principal, verb="status", object=f"{CHECK} {name}", outcome="ok")
+        audit.add(tx, principal, "status", f"{CHECK} {name}")
     return rendering.whole_object(find(tx, group, kind, namespace, name))
 
 

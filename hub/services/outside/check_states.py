@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from hub.domain.workloads import admission_checks
-from hub.domain.workloads.admission_checks import Answer, requeue_span
+from hub.domain.workloads.admission_checks import Answer, States, requeue_span
 from hub.domain.workloads.states import CHARGED, State, WithdrawTo
 from hub.services.kueue_view.open_checks import checks_of, controllers_by_check, find_job, shown
 from hub.services.reading.check_answers import read_states
-from hub.services.works.evict import evict
+from hub.services.works.evict import Requeue, evict
 from hub.store import audit, workloads
+from hub.store.records.workloads import Workload, WorkloadColumns
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -31,11 +32,11 @@ def set_states(tx: Transaction, uid: str, states: Sequence[Mapping[str, Any]], b
     holds no quota now), UnknownCheck, AnsweredByHub, Immutable (pods exist), and faults of fields.
     """
     row = find_job(tx, uid)
-    if State(row["state"]) not in _ASKED:
-        text = f"the workload is {row['state']}: it holds no quota, and no check is asked"
+    if row.state not in _ASKED:
+        text = f"the workload is {row.state}: it holds no quota, and no check is asked"
         raise Rejected(RejectCode.NOT_RESERVED, text)
-    present: dict[str, Row] = row["checks"] or {}
-    pod_sets = [p["name"] for p in (row["admission"] or {}).get("podSets") or ()]
+    present = row.checks or {}
+    pod_sets = [p["name"] for p in (row.admission or {}).get("podSets") or ()]
     given = read_states(states, pod_sets)
     _refuse(tx, row, present, given)
     changed = {name: each for name, each in given.items() if _differs(present[name], each)}
@@ -52,15 +53,13 @@ def set_state_by_person(
     """`set_states` of one check under somebody's name."""
     told = set_states(tx, uid, [state], principal)
     audit.add(
-        tx, principal=principal, verb="check", object=f"{uid} {state.get('name')}",
-        outcome=str(state.get("state")),
+        tx, principal, "check", f"{uid} {state.get('name')}",
+        str(state.get("state")),
     )  # fmt: skip
     return told
 
 
-def _refuse(
-    tx: Transaction, row: Row, present: Mapping[str, Row], given: Mapping[str, Row]
-) -> None:
+def _refuse(tx: Transaction, row: Workload, present: States, given: Mapping[str, Row]) -> None:
     """Raise where a check is none of this workload's, or not an outsider's to answer."""
     for name in given:
         if name not in present:
@@ -73,19 +72,19 @@ def _refuse(
         raise Rejected(
             RejectCode.ANSWERED_BY_HUB, f"the hub answers check {own[0]} itself", "name"
         )
-    if row["state"] == State.RESERVED:
+    if row.state == State.RESERVED:
         return
     for name, each in given.items():
         if "podSetUpdates" in each and each["podSetUpdates"] != present[name].get("podSetUpdates"):
-            text = f"the workload is {row['state']}: its pods can not be changed any more"
+            text = f"the workload is {row.state}: its pods can not be changed any more"
             raise Rejected(RejectCode.IMMUTABLE, text, "podSetUpdates")
 
 
-def _differs(present: Row, given: Row) -> bool:
+def _differs(present: Mapping[str, Any], given: Row) -> bool:
     return any(present.get(key) != value for key, value in given.items() if key != "name")
 
 
-def _merged(tx: Transaction, present: Row, given: Row) -> Row:
+def _merged(tx: Transaction, present: Mapping[str, Any], given: Row) -> Row:
     """The state with its time; how often it said Retry is its controller's to count, if it does."""
     same = present["state"] == given["state"]
     merged = {
@@ -100,13 +99,15 @@ def _merged(tx: Transaction, present: Row, given: Row) -> Row:
     return merged
 
 
-def _follow(tx: Transaction, row: Row, states: Mapping[str, Row]) -> bool:
+def _follow(tx: Transaction, row: Workload, states: States) -> bool:
     """Write the states, and what they mean at once; was it evicted?"""
-    uid, answer = row["uid"], admission_checks.verdict(states)
+    uid, answer = row.uid, admission_checks.verdict(states)
     if answer not in (Answer.RETRY, Answer.REJECTED):
         workloads.change(tx, [{"uid": uid, "checks": dict(states)}])
         return False
-    also = {uid: {"checks": admission_checks.closed(states, tx.now.isoformat())}}
+    also: dict[str, WorkloadColumns] = {
+        uid: {"checks": admission_checks.closed(states, tx.now.isoformat())}
+    }
     said = "; ".join(
         f"{name}: {each['message']}" if each.get("message") else name
         for name, each in sorted(states.items())
@@ -116,18 +117,15 @@ def _follow(tx: Transaction, row: Row, states: Mapping[str, Row]) -> bool:
         message = f"admission checks rejected it: {said}"
         evict(tx, [uid], admission_checks.EVICTED, message, to=WithdrawTo.DEACTIVATED, also=also)
         return True
-    evict(
-        tx, [uid], admission_checks.EVICTED, f"admission checks ask for a retry: {said}",
-        requeue_after=requeue_span(states), later=True, also=also,
-    )  # fmt: skip
+    again = Requeue(after=requeue_span(states), later=True)
+    message = f"admission checks ask for a retry: {said}"
+    evict(tx, [uid], admission_checks.EVICTED, message, requeue=again, also=also)
     return True
 
 
-def _say(tx: Transaction, row: Row, changed: Mapping[str, Row], by: str) -> None:
+def _say(tx: Transaction, row: Workload, changed: States, by: str) -> None:
     for name, each in sorted(changed.items()):
         said = f": {each['message']}" if each.get("message") else ""
-        tx.event(
-            uid=row["uid"], kind=row["kind"], namespace=row["namespace"], name=row["name"],
-            type="Warning" if each["state"] == Answer.REJECTED else "Normal",
-            reason="AdmissionCheckUpdated", message=f"check {name} is {each['state']}, by {by}{said}",
-        )  # fmt: skip
+        told = f"check {name} is {each['state']}, by {by}{said}"
+        rejected = each["state"] == Answer.REJECTED
+        tx.say(row, "AdmissionCheckUpdated", told, warning=rejected)

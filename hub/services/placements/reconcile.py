@@ -19,12 +19,13 @@ from hub.domain.placement.scoring.balance import LABEL_POINT
 from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.placement_policy import Policy, read_policy
-from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
+from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.index.fleet import is_fenced, read_member
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, objects, placements, schedule, workloads, works
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
@@ -42,7 +43,7 @@ class ReconcileOutcome:
     selection: Selection
     scheduled: Rung
     decisions: Decisions = _NEVER_ASKED
-    jobs: list[Row] = field(default_factory=list)  # those it chose or chooses a cluster for
+    jobs: list[Workload] = field(default_factory=list)  # those it chose or chooses a cluster for
     conflicts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, uid) → owner
     resource_index: int = 0
 
@@ -200,53 +201,53 @@ def _differs(old: Row, wanted: Row) -> bool:
     )
 
 
-def _place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> list[Row]:
+def _place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> list[Workload]:
     """Give selected Jobs this placement; those that it no longer selects wait again or come back."""
     uid = outcome.row["uid"]
     selected = outcome.selection.jobs
-    own = {row["uid"]: row for row in _own_jobs(tx, uid)}
+    own = {row.uid: row for row in _own_jobs(tx, uid)}
     if not _one_cluster(policy):
-        _leave_out(tx, [job for job in selected.values() if job["uid"] not in own])
+        _leave_out(tx, [job for job in selected.values() if job.uid not in own])
         outcome.selection.jobs = {}
         selected = {}
-    new = [job for job in selected.values() if not job["placement"]]
-    workloads.change(tx, [{"uid": job["uid"], "placement": uid} for job in new])
+    new = [job for job in selected.values() if not job.placement]
+    workloads.change(tx, [{"uid": job.uid, "placement": uid} for job in new])
     for job in selected.values():
-        if job["placement"] not in ("", uid):
-            outcome.conflicts[("", job["uid"])] = job["placement"]
+        if job.placement not in ("", uid):
+            outcome.conflicts[("", job.uid)] = job.placement
     lost = [
         job
         for job in own.values()
-        if job["uid"] not in selected and job["live"] and State(job["state"]) not in TERMINAL
+        if job.uid not in selected and job.live and job.state not in TERMINAL
     ]
     _release_jobs(tx, lost, "PlacementChanged", "its placement no longer selects it")
-    kept = [job for job in own.values() if job["uid"] in selected]
+    kept = [job for job in own.values() if job.uid in selected]
     if kept or new:
-        return [*kept, *({**job, "placement": uid} for job in new)]
-    gone = {job["uid"] for job in lost}
-    ended = [job for job in own.values() if job["uid"] not in gone]
+        return [*kept, *(job._replace(placement=uid) for job in new)]
+    gone = {job.uid for job in lost}
+    ended = [job for job in own.values() if job.uid not in gone]
     return ended[:MOST_ENDED]  # the record of Jobs that finished and were deleted since
 
 
-def _leave_out(tx: Transaction, jobs: Sequence[Row]) -> None:
+def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:
     """Jobs that a placement for several clusters can not place wait, and say so."""
     text = "its placement is for several clusters, and a Job runs in one: use PickN with 1"
     workloads.refuse(
         tx,
         [
-            {"uid": job["uid"], "reason": NEEDS_ONE, "message": text}
+            {"uid": job.uid, "reason": NEEDS_ONE, "message": text}
             for job in jobs
-            if job["reason"] == "AwaitingPlacement"
+            if job.reason == "AwaitingPlacement"
         ],
     )
 
 
-def _release_jobs(tx: Transaction, jobs: Sequence[Row], reason: str, message: str) -> None:
-    workloads.change(tx, [{"uid": job["uid"], "placement": ""} for job in jobs])
-    withdraw_jobs(tx, [job["uid"] for job in jobs], WithdrawTo.PENDING, reason, message)
+def _release_jobs(tx: Transaction, jobs: Sequence[Workload], reason: str, message: str) -> None:
+    workloads.change(tx, [{"uid": job.uid, "placement": ""} for job in jobs])
+    withdraw_jobs(tx, [job.uid for job in jobs], WithdrawTo.PENDING, reason, message)
 
 
-def _own_jobs(tx: Transaction, uid: str) -> list[Row]:
+def _own_jobs(tx: Transaction, uid: str) -> list[Workload]:
     return placements.jobs_of(tx, uid)
 
 
@@ -255,7 +256,7 @@ def _bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) 
     uid = outcome.row["uid"]
     present = {row["cluster"]: row for row in placements.bindings_of(tx, uid)}
     wanted: dict[str, Row] = {
-        job["cluster"]: _job_binding(uid, job, index) for job in outcome.jobs if job["cluster"]
+        job.cluster: _job_binding(uid, job, index) for job in outcome.jobs if job.cluster
     }
     for decision in outcome.decisions.decisions:
         if decision.selected:
@@ -279,15 +280,15 @@ def _bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) 
     placements.unbind(tx, uid, [cluster for cluster in present if cluster not in wanted])
 
 
-def _job_binding(uid: str, job: Row, index: int) -> Row:
-    scores = (job["scores"] or {}).get("clusters") or ()
+def _job_binding(uid: str, job: Workload, index: int) -> Row:
+    scores = (job.scores or {}).get("clusters") or ()
     chosen: Mapping[str, Any] = next(
-        (each for each in scores if each.get("cluster") == job["cluster"]), {}
+        (each for each in scores if each.get("cluster") == job.cluster), {}
     )
     affinity, topology = _affinity(chosen), int(chosen.get("topologyScore") or 0)
     return {
         "placement": uid,
-        "cluster": job["cluster"],
+        "cluster": job.cluster,
         "selected": True,
         "affinity_score": affinity,
         "topology_score": topology,
@@ -300,21 +301,19 @@ def _job_binding(uid: str, job: Row, index: int) -> Row:
 
 def _first_rung(outcome: ReconcileOutcome) -> Rung:
     """Scheduled, from the decisions and from the Jobs that still wait."""
-    waiting = [
-        job for job in outcome.jobs if not job["cluster"] and State(job["state"]) not in TERMINAL
-    ]
-    found = set(outcome.decisions.selected) | {j["cluster"] for j in outcome.jobs if j["cluster"]}
+    waiting = [job for job in outcome.jobs if not job.cluster and job.state not in TERMINAL]
+    found = set(outcome.decisions.selected) | {j.cluster for j in outcome.jobs if j.cluster}
     if waiting:
         first = waiting[0]
-        why = f"Job {first['name']} waits: {first['message'] or first['reason'] or 'queued'}"
+        why = f"Job {first.name} waits: {first.message or first.reason or 'queued'}"
         return scheduled(len(found), max(1, len(found) + 1), why)
     if not outcome.decisions.fulfilled:
         return scheduled(len(found), outcome.decisions.wanted, outcome.decisions.message)
-    before = sorted(j["name"] for j in outcome.jobs if j["cluster"] and _by_its_queue(j))
+    before = sorted(j.name for j in outcome.jobs if j.cluster and _by_its_queue(j))
     return placed_by_queue(len(found), before) if before else scheduled(len(found), None)
 
 
-def _why_there(job: Row, chosen: Mapping[str, Any], affinity: int, topology: int) -> str:
+def _why_there(job: Workload, chosen: Mapping[str, Any], affinity: int, topology: int) -> str:
     """As the decision says it; of a Job that its queue had placed before, that it was so."""
     whose = "picked by scheduling policy"
     if _by_its_queue(job):
@@ -322,7 +321,7 @@ def _why_there(job: Row, chosen: Mapping[str, Any], affinity: int, topology: int
     elif chosen.get("message") and "running" not in chosen:
         return str(chosen["message"])
     return (
-        f'Successfully scheduled resources for placement in "{job["cluster"]}" '
+        f'Successfully scheduled resources for placement in "{job.cluster}" '
         f"(affinity score: {affinity}, topology spread score: {topology}): {whose}"
     )
 
@@ -334,14 +333,14 @@ def _affinity(chosen: Mapping[str, Any]) -> int:
     return sum(int(t["score"]) for t in chosen["terms"] if t["name"] == "labels") // LABEL_POINT
 
 
-def _by_its_queue(job: Row) -> bool:
+def _by_its_queue(job: Workload) -> bool:
     """Did its queue's profile choose its cluster, before any placement selected it?"""
-    return (job["scores"] or {}).get("profile") == "queue"
+    return (job.scores or {}).get("profile") == "queue"
 
 
 def _take_back(tx: Transaction, uid: str, row: Row | None) -> None:
     """A placement goes: what it placed is withdrawn, save Jobs that finished; then its record."""
-    jobs = [j for j in _own_jobs(tx, uid) if State(j["state"]) not in TERMINAL]
+    jobs = [j for j in _own_jobs(tx, uid) if j.state not in TERMINAL]
     _release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
     left = [w for w in works.of_placement(tx, uid) if w["action"] != "Keep"]
     works.act(

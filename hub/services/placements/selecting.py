@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hub.domain.placement.status import Resource
-from hub.domain.selectors import LabelSelector, read_selector
 from hub.store import objects, placements, workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.kinds.placement_rules import is_reserved_namespace
+from shared.selectors import LabelSelector, read_selector
 
 Row = dict[str, Any]
 JOB: Final = ("batch", "Job")
@@ -99,14 +100,14 @@ class Selection:
     """What is selected. `jobs_by_name`: uids of Jobs that a selector names."""
 
     objects: dict[str, Row] = field(default_factory=dict)
-    jobs: dict[str, Row] = field(default_factory=dict)
+    jobs: dict[str, Workload] = field(default_factory=dict)
     jobs_by_name: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)  # namespaces that no placement may select
 
     def resources(self) -> list[Resource]:
         """Identifiers in a stable order."""
         found = [resource_of(row) for row in self.objects.values()]
-        found += [resource_of(row) for row in self.jobs.values()]
+        found += [resource_of_job(row) for row in self.jobs.values()]
         return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
 
 
@@ -170,10 +171,13 @@ def select(tx: Transaction, rules: SelectionRules) -> Selection:
     return found
 
 
+def resource_of_job(row: Workload) -> Resource:
+    """The identifier of a Job, from its workload."""
+    return Resource("batch", "v1", "Job", row.namespace, row.name)
+
+
 def resource_of(row: Mapping[str, Any]) -> Resource:
-    """The identifier of an object's or a workload's row."""
-    if "api_version" not in row:
-        return Resource("batch", "v1", "Job", row["namespace"], row["name"])
+    """The identifier of an object, from its row."""
     version = str(row["api_version"]).rpartition("/")[2]
     return Resource(row["api_group"], version, row["kind"], row["namespace"], row["name"])
 
@@ -197,20 +201,20 @@ def _whole_namespace(tx: Transaction, namespace: str, found: Selection) -> None:
     for row in objects.list_namespace(tx, namespace, limit=100_000):
         if (row["api_group"], row["kind"]) not in SKIPPED and _may_be_placed(row):
             found.objects[row["uid"]] = row
-    for row in placements.live_jobs(tx, namespace):
-        found.jobs[row["uid"]] = row
+    for job in placements.live_jobs(tx, namespace):
+        found.jobs[job.uid] = job
 
 
 def _jobs(tx: Transaction, rule: Rule, namespace: str, found: Selection) -> None:
     if rule.name:
         row = workloads.live_by_name(tx, [(namespace, rule.name)]).get((namespace, rule.name))
         if row is not None:
-            found.jobs[row["uid"]] = row
-            found.jobs_by_name.add(row["uid"])
+            found.jobs[row.uid] = row
+            found.jobs_by_name.add(row.uid)
         return
     for row in placements.live_jobs(tx, namespace):
-        if rule.labels is None or rule.labels.matches(row["labels"] or {}):
-            found.jobs[row["uid"]] = row
+        if rule.labels is None or rule.labels.matches(row.labels or {}):
+            found.jobs[row.uid] = row
 
 
 def _may_be_placed(row: Row) -> bool:

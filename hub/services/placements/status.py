@@ -15,8 +15,9 @@ from hub.domain.placement.status import (
 )
 from hub.domain.workloads.states import TERMINAL, State
 from hub.services.placements.reconcile import ReconcileOutcome, reconcile
-from hub.services.placements.selecting import resource_of
+from hub.services.placements.selecting import resource_of, resource_of_job
 from hub.store import objects, placements, works
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.kinds import unheeded
 
@@ -78,7 +79,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
     held = {
         (work["cluster"], work["uid"]): work
         for work in works.of_uids(
-            tx, [*outcome.selection.objects, *(job["uid"] for job in outcome.jobs)]
+            tx, [*outcome.selection.objects, *(job.uid for job in outcome.jobs)]
         )
     }
     items: dict[str, list[Item]] = {}
@@ -94,11 +95,11 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
             for each in outcome.selection.objects.values()
         ]
     for job in outcome.jobs:
-        item = _job_item(job, held.get((job["cluster"], job["uid"])))
+        item = _job_item(job, held.get((job.cluster, job.uid)))
         if item is not None:
-            if State(job["state"]) not in TERMINAL:
+            if job.state not in TERMINAL:
                 item = _unless_left_drifted(item, outcome)
-            items.setdefault(job["cluster"], []).append(item)
+            items.setdefault(job.cluster, []).append(item)
     words = {each["cluster"]: each["message"] for each in placements.bindings_of(tx, uid)}
     return Picture(
         prefix=row["kind"],
@@ -115,7 +116,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
 
 def _selected(outcome: ReconcileOutcome) -> list[Resource]:
     """What is selected, and finished Jobs that were and are gone from the hub."""
-    found = set(outcome.selection.resources()) | {resource_of(job) for job in outcome.jobs}
+    found = set(outcome.selection.resources()) | {resource_of_job(job) for job in outcome.jobs}
     return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
 
 
@@ -125,7 +126,7 @@ def _refused(outcome: ReconcileOutcome) -> dict[str, str]:
         each.cluster: each.message for each in outcome.decisions.decisions if not each.selected
     }
     for job in outcome.jobs:
-        for each in (job["scores"] or {}).get("clusters") or () if not job["cluster"] else ():
+        for each in (job.scores or {}).get("clusters") or () if not job.cluster else ():
             if not each.get("selected") and each.get("message"):
                 found.setdefault(each["cluster"], each["message"])
     return found
@@ -193,29 +194,29 @@ def _applied(work: Row) -> bool | None:
             return None
 
 
-def _job_item(job: Row, work: Row | None) -> Item | None:
+def _job_item(job: Workload, work: Row | None) -> Item | None:
     """A Job in its cluster; None while it is in none, or once it was cancelled."""
-    state = State(job["state"])
-    if not job["cluster"] or state in {State.CANCELLED, State.DEACTIVATED}:
+    state = job.state
+    if not job.cluster or state in {State.CANCELLED, State.DEACTIVATED}:
         return None
-    current = work if work is not None and work["epoch"] == job["epoch"] else None
+    current = work if work is not None and work["epoch"] == job.epoch else None
     drifts = (current["drift"] or ()) if current is not None else ()
     failed = current is not None and current["phase"] == "Failed"
     applied: bool | None = True
-    if failed and job["applied_at"] is None:
+    if failed and job.applied_at is None:
         applied = False
     elif state in _OPEN:
         applied = None
     elif state is State.FAILED:
-        applied = job["applied_at"] is not None or job["started_at"] is not None
-    started = state in _STARTED or (state is State.UNKNOWN and job["started_at"] is not None)
-    reason = (current["reason"] if failed and current is not None else "") or job["reason"]
+        applied = job.applied_at is not None or job.started_at is not None
+    started = state in _STARTED or (state is State.UNKNOWN and job.started_at is not None)
+    reason = (current["reason"] if failed and current is not None else "") or job.reason
     return Item(
-        resource_of(job),
+        resource_of_job(job),
         applied=applied,
         available=started,
         reason=reason,
-        message=job["message"] or ("no pod of it has run yet" if not started else ""),
+        message=job.message or ("no pod of it has run yet" if not started else ""),
         generation=_member_generation(current),
         drifts=drifts,
         observed_at=current["observed_at"] if current is not None else None,

@@ -1,7 +1,7 @@
 """Everything the live page shows, each part read by itself: one that fails leaves the others whole."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -11,12 +11,14 @@ from hub.domain.workloads.states import State
 from hub.services.context import hub_cluster, timeline
 from hub.services.context.settings import Settings
 from hub.services.explain import job
-from hub.services.index.index import ScheduleIndex
+from hub.services.explain.as_it_is_now import WaitingView
 from hub.services.members import forgotten
 from hub.services.questions import clusters, queues
 from hub.store import drift, events, front_page, tallies
 from hub.store.errors import StoreUnavailable
+from hub.store.records.workloads import JobOnPage
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 JOBS_PER_PAGE: Final = 50
 MAX_PAGES: Final = 400  # what lies further back is found by searching
@@ -50,31 +52,61 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownJob:
+    """A job of the page; of one that waits `told` says why, as `explain_job` has it."""
+
+    job: JobOnPage
+    told: Json
+
+
+@dataclass(frozen=True, slots=True)
+class JobsPage:
+    """A page of jobs; is there a further one?"""
+
+    items: Sequence[ShownJob]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BoardPage:
     """What one view of the live page is made of, read over one snapshot."""
 
     fleet: Row  # `read_fleet`
-    jobs: Row  # `read_jobs`
+    jobs: JobsPage
     cost_s: float  # processor time that reading took
 
 
-def read_page(
-    tx: Transaction, asked: Asked, settings: Settings, index: ScheduleIndex | None
-) -> BoardPage:
-    """Everything that one viewer's page shows."""
+@dataclass(frozen=True, slots=True)
+class FoundJobs:
+    """A page of jobs as their rows are; is there a further one, and the processor time that finding took."""
+
+    rows: Sequence[JobOnPage]
+    more: bool
+    cost_s: float
+
+    def waiting(self) -> list[str]:
+        """Uids of those that wait."""
+        return [row.uid for row in self.rows if row.state == State.PENDING]
+
+
+def find_jobs(tx: Transaction, asked: Asked) -> FoundJobs:
+    """The rows of one page of jobs."""
     began = time.thread_time()
-    fleet, jobs = read_fleet(tx, settings), read_jobs(tx, asked, index)
-    return BoardPage(fleet, jobs, time.thread_time() - began)
-
-
-def read_jobs(tx: Transaction, asked: Asked, index: ScheduleIndex | None) -> Row:
-    """{"items", "more"}: one page of jobs; those that wait with "told", as `explain_job` has it."""
     offset = (asked.page - 1) * JOBS_PER_PAGE
     found = _find(tx, asked, offset, JOBS_PER_PAGE + 1)
-    items = found[:JOBS_PER_PAGE]
-    for row in items:
-        row["told"] = _told(tx, row, index)
-    return {"items": items, "more": len(found) > JOBS_PER_PAGE}
+    more = len(found) > JOBS_PER_PAGE
+    return FoundJobs(found[:JOBS_PER_PAGE], more, time.thread_time() - began)
+
+
+def read_page(
+    tx: Transaction, found: FoundJobs, views: Mapping[str, WaitingView], settings: Settings
+) -> BoardPage:
+    """Everything that one viewer's page shows; `views`: of the jobs that wait, by uid."""
+    began = time.thread_time()
+    fleet = read_fleet(tx, settings)
+    items = [ShownJob(row, _told(tx, row, views.get(row.uid))) for row in found.rows]
+    cost_s = found.cost_s + time.thread_time() - began
+    return BoardPage(fleet, JobsPage(items, more=found.more), cost_s)
 
 
 def read_fleet(tx: Transaction, settings: Settings) -> Row:
@@ -98,7 +130,7 @@ def read_fleet(tx: Transaction, settings: Settings) -> Row:
     }
 
 
-def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[Row]:
+def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[JobOnPage]:
     """Unfinished jobs, then ended ones, as one list."""
     states = GROUPS.get(asked.group, ())
     if asked.group in ENDED:
@@ -111,16 +143,14 @@ def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[Row]:
     return found + front_page.ended(tx, (), asked.text, later, limit - len(found))
 
 
-def _told(tx: Transaction, row: Row, index: ScheduleIndex | None) -> Row:
+def _told(tx: Transaction, row: JobOnPage, waiting: WaitingView | None) -> Row:
     """Why a job waits, with its position; {} where its row says all, or it can not be said."""
-    if row["state"] != State.PENDING:
+    if row.state != State.PENDING:
         return {}
     try:
-        return job.explain_waiting(tx, row, index)
-    except (RuntimeError, IndexError):
-        return {}  # the line moved on while a reader's thread looked at it
+        return job.explain_waiting(tx, row, waiting)
     except Exception as fault:  # noqa: BLE001 - one unusable row must not take the page
-        _logger.warning("a job can not be explained", uid=row["uid"], error=str(fault))
+        _logger.warning("a job can not be explained", uid=row.uid, error=str(fault))
         return {}
 
 

@@ -10,6 +10,7 @@ from hub.services.context import rendering
 from hub.services.context.hub_cluster import hub_cluster_uid
 from hub.services.context.paging import Pager
 from hub.store import changes, events, jobs, manifests, workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -39,8 +40,8 @@ def list_jobs(
         for row in rows:
             if len(items) == limit:
                 return {"items": items, "continue": _token(pager, after)}
-            after = (row["created_at"], row["uid"])
-            if matches is None or matches(row["labels"] or {}):
+            after = (row.created_at, row.uid)
+            if matches is None or matches(row.labels or {}):
                 items.append(rendering.job(row))
         if len(rows) < wanted:
             return {"items": items, "continue": ""}
@@ -53,7 +54,7 @@ def revision(tx: Transaction) -> int:
     return changes.last_revision(tx)
 
 
-def find_job(tx: Transaction, uid: str) -> dict[str, Any]:
+def find_job(tx: Transaction, uid: str) -> Workload:
     """The workload row. Raises Rejected: NotFound."""
     row = workloads.get(tx, uid)
     if row is None:
@@ -61,7 +62,7 @@ def find_job(tx: Transaction, uid: str) -> dict[str, Any]:
     return row
 
 
-def find_job_by_name(tx: Transaction, namespace: str, name: str) -> dict[str, Any]:
+def find_job_by_name(tx: Transaction, namespace: str, name: str) -> Workload:
     """The Job that has this name now, else the newest that had it, else a bare Workload's.
 
     Raises Rejected: NotFound.
@@ -78,12 +79,12 @@ def find_job_by_name(tx: Transaction, namespace: str, name: str) -> dict[str, An
     return row
 
 
-def show_job(tx: Transaction, row: Mapping[str, Any]) -> dict[str, Any]:
+def show_job(tx: Transaction, row: Workload) -> dict[str, Any]:
     """Everything about one job, its manifest included."""
-    manifest = manifests.latest(tx, row["uid"])
-    shape = manifests.get_shapes(tx, [row["shape"]])
+    manifest = manifests.latest(tx, row.uid)
+    shape = manifests.get_shapes(tx, [row.shape])
     return rendering.whole_job(
-        row, None if manifest is None else orjson.loads(manifest[1]), shape.get(row["shape"])
+        row, None if manifest is None else orjson.loads(manifest[1]), shape.get(row.shape)
     )
 
 
@@ -129,18 +130,18 @@ def list_events(
     }
 
 
-def _submitted(job: Mapping[str, Any]) -> dict[str, Any]:
+def _submitted(job: Workload) -> dict[str, Any]:
     """The first event of every job. It says what the job's row says, so it is not stored beside it."""
     return {
         "id": 0,
-        "at": job["created_at"],
-        "uid": job["uid"],
-        "kind": job["kind"],
-        "namespace": job["namespace"],
-        "name": job["name"],
+        "at": job.created_at,
+        "uid": job.uid,
+        "kind": job.kind,
+        "namespace": job.namespace,
+        "name": job.name,
         "type": "Normal",
         "reason": "Submitted",
-        "message": f"from {job['origin']}, to queue {job['queue'] or '(none)'}",
+        "message": f"from {job.origin}, to queue {job.queue or '(none)'}",
     }
 
 

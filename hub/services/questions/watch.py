@@ -10,6 +10,7 @@ from typing import Any, Final
 from hub.services.context import rendering
 from hub.services.questions import overview
 from hub.store import workload_pages
+from hub.store.records.workloads import WorkloadProgress
 from hub.store.transaction import Transaction
 
 FILTERS: Final = ("namespace", "queue", "kind", "state")
@@ -39,5 +40,5 @@ def states(
     return [rendering.state(row) for row in rows if _passes(row, filters)]
 
 
-def _passes(row: Mapping[str, Any], filters: Mapping[str, str]) -> bool:
-    return all(row[name] in wanted.split(",") for name, wanted in filters.items())
+def _passes(row: WorkloadProgress, filters: Mapping[str, str]) -> bool:
+    return all(getattr(row, name) in wanted.split(",") for name, wanted in filters.items())

@@ -1,4 +1,4 @@
-"""Drafts: manifests that have been read, cleaned of what servers write, and hashed. Pure.
+"""Drafts: manifests that have been read, cleaned of what servers write, and hashed.
 
 The same cleaning for every way in, so that an object read back from the hub cluster equals the one
 that was applied there, whatever its API server wrote around it.
@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 
-from hub.domain.selectors import parse_selector
 from hub.domain.workloads.demand import CLUSTER_SELECTOR
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.shape import encode, shape_hash
@@ -20,6 +19,7 @@ from shared import labels as keys
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.secrecy import LAST_APPLIED
+from shared.selectors import parse_selector
 
 
 @dataclass(frozen=True, slots=True)

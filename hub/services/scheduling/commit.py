@@ -27,6 +27,7 @@ from hub.services.index.check_catalog import Gate
 from hub.services.scheduling import reserve
 from hub.services.scheduling.preempt import preempt
 from hub.store import clusters, schedule, workloads, works
+from hub.store.records.workloads import ReasonToWait, WorkloadMove
 from hub.store.transaction import Transaction
 
 Row = dict[str, Any]
@@ -38,13 +39,14 @@ _OPEN = Gate()
 class PreparedPlan:
     """A plan as rows. `options`: by uid, what the work carries beside its manifest."""
 
-    moves: list[Row] = field(default_factory=list)
-    reserves: list[Row] = field(default_factory=list)  # admission checks come first
+    moves: list[WorkloadMove] = field(default_factory=list)
+    reserves: list[WorkloadMove] = field(default_factory=list)  # admission checks come first
+    checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # required, by uid
     options: dict[str, ApplyOptions] = field(default_factory=dict)
     placed_by: dict[str, str] = field(default_factory=dict)
     evictions: dict[str, list[Eviction]] = field(default_factory=dict)  # by preemptor
     nominations: list[Nominated] = field(default_factory=list)
-    reasons: list[dict[str, str]] = field(default_factory=list)
+    reasons: list[ReasonToWait] = field(default_factory=list)
     explanations: dict[str, Row] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -66,7 +68,7 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
     writer = _Writer()
     prepared = PreparedPlan()
     for placement in plan.placements:
-        row = {
+        row: WorkloadMove = {
             "uid": placement.uid,
             "epoch": placement.epoch,
             "if_generation": placement.generation,  # another one may ask for more than is charged
@@ -75,14 +77,17 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
             "admission": writer.admission(placement.assignment),
             "scores": writer.scores(placement),
             "nomination": None,
-            "checks": gate.required(placement.queue, placement.assignment) or None,
+            "checks": None,  # with the states they begin in, once it is written
         }
         growth = placement.scores[0].new_nodes if placement.scores else ()
         if growth:
             row["new_nodes"] = sum(count for _, count in growth)
-        if row["checks"] and gate.waits(row["checks"]):
-            prepared.reserves.append(row)
-            continue
+        required = gate.required(placement.queue, placement.assignment)
+        if required:
+            prepared.checks[placement.uid] = required
+            if gate.waits(required):
+                prepared.reserves.append(row)
+                continue
         if growth:
             row["message"] = f"placed on {placement.cluster}; needs {told_growth(growth)}"
         prepared.moves.append(row)
@@ -107,8 +112,9 @@ def commit_plan(
 ) -> Committed:
     """Write a plan in one transaction. Raises StaleTerm if another leads by now."""
     tx.require_term(term)
-    reserve.reserve(tx, prepared.reserves, gate)
-    moves, closed = _to_open_clusters(tx, reserve.with_states(tx, prepared.moves, gate))
+    reserve.reserve(tx, prepared.reserves, prepared.checks, gate)
+    passed = reserve.with_states(tx, prepared.moves, prepared.checks, gate)
+    moves, closed = _to_open_clusters(tx, passed)
     placed = workloads.transition(tx, Transition.PLACE, moves)
     if placed:
         _hand_over(tx, placed, prepared)
@@ -121,7 +127,9 @@ def commit_plan(
     return Committed(placed, left_out | dict.fromkeys(closed, LeftOut.CLUSTER_CLOSED))
 
 
-def _to_open_clusters(tx: Transaction, moves: Sequence[Row]) -> tuple[list[Row], list[str]]:
+def _to_open_clusters(
+    tx: Transaction, moves: Sequence[WorkloadMove]
+) -> tuple[list[WorkloadMove], list[str]]:
     """Those to members that are open, and the uids of the others: their members were forgotten, written
     off or cordoned while this was decided.
     """

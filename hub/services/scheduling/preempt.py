@@ -6,6 +6,7 @@ from hub.domain.plan import Eviction, Nominated, Reason
 from hub.domain.workloads.states import State
 from hub.services.works.evict import evict
 from hub.store import workloads
+from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
 
 PREEMPTED = "Preempted"
@@ -32,24 +33,21 @@ def preempt(
     preemptors = workloads.get_many(tx, {*evictions, *(n.uid for n in nominations)})
     for uid, those in evictions.items():
         who = preemptors.get(uid)
-        if who is None or who["state"] != State.PENDING:
+        if who is None or who.state != State.PENDING:
             continue
         for cause in dict.fromkeys(e.cause for e in those):
             victims = [e.uid for e in those if e.cause == cause]
-            name = f"{who['namespace']}/{who['name']}"
+            name = f"{who.namespace}/{who.name}"
             message = f"preempted to accommodate {name} due to {_CAUSES[cause]}"
             evict(tx, victims, PREEMPTED, message)
-            tx.event(
-                uid=uid, kind=who["kind"], namespace=who["namespace"], name=who["name"],
-                reason="Preempting",
-                message=f"{len(victims)} workload(s) preempted for it due to {_CAUSES[cause]}",
-            )  # fmt: skip
-    rows = []
+            told = f"{len(victims)} workload(s) preempted for it due to {_CAUSES[cause]}"
+            tx.say(who, "Preempting", told)
+    rows: list[WorkloadChange] = []
     for nominated in nominations:
         who = preemptors.get(nominated.uid)
-        if who is None or who["state"] != State.PENDING:
+        if who is None or who.state != State.PENDING:
             continue
-        before = (who["nomination"] or {}).get("victims") or ()
+        before = (who.nomination or {}).get("victims") or ()
         rows.append(
             {
                 "uid": nominated.uid,

@@ -6,7 +6,7 @@ where two of them disagree, or contradict the template, the workload is evicted 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Final
 
 import orjson
 
@@ -18,12 +18,14 @@ from hub.services.index.reservations import Settlement
 from hub.services.scheduling import commit
 from hub.services.scheduling.commit import PreparedPlan
 from hub.services.scheduling.reserve import awaited
-from hub.services.works.evict import evict
+from hub.services.works.evict import Requeue, evict
 from hub.store import checks as stored, manifests, workloads
+from hub.store.records.workloads import WorkloadChange
 from hub.store.schedule import SchedulingRow
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
-Row = dict[str, Any]
+_COUNTED: Final = Requeue(counted=True, later=True)
 
 
 def carry_out(tx: Transaction, settled: Settlement, gate: Gate, term: int) -> list[str]:
@@ -60,7 +62,7 @@ def _give_back(tx: Transaction, rows: Sequence[tuple[str, int, str, str]]) -> No
 def _ask(tx: Transaction, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> None:
     """The checks of their queues have changed."""
     present, at = stored.states_of(tx, asked), tx.now.isoformat()
-    changed = []
+    changed: list[WorkloadChange] = []
     for uid, required in asked.items():
         states = present.get(uid, {})
         fresh = admission_checks.opened(required, gate.known, states, at)
@@ -87,7 +89,7 @@ def _place(
             )
         if conflicts:
             message = f"admission checks can not be carried out: {'; '.join(conflicts)}"
-            evict(tx, [row.uid], admission_checks.EVICTED, message, counted=True, later=True)
+            evict(tx, [row.uid], admission_checks.EVICTED, message, requeue=_COUNTED)
             continue
         prepared.moves.append(
             {
@@ -108,7 +110,7 @@ def _updates(states: admission_checks.States) -> bool:
 
 
 def _with_updates(
-    row: SchedulingRow, options: ApplyOptions, states: admission_checks.States, manifest: Row
+    row: SchedulingRow, options: ApplyOptions, states: admission_checks.States, manifest: Json
 ) -> tuple[ApplyOptions, list[str]]:
     """The options with what checks add to a Job's one pod set, and where they contradict."""
     admitted = orjson.loads(row.admission) if row.admission else {}

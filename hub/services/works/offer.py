@@ -6,7 +6,7 @@ decided at its first offering and stands in `works.options` from then on: the ch
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -14,10 +14,13 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
 from hub.services.works import compose
 from hub.store import objects, workloads, works
+from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
 from hub.store.works import Composable, Desired
 from shared import labels as keys
 from shared.failpoints import failpoint
+
+_MISSING: Final = "the hub no longer has its manifest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     placements = _placements(tx, found)
     prepared: list[list[PreparedOffer]] = []
     changed: list[dict[str, Any]] = []
-    offered: list[dict[str, Any]] = []
+    offered: list[WorkloadMove] = []
     for ask, rows in zip(asks, found, strict=True):
         ready: list[PreparedOffer] = []
         for row in rows:
@@ -187,8 +190,7 @@ def _give_up(tx: Transaction, row: Composable) -> None:
     if row.state is None or row.offered:
         works.act(tx, "Withdraw", [(row.cluster, row.uid)])
         return
-    mine = {"uid": row.uid, "epoch": row.epoch}
-    reason = {"reason": "ManifestMissing", "message": "the hub no longer has its manifest"}
-    workloads.transition(tx, Transition.UNPLACE, [mine | reason])
-    workloads.transition(tx, Transition.FAIL, [mine | reason])
+    mine = WorkloadMove(uid=row.uid, epoch=row.epoch, reason="ManifestMissing", message=_MISSING)
+    workloads.transition(tx, Transition.UNPLACE, [mine])
+    workloads.transition(tx, Transition.FAIL, [mine])
     works.remove(tx, [(row.cluster, row.uid)])

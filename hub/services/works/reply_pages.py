@@ -18,7 +18,7 @@ PART_BYTES: Final = 256 * 1024  # composed in one go, about 10 ms
 
 
 @dataclass(slots=True)
-class Page:
+class ReplyPage:
     """One reply's worth of the desired set."""
 
     full: bool = False

@@ -10,13 +10,14 @@ The rule and its proof: docs/explain/exactly-once.md, rule 12.
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State, WithdrawTo, beyond
 from hub.services.context import timeline
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, doubts, settings, workloads
+from hub.store.records.workloads import Workload, WorkloadColumns, change_of
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
 
@@ -25,7 +26,7 @@ MESSAGE: Final = (
     "the hub's store was restored from an older copy: in the time that is lost this job may have been "
     "started or have ended. Look for it in the members, then release it or cancel it"
 )
-HELD: Final = {"reason": REASON, "message": MESSAGE}
+HELD: Final = WorkloadColumns(reason=REASON, message=MESSAGE)
 _ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
 
 _AT_ONCE: Final = (State.PENDING, State.RESERVED, State.PLACED)
@@ -50,13 +51,7 @@ def accept(tx: Transaction, principal: str) -> str:
     timeline.say(
         tx, "HubRestored", f"{principal} accepted the restored state: {held} jobs are held"
     )
-    audit.add(
-        tx,
-        principal=principal,
-        verb="accept-restored",
-        object=f"Hub incarnation {incarnation}",
-        outcome="ok",
-    )
+    audit.add(tx, principal, "accept-restored", f"Hub incarnation {incarnation}")
     return incarnation
 
 
@@ -65,33 +60,37 @@ def hold_everything(tx: Transaction) -> int:
     settings.put(tx, _ACCEPTED_AT, tx.now.isoformat())
     jobs = doubts.jobs_in(tx, _MAY_START)
     withdraw_jobs(
-        tx, [job["uid"] for job in jobs if job["state"] in _AT_ONCE], WithdrawTo.HELD, **HELD
+        tx, [job.uid for job in jobs if job.state in _AT_ONCE], WithdrawTo.HELD, REASON, MESSAGE
     )
-    held = [job["uid"] for job in jobs if job["state"] == State.HELD]
-    workloads.change(tx, [{"uid": uid, **HELD} for uid in held])
-    workloads.change(
-        tx, [{"uid": job["uid"], "epoch": beyond(job["epoch"], tx.now)} for job in jobs]
-    )
+    held = [job.uid for job in jobs if job.state == State.HELD]
+    workloads.change(tx, [change_of(uid, HELD) for uid in held])
+    workloads.change(tx, [{"uid": job.uid, "epoch": beyond(job.epoch, tx.now)} for job in jobs])
     given = doubts.given_in(tx, _GIVEN)
     doubts.mark(
-        tx, [{**work, "options": replace(work["options"], doubtful=True)} for work in given]
+        tx, [work._replace(options=replace(work.options, doubtful=True)) for work in given]
     )
-    return sum(job["state"] != State.DEACTIVATED for job in jobs)
+    return sum(job.state != State.DEACTIVATED for job in jobs)
 
 
-def hold_late(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
+def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:
     """Hold Jobs of the hub cluster that are taken now and were made before the store was accepted.
 
     Their uids are those of the hub cluster: the store may have known them in the time that is lost.
     """
-    theirs = [row for row in rows if row["origin"] == Origin.HUB_CLUSTER and row["kind"] != BARE]
+    theirs = [row for row in rows if row.origin == Origin.HUB_CLUSTER and row.kind != BARE]
     accepted_at = settings.get(tx, _ACCEPTED_AT) if theirs else None
     if accepted_at is None:
         return
     until = dt.datetime.fromisoformat(accepted_at)
-    late = [row["uid"] for row in theirs if row["created_at"] <= until]
-    withdraw_jobs(tx, late, WithdrawTo.HELD, **HELD)
-    workloads.change(tx, [{"uid": uid, **HELD, "epoch": beyond(0, tx.now)} for uid in late])
+    late = [row.uid for row in theirs if row.created_at <= until]
+    withdraw_jobs(tx, late, WithdrawTo.HELD, REASON, MESSAGE)
+    workloads.change(
+        tx,
+        [
+            {"uid": uid, "reason": REASON, "message": MESSAGE, "epoch": beyond(0, tx.now)}
+            for uid in late
+        ],
+    )
 
 
 def doubtful(tx: Transaction, cluster: str, uids: Iterable[str]) -> set[str]:

@@ -5,10 +5,11 @@ confirmation stands in `withdraw_to` and is carried out by `hub.services.members
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, WithdrawTo
 from hub.store import workloads, works
+from hub.store.records.workloads import Workload, WorkloadColumns, WorkloadMove, change_of, move_of
 from hub.store.transaction import Transaction
 from shared.failpoints import failpoint
 
@@ -44,24 +45,24 @@ def withdraw_jobs(
     retention.
     """
     found = workloads.get_many(tx, uids)
-    why = {"reason": reason, "message": message}
-    waiting = [w for w in found.values() if State(w["state"]) in QUEUED | {State.RESERVED}]
-    placed = [w for w in found.values() if w["state"] == State.PLACED]
-    ended = [w for w in found.values() if State(w["state"]) in TERMINAL]
-    going = [w for w in found.values() if w["state"] == State.WITHDRAWING]
+    why = WorkloadColumns(reason=reason, message=message)
+    waiting = [w for w in found.values() if w.state in QUEUED | {State.RESERVED}]
+    placed = [w for w in found.values() if w.state == State.PLACED]
+    ended = [w for w in found.values() if w.state in TERMINAL]
+    going = [w for w in found.values() if w.state == State.WITHDRAWING]
     rest = [
         w
         for w in found.values()
-        if State(w["state"]) in {State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN}
+        if w.state in {State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN}
     ]
     affected = _end(tx, waiting, to, why)
     affected += _unplace(tx, placed, to, why)
     failpoint("H14")
     affected += _take_back(tx, rest, to, why)
     affected += _strengthen(tx, going, to, why)
-    if to == "Deleted":
+    if to == WithdrawTo.DELETED:
         affected += _clear(tx, ended)
-        purge_deleted(tx, [uid for uid in affected if found[uid]["state"] in _DONE])
+        purge_deleted(tx, [uid for uid in affected if found[uid].state in _DONE])
     return affected
 
 
@@ -74,53 +75,53 @@ def purge_deleted(tx: Transaction, uids: Sequence[str]) -> None:
 
 
 def _end(
-    tx: Transaction, rows: Sequence[dict[str, Any]], to: WithdrawTo, why: dict[str, str]
+    tx: Transaction, rows: Sequence[Workload], to: WithdrawTo, why: WorkloadColumns
 ) -> list[str]:
     """End jobs that hold nothing of a cluster."""
     if to == WithdrawTo.FAILED:  # only a Pending one may fail
-        held = [w for w in rows if w["state"] == State.HELD]
-        workloads.transition(tx, Transition.RELEASE, [_mine(w) for w in held])
-        reserved = [w for w in rows if w["state"] == State.RESERVED]
-        workloads.transition(tx, Transition.UNRESERVE, [_mine(w) for w in reserved])
-    return workloads.transition(tx, _AT_ONCE[to], [_mine(w) | why for w in rows])
+        held = [w for w in rows if w.state == State.HELD]
+        workloads.transition(tx, Transition.RELEASE, [_move(w) for w in held])
+        reserved = [w for w in rows if w.state == State.RESERVED]
+        workloads.transition(tx, Transition.UNRESERVE, [_move(w) for w in reserved])
+    return workloads.transition(tx, _AT_ONCE[to], [_move(w, why) for w in rows])
 
 
 def _unplace(
-    tx: Transaction, rows: Sequence[dict[str, Any]], to: WithdrawTo, why: dict[str, str]
+    tx: Transaction, rows: Sequence[Workload], to: WithdrawTo, why: WorkloadColumns
 ) -> list[str]:
     """Placed and never offered: nobody outside knows of it."""
-    moved = workloads.transition(tx, Transition.UNPLACE, [_mine(w) | why for w in rows])
+    moved = workloads.transition(tx, Transition.UNPLACE, [_move(w, why) for w in rows])
     taken = set(moved)
-    works.remove(tx, [(w["cluster"], w["uid"]) for w in rows if w["uid"] in taken])
+    works.remove(tx, [(w.cluster, w.uid) for w in rows if w.uid in taken])
     if to != WithdrawTo.PENDING:
-        workloads.transition(tx, _AT_ONCE[to], [_mine(w) | why for w in rows if w["uid"] in taken])
+        workloads.transition(tx, _AT_ONCE[to], [_move(w, why) for w in rows if w.uid in taken])
     return moved
 
 
 def _take_back(
-    tx: Transaction, rows: Sequence[dict[str, Any]], to: WithdrawTo, why: dict[str, str]
+    tx: Transaction, rows: Sequence[Workload], to: WithdrawTo, why: WorkloadColumns
 ) -> list[str]:
-    wish = {"withdraw_to": to, **why}
+    wish: WorkloadColumns = {"withdraw_to": to, **why}
     if to == WithdrawTo.DELETED:
-        wish["deleted_at"] = tx.now  # type: ignore[assignment]  # a column of another type
-    moved = workloads.transition(tx, Transition.WITHDRAW, [_mine(w) | wish for w in rows])
+        wish["deleted_at"] = tx.now
+    moved = workloads.transition(tx, Transition.WITHDRAW, [_move(w, wish) for w in rows])
     taken = set(moved)
-    works.act(tx, "Withdraw", [(w["cluster"], w["uid"]) for w in rows if w["uid"] in taken])
+    works.act(tx, "Withdraw", [(w.cluster, w.uid) for w in rows if w.uid in taken])
     return moved
 
 
 def _strengthen(
-    tx: Transaction, rows: Sequence[dict[str, Any]], to: WithdrawTo, why: dict[str, str]
+    tx: Transaction, rows: Sequence[Workload], to: WithdrawTo, why: WorkloadColumns
 ) -> list[str]:
     """On its way back already: a stronger wish decides what follows."""
-    weaker = [w for w in rows if _STRENGTH[w["withdraw_to"]] < _STRENGTH[to]]
-    workloads.change(tx, [{"uid": w["uid"], "withdraw_to": to, **why} for w in weaker])
-    return [w["uid"] for w in weaker]
+    weaker = [w for w in rows if _STRENGTH[w.withdraw_to] < _STRENGTH[to]]
+    workloads.change(tx, [change_of(w.uid, {"withdraw_to": to, **why}) for w in weaker])
+    return [w.uid for w in weaker]
 
 
-def _clear(tx: Transaction, rows: Sequence[dict[str, Any]]) -> list[str]:
+def _clear(tx: Transaction, rows: Sequence[Workload]) -> list[str]:
     """Finished: what a member still keeps of it goes."""
-    uids = [w["uid"] for w in rows]
+    uids = [w.uid for w in rows]
     kept = works.of_uids(tx, uids)
     works.act(
         tx, "Withdraw", [(w["cluster"], w["uid"]) for w in kept if w["action"] != "Withdraw"]
@@ -128,5 +129,5 @@ def _clear(tx: Transaction, rows: Sequence[dict[str, Any]]) -> list[str]:
     return uids
 
 
-def _mine(row: dict[str, Any]) -> dict[str, Any]:
-    return {"uid": row["uid"], "epoch": row["epoch"]}
+def _move(row: Workload, columns: WorkloadColumns | None = None) -> WorkloadMove:
+    return move_of(row.uid, row.epoch, columns or {})

@@ -102,13 +102,6 @@ class Registry:
     def by_kind(self, api_version: str, kind: str) -> Resource | None:
         return self._by_kind.get((api_version, kind))
 
-    def by_group_kind(self, group: str, kind: str) -> Resource | None:
-        """The storage version of a kind, whatever version a reference names."""
-        for versions in self._by_key.values():
-            if versions[0].group == group and versions[0].kind == kind:
-                return versions[0]
-        return None
-
 
 def version_priority(version: str) -> tuple[int, int, int, str]:
     """Sort key of Kubernetes' version order: v2, v1, v1beta2, v1beta1, v1alpha1, then others."""

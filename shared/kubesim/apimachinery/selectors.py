@@ -1,23 +1,15 @@
 """Label and field selectors of list, watch and deletecollection, compiled to predicates."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from shared.errors import Rejected
 from shared.kubesim.apimachinery.errors import bad_request
 from shared.kubesim.apimachinery.strategies import Object
+from shared.selectors import parse_selector, read_selector
 
 Predicate = Callable[[Object], bool]
-LabelTest = Callable[[Mapping[str, str]], bool]
 
-_TERM = re.compile(
-    r"""\s*(?:
-        (?P<absent>!)\s*(?P<absent_key>[^\s,=!()<>]+)
-      | (?P<set_key>[^\s,=!()<>]+)\s+(?P<set_op>in|notin)\s*\((?P<values>[^()]*)\)
-      | (?P<key>[^\s,=!()<>]+)\s*(?:(?P<op>==|=|!=|>|<)\s*(?P<value>[^\s,=!()<>]*))?
-    )\s*(?:,|$)""",
-    re.VERBOSE,
-)
 _EMPTY: dict[str, str] = {}
 
 # Fields that may select, beside metadata.name and metadata.namespace (each kind's strategy).
@@ -63,91 +55,23 @@ _ZERO = {"status.successful": "0", "status.replicas": "0", "spec.unschedulable":
 
 def label_predicate(text: str) -> Predicate | None:
     """Compile a label selector; None if it selects everything. ApiError 400 on bad syntax."""
-    tests = parse_labels(text)
-    if not tests:
+    try:
+        selector = parse_selector(text, most=None)  # Kubernetes knows no bound
+    except Rejected as refusal:
+        raise bad_request(f"unable to parse requirement: {refusal.detail}") from None
+    if not selector.expressions:
         return None
 
     def matches(obj: Object) -> bool:
-        labels = obj["metadata"].get("labels") or _EMPTY
-        return all(test(labels) for test in tests)
+        return selector.matches(obj["metadata"].get("labels") or _EMPTY)
 
     return matches
 
 
-def parse_labels(text: str) -> list[LabelTest]:
-    """The requirements of a selector in `kubectl -l` syntax."""
-    tests: list[LabelTest] = []
-    position = 0
-    text = text.strip()
-    while position < len(text):
-        term = _TERM.match(text, position)
-        if not term or term.end() == position:
-            raise bad_request(f"unable to parse requirement: found '{text[position:]}'")
-        tests.append(_label_test(term.groupdict()))
-        position = term.end()
-    return tests
-
-
-def _label_test(term: Mapping[str, str | None]) -> LabelTest:
-    if term["absent"]:
-        absent_key = term["absent_key"] or ""
-        return lambda labels: absent_key not in labels
-    if term["set_op"]:
-        key = term["set_key"] or ""
-        values = frozenset(value.strip() for value in (term["values"] or "").split(","))
-        if term["set_op"] == "in":
-            return lambda labels: labels.get(key) in values
-        return lambda labels: labels.get(key) not in values
-    return _comparison(term["key"] or "", term["op"], term["value"] or "")
-
-
-def _comparison(key: str, operator: str | None, value: str) -> LabelTest:
-    if operator is None:
-        return lambda labels: key in labels
-    if operator in ("=", "=="):
-        return lambda labels: labels.get(key) == value
-    if operator == "!=":
-        return lambda labels: labels.get(key) != value
-    try:
-        bound = int(value)
-    except ValueError:
-        raise bad_request(
-            f'for Gt, Lt operators, the value must be an integer: "{value}"'
-        ) from None
-
-    def compares(labels: Mapping[str, str]) -> bool:
-        try:
-            number = int(labels[key])
-        except (KeyError, ValueError):
-            return False
-        return number > bound if operator == ">" else number < bound
-
-    return compares
-
-
 def labels_match(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
     """Whether a `metav1.LabelSelector` object matches; None matches nothing, {} everything."""
-    if selector is None:
-        return False
-    for key, value in (selector.get("matchLabels") or {}).items():
-        if labels.get(key) != value:
-            return False
-    return all(
-        _expression_matches(expression, labels)
-        for expression in selector.get("matchExpressions") or ()
-    )
-
-
-def _expression_matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, operator = expression.get("key", ""), expression.get("operator")
-    values = expression.get("values") or ()
-    if operator == "In":
-        return labels.get(key) in values
-    if operator == "NotIn":
-        return labels.get(key) not in values
-    if operator == "Exists":
-        return key in labels
-    return operator == "DoesNotExist" and key not in labels
+    read = read_selector(selector)
+    return read is not None and read.matches(labels)
 
 
 def field_terms(text: str) -> list[tuple[str, bool, str]]:

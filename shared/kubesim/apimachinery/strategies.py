@@ -13,7 +13,7 @@ from shared.kubesim.apimachinery.errors import Cause
 Object = dict[str, Any]
 
 
-class Strategy:
+class KindStrategy:
     """What holds for any kind; kinds with rules of their own override the part that differs."""
 
     def prepare_create(self, obj: Object) -> Object:
@@ -51,7 +51,7 @@ class Strategy:
         return bool(new.get("spec") != old.get("spec"))
 
 
-class PlainStrategy(Strategy):
+class PlainStrategy(KindStrategy):
     """Kinds without a status subresource: a client may write every field."""
 
     def prepare_create(self, obj: Object) -> Object:

@@ -7,7 +7,7 @@ from typing import Any
 from shared.kubesim.apimachinery import errors
 from shared.kubesim.apimachinery.errors import Cause
 from shared.kubesim.apimachinery.selectors import labels_match
-from shared.kubesim.apimachinery.strategies import Object, PlainStrategy, Strategy
+from shared.kubesim.apimachinery.strategies import KindStrategy, Object, PlainStrategy
 from shared.kubesim.builtin import defaults
 from shared.kubesim.builtin.validate_job import (
     LEGACY_NAME,
@@ -27,7 +27,7 @@ Defaulting = Callable[[dict[str, Any]], dict[str, Any]]
 _POD_MUTABLE = ("activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations")
 
 
-class DefaultedStrategy(Strategy):
+class DefaultedStrategy(KindStrategy):
     """A kind whose spec is completed by a function."""
 
     def __init__(self, complete: Defaulting) -> None:
@@ -315,7 +315,7 @@ class ServiceStrategy(DefaultedStrategy):
         return {**new, "spec": {**kept, **new["spec"]}}
 
 
-class NodeStrategy(Strategy):
+class NodeStrategy(KindStrategy):
     """Nodes are created with their status: that is how a kubelet registers."""
 
     def prepare_create(self, obj: Object) -> Object:
@@ -330,7 +330,7 @@ class PriorityClassStrategy(PlainStrategy):
         return bool(new.get("value") != old.get("value"))
 
 
-def built_in_strategies() -> dict[str, Strategy]:
+def built_in_strategies() -> dict[str, KindStrategy]:
     """By resource key. Kinds that are missing have no rules of their own."""
     return {
         "namespaces": NamespaceStrategy(),

@@ -1,9 +1,10 @@
 """What is wrong with a Job, and which of its fields may change (pkg/apis/batch/validation)."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
+from shared.kinds import job_rules
+from shared.kinds.job_rules import Fault
 from shared.kubesim.apimachinery import errors
 from shared.kubesim.apimachinery.errors import Cause
 from shared.kubesim.apimachinery.selectors import labels_match
@@ -13,19 +14,6 @@ from shared.kubesim.builtin.validate_pod import spec_faults
 LEGACY_UID, LEGACY_NAME = "controller-uid", "job-name"
 UID_LABEL, NAME_LABEL = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 
-_MAX_PARALLELISM_INDEXED = 100_000
-_MAX_MANAGED_BY = 63
-_COUNTS = (
-    "parallelism",
-    "completions",
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "ttlSecondsAfterFinished",
-    "backoffLimitPerIndex",
-    "maxFailedIndexes",
-)
-_MODES = ("NonIndexed", "Indexed")
-_REPLACEMENT = ("Failed", "TerminatingOrFailed")
 _IMMUTABLE = (
     "selector",
     "completionMode",
@@ -33,9 +21,6 @@ _IMMUTABLE = (
     "backoffLimitPerIndex",
     "managedBy",
     "successPolicy",
-)
-_DOMAIN_PATH = re.compile(
-    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 )
 
 
@@ -79,77 +64,30 @@ def _generated_label_faults(job: Object, spec: dict[str, Any]) -> Iterable[Cause
 def job_spec_faults(spec: dict[str, Any], field: str) -> list[Cause]:
     """The faults of a JobSpec, also that of a CronJob's template."""
     causes: list[Cause] = []
-    for name in _COUNTS:
+    for name in job_rules.COUNTS:
         value = spec.get(name)
         if value is not None and value < 0:
             why = "must be greater than or equal to 0"
             causes.append(errors.bad_value(f"{field}.{name}", value, why))
-    causes += _mode_faults(spec, field)
-    managed_by = spec.get("managedBy")
-    if managed_by is not None:
-        causes += _managed_by_faults(managed_by, f"{field}.managedBy")
-    policy = spec.get("podReplacementPolicy")
-    allowed = ("Failed",) if spec.get("podFailurePolicy") else _REPLACEMENT
-    if policy is not None and policy not in allowed:
-        causes.append(errors.not_supported(f"{field}.podReplacementPolicy", policy, allowed))
+    causes += [_cause(fault, field) for fault in job_rules.job_faults(spec)]
     template = spec.get("template", {}).get("spec") or {}
     causes += spec_faults(template, f"{field}.template.spec")
-    causes += _restart_faults(spec, template, field)
-    return causes
+    restart = job_rules.restart_fault(spec)
+    return [*causes, _cause(restart, field)] if restart is not None else causes
 
 
-def _mode_faults(spec: dict[str, Any], field: str) -> Iterable[Cause]:
-    mode = spec.get("completionMode") or "NonIndexed"
-    if mode not in _MODES:
-        yield errors.not_supported(f"{field}.completionMode", mode, _MODES)
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        yield errors.required(
-            f"{field}.backoffLimitPerIndex", "when maxFailedIndexes is specified"
-        )
-    if mode == "Indexed":
-        yield from _indexed_faults(spec, field)
-        return
-    for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
-        if spec.get(name) is not None:
-            why = "requires indexed completion mode"
-            yield errors.bad_value(f"{field}.{name}", spec[name], why)
-
-
-def _indexed_faults(spec: dict[str, Any], field: str) -> Iterable[Cause]:
-    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
-    if completions is None:
-        yield errors.required(f"{field}.completions", "when completion mode is Indexed")
-    if parallelism > _MAX_PARALLELISM_INDEXED:
-        why = f"must be less than or equal to {_MAX_PARALLELISM_INDEXED} when completion mode is Indexed"
-        yield errors.bad_value(f"{field}.parallelism", parallelism, why)
-    most_failed = spec.get("maxFailedIndexes")
-    if completions is not None and most_failed is not None and most_failed > completions:
-        why = "must be less than or equal to completions"
-        yield errors.bad_value(f"{field}.maxFailedIndexes", most_failed, why)
-    policy = spec.get("successPolicy")
-    if policy is not None and not policy.get("rules"):
-        why = "at least one rules must be specified when the successPolicy is specified"
-        yield errors.required(f"{field}.successPolicy.rules", why)
-
-
-def _managed_by_faults(value: str, field: str) -> Iterable[Cause]:
-    if not _DOMAIN_PATH.fullmatch(value):
-        why = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        yield errors.bad_value(field, value, why)
-    if len(value) > _MAX_MANAGED_BY:
-        why = f"Too long: may not be more than {_MAX_MANAGED_BY} bytes"
-        yield Cause(field, "FieldValueTooLong", why)
-
-
-def _restart_faults(spec: dict[str, Any], template: dict[str, Any], field: str) -> Iterable[Cause]:
-    policy, where = template.get("restartPolicy"), f"{field}.template.spec.restartPolicy"
-    if policy in (None, "", "Always"):
-        yield errors.required(where, 'valid values: "OnFailure", "Never"')
-    elif policy not in ("OnFailure", "Never"):
-        yield errors.not_supported(where, policy, ("OnFailure", "Never"))
-    elif spec.get("podFailurePolicy") and policy != "Never":
-        why = 'only "Never" is supported when podFailurePolicy is specified'
-        yield errors.bad_value(where, policy, why)
+def _cause(fault: Fault, field: str) -> Cause:
+    """A broken rule in the API server's words."""
+    where = f"{field}.{fault.field}"
+    match fault.kind:
+        case "Required":
+            return errors.required(where, fault.why)
+        case "Unsupported":
+            return errors.not_supported(where, fault.value, fault.allowed)
+        case "TooLong":
+            return Cause(where, "FieldValueTooLong", fault.why)
+        case "Invalid":
+            return errors.bad_value(where, fault.value, fault.why)
 
 
 # --- updates -------------------------------------------------------------------------------------

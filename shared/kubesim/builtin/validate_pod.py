@@ -4,17 +4,15 @@ A part of Kubernetes' ValidatePodSpec (pkg/apis/core/validation): what people ge
 Shapes (a list where a list belongs) are checked before, against the schema.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from shared import quantity
 from shared.errors import Rejected
+from shared.kinds import names
 from shared.kubesim.apimachinery import errors
 from shared.kubesim.apimachinery.errors import Cause
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_ENV_NAME = re.compile(r"[!-<>-~][ -<>-~]*")
 _RESTART = ("Always", "OnFailure", "Never")
 _PULL = ("Always", "IfNotPresent", "Never")
 _DNS = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
@@ -67,7 +65,7 @@ def _container_faults(container: dict[str, Any], where: str, volumes: set[Any]) 
     name = container.get("name")
     if not name:
         causes.append(errors.required(f"{where}.name"))
-    elif len(name) > 63 or not _LABEL.fullmatch(name):
+    elif not names.is_dns_label(name):
         causes.append(errors.bad_value(f"{where}.name", name, _LABEL_RULE))
     image = container.get("image")
     if not image:
@@ -100,7 +98,7 @@ def _variable_faults(variable: dict[str, Any], where: str) -> Iterable[Cause]:
     name = variable.get("name")
     if not name:
         yield errors.required(f"{where}.name")
-    elif not _ENV_NAME.fullmatch(name):
+    elif not names.is_environment_name(name):
         yield errors.bad_value(
             f"{where}.name",
             name,
@@ -148,14 +146,15 @@ def resource_faults(resources: dict[str, Any], where: str) -> list[Cause]:
             text = resources["requests"][name]
             why = f"must be less than or equal to {name} limit of {resources['limits'][name]}"
             causes.append(errors.bad_value(f"{where}.requests", text, why))
-        elif kind == "requests" and limit is None and _is_extended(name):
+        elif kind == "requests" and limit is None and _needs_a_limit(name):
             why = "Limit must be set for non overcommitable resources"
             causes.append(errors.required(f"{where}.limits", why))
     return causes
 
 
-def _is_extended(name: str) -> bool:
-    return ("/" in name and not name.startswith("kubernetes.io/")) or name.startswith("hugepages-")
+def _needs_a_limit(name: str) -> bool:
+    """What can not be overcommitted: extended resources and huge pages."""
+    return names.is_extended_resource(name) or name.startswith("hugepages-")
 
 
 def _volume_faults(volumes: Iterable[dict[str, Any]], field: str) -> Iterable[Cause]:
@@ -166,7 +165,7 @@ def _volume_faults(volumes: Iterable[dict[str, Any]], field: str) -> Iterable[Ca
         if not name:
             yield errors.required(f"{where}.name")
             continue
-        if len(name) > 63 or not _LABEL.fullmatch(name):
+        if not names.is_dns_label(name):
             yield errors.bad_value(f"{where}.name", name, _LABEL_RULE)
         if name in seen:
             yield errors.duplicate(f"{where}.name", name)

@@ -14,7 +14,7 @@ from shared.kubesim.apimachinery.registry import (
     resource_key,
     version_priority,
 )
-from shared.kubesim.apimachinery.strategies import Object, Strategy
+from shared.kubesim.apimachinery.strategies import KindStrategy, Object
 from shared.kubesim.custom.printer_columns import columns_of
 from shared.kubesim.schema.lookup import Schemas
 from shared.kubesim.schema.structural import object_schema, validate, with_defaults
@@ -27,7 +27,7 @@ _SCOPES = ("Cluster", "Namespaced")
 _UNSTRUCTURAL = ("$ref", "definitions", "dependencies", "id", "patternProperties")
 
 
-class CrdStrategy(Strategy):
+class CrdStrategy(KindStrategy):
     """CRDs themselves: names and conversion are completed, the cleanup finalizer is set."""
 
     def prepare_create(self, obj: Object) -> Object:
@@ -148,7 +148,7 @@ def _structure_faults(raw: dict[str, Any], field: str) -> list[Cause]:
     return causes
 
 
-class CustomStrategy(Strategy):
+class CustomStrategy(KindStrategy):
     """Objects of a custom kind: defaulted and validated by the schema of the storage version."""
 
     def __init__(self, raw: dict[str, Any], *, has_status: bool) -> None:

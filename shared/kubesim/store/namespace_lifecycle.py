@@ -4,14 +4,14 @@ from typing import Literal
 
 from shared.kubesim.apimachinery import errors
 from shared.kubesim.apimachinery.registry import Resource
-from shared.kubesim.apimachinery.strategies import Object, Strategy
+from shared.kubesim.apimachinery.strategies import KindStrategy, Object
 from shared.kubesim.store.objects import Event, ObjectStore
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
 
 
-class NamespaceStrategy(Strategy):
+class NamespaceStrategy(KindStrategy):
     """A namespace is born Active, with the finalizer that keeps it until it is empty."""
 
     def prepare_create(self, obj: Object) -> Object:

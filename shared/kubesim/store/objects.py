@@ -14,12 +14,12 @@ from typing import Literal, Protocol
 from shared.clock import Clock
 from shared.kubesim.apimachinery import errors, metadata
 from shared.kubesim.apimachinery.registry import Registry, Resource
-from shared.kubesim.apimachinery.strategies import Object, PlainStrategy, Strategy
+from shared.kubesim.apimachinery.strategies import KindStrategy, Object, PlainStrategy
 from shared.kubesim.store import lifecycle
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 _PLAIN = PlainStrategy()
-_WITH_STATUS = Strategy()
+_WITH_STATUS = KindStrategy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Event:
     rv: int
 
 
-class Admission(Protocol):
+class AdmissionHook(Protocol):
     """A built-in admission step: may change what is about to be written, or refuse it."""
 
     def __call__(
@@ -63,14 +63,14 @@ class ObjectStore:
         registry: Registry,
         clock: Clock,
         *,
-        strategies: dict[str, Strategy] | None = None,
-        admissions: Iterable[Admission] = (),
+        strategies: dict[str, KindStrategy] | None = None,
+        admissions: Iterable[AdmissionHook] = (),
         tracker: FieldTracker | None = None,
     ) -> None:
         self.registry = registry
         self.clock = clock
-        self.strategies: dict[str, Strategy] = strategies or {}
-        self.admissions: list[Admission] = list(admissions)
+        self.strategies: dict[str, KindStrategy] = strategies or {}
+        self.admissions: list[AdmissionHook] = list(admissions)
         self.tracker = tracker
         self.rv = 0
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}
@@ -243,7 +243,7 @@ class ObjectStore:
             self._index(key, obj)
         self.rv = rv
 
-    def strategy(self, resource: Resource) -> Strategy:
+    def strategy(self, resource: Resource) -> KindStrategy:
         """The rules of a resource."""
         default = _WITH_STATUS if resource.has_status else _PLAIN
         return self.strategies.get(resource.key, default)
@@ -278,7 +278,12 @@ class ObjectStore:
         return new
 
     def _validate_update(
-        self, resource: Resource, strategy: Strategy, new: Object, old: Object, subresource: str
+        self,
+        resource: Resource,
+        strategy: KindStrategy,
+        new: Object,
+        old: Object,
+        subresource: str,
     ) -> None:
         check = strategy.validate_status if subresource == "status" else strategy.validate_update
         causes = [*lifecycle.metadata_update_faults(resource, new, old), *check(new, old)]

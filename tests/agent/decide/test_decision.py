@@ -8,7 +8,7 @@ from agent.decide.next_step import decide
 from agent.objects.facts import is_unstarted
 from agent.objects.manifests import job_patch, release_patch, stamped, start_patch, unstarted
 from shared import labels
-from tests.agent.moments import a_live_job, a_picture, settled
+from tests.agent.moments import a_live_job, a_moment, settled
 from tests.agent.scripted_hub import HUB_ID, a_job, an_object
 
 OVER = {"live": a_live_job(deleting=True), "foreground": "m-1", "podless": "m-1"}
@@ -77,11 +77,11 @@ OBJECTS = [
 
 
 @pytest.mark.parametrize(
-    ("work", "seen", "picture", "wanted"), [c[1:] for c in OBJECTS], ids=[c[0] for c in OBJECTS]
+    ("work", "seen", "moment", "wanted"), [c[1:] for c in OBJECTS], ids=[c[0] for c in OBJECTS]
 )
-def test_objects(work, seen, picture, wanted):
+def test_objects(work, seen, moment, wanted):
     """An object is kept as declared, by the user's rule where it has drifted."""
-    assert settled(work, seen, **picture) == wanted
+    assert settled(work, seen, **moment) == wanted
 
 
 def test_what_is_created_cannot_start():
@@ -132,19 +132,19 @@ def test_a_release_leaves_the_finalizers_of_others():
 )
 def test_what_nobody_desires_goes_when_the_hub_says_so(seen, do):
     """An orphan is reported, and removed by an order for exactly this object."""
-    assert decide_orphan(seen, a_picture()).do == do
+    assert decide_orphan(seen, a_moment()).do == do
 
 
 def test_an_unstarted_orphan_is_not_said_to_be_applied():
     """Its work may only not be here yet: what is `Applied` counts as begun, and would never be started."""
-    assert decide_orphan(Seen(live=a_live_job(waiting=True)), a_picture()).phase == "Waiting"
-    assert decide_orphan(Seen(live=a_live_job()), a_picture()).phase == "Applied"
+    assert decide_orphan(Seen(live=a_live_job(waiting=True)), a_moment()).phase == "Waiting"
+    assert decide_orphan(Seen(live=a_live_job()), a_moment()).phase == "Applied"
 
 
 def test_a_refused_change_leaves_a_running_job_alone():
     """The Job runs on as it is; the refusal is told as a reason."""
     seen = Seen(live=a_live_job(), trouble=Trouble("Invalid", "no"), not_before=1010)
-    decision = decide(a_job(generation=2), seen, a_picture())
+    decision = decide(a_job(generation=2), seen, a_moment())
     assert (decision.phase, decision.reason, decision.message) == (
         "Applied",
         "ChangeRefused",

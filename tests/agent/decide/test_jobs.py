@@ -390,8 +390,8 @@ JOBS = [
 
 
 @pytest.mark.parametrize(
-    ("work", "seen", "picture", "wanted"), [c[1:] for c in JOBS], ids=[c[0] for c in JOBS]
+    ("work", "seen", "moment", "wanted"), [c[1:] for c in JOBS], ids=[c[0] for c in JOBS]
 )
-def test_jobs(work, seen, picture, wanted):
+def test_jobs(work, seen, moment, wanted):
     """A Job is created once, under a fresh lease, one epoch at a time, and never made again."""
-    assert settled(work, seen, **picture) == wanted
+    assert settled(work, seen, **moment) == wanted

@@ -4,9 +4,9 @@ import pytest
 
 from agent.decide.decision import Decision, Outcome, Seen, Trouble
 from agent.decide.next_step import decide
-from agent.works.tracked import Holding
+from agent.works.tracked import TrackedWork
 from shared import labels
-from tests.agent.moments import a_live_job, a_picture, settled
+from tests.agent.moments import a_live_job, a_moment, settled
 from tests.agent.scripted_hub import a_job
 
 WITHDRAW, KEEP = a_job(action="Withdraw"), a_job(action="Keep", ttl_s=60)
@@ -39,37 +39,37 @@ def test_a_creation_that_came_late_is_removed():
 @pytest.mark.parametrize(("read_at", "podless"), [(11.0, "m-1"), (9.0, "")])
 def test_a_read_counts_from_when_it_began(read_at, podless):
     """One that began before the deletion was seen says nothing: pods may have come after it."""
-    holding = Holding("job-1", a_job(action="Withdraw"))
+    tracked = TrackedWork("job-1", a_job(action="Withdraw"))
     live = a_live_job(deleting=True)
     live["metadata"]["labels"] = {**live["metadata"]["labels"], labels.EPOCH: "1"}
-    holding.is_here(live, 10.0)
-    holding.settle(Decision("Applied", "CountPods"), Outcome(podless_at=read_at), 12.0)
-    assert holding.seen.podless == podless
+    tracked.is_here(live, 10.0)
+    tracked.settle(Decision("Applied", "CountPods"), Outcome(podless_at=read_at), 12.0)
+    assert tracked.seen.podless == podless
 
 
 def test_what_an_epoch_came_to_is_not_said_of_the_next():
     """The next epoch has no result before it has run, though its Job is not there yet."""
-    holding = Holding("u-1", a_job())
-    holding.is_here(a_live_job(ended_ago=1), 10.0)
-    ended = holding.observed(Decision("Applied"), None)
+    tracked = TrackedWork("u-1", a_job())
+    tracked.is_here(a_live_job(ended_ago=1), 10.0)
+    ended = tracked.observed(Decision("Applied"), None)
     assert (ended.epoch, ended.job.result) == (1, "Succeeded")
-    holding.went()
-    holding.desire(a_job(epoch=2))
-    told = holding.observed(Decision("Waiting", "Create"), None)
+    tracked.went()
+    tracked.desire(a_job(epoch=2))
+    told = tracked.observed(Decision("Waiting", "Create"), None)
     assert (told.epoch, told.job) == (2, None)
 
 
 def test_a_kept_job_wakes_when_its_time_is_over():
     """The decision says when to look again."""
-    decision = decide(KEEP, Seen(live=a_live_job(ended_ago=20)), a_picture())
+    decision = decide(KEEP, Seen(live=a_live_job(ended_ago=20)), a_moment())
     assert decision.wake_at == 1040
     assert not decision.urgent  # letting it go has time until then
 
 
 def test_deletion_of_a_withdrawn_job_waits_for_its_pods():
     """Foreground when withdrawn, so that the object goes last; background when its time is over."""
-    withdrawn = decide(WITHDRAW, Seen(live=a_live_job()), a_picture())
-    over = decide(KEEP, Seen(live=a_live_job(ended_ago=61, finalizers=[])), a_picture())
+    withdrawn = decide(WITHDRAW, Seen(live=a_live_job()), a_moment())
+    over = decide(KEEP, Seen(live=a_live_job(ended_ago=61, finalizers=[])), a_moment())
     assert (withdrawn.propagation, over.propagation) == ("Foreground", "Background")
 
 

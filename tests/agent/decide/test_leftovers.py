@@ -7,7 +7,7 @@ import pytest
 from agent.decide.decision import Seen
 from agent.decide.jobs import FOREGROUND, decide_orphan
 from shared import labels
-from tests.agent.moments import a_live_job, a_picture
+from tests.agent.moments import a_live_job, a_moment
 from tests.agent.scripted_hub import a_job
 
 pytestmark = pytest.mark.anyio
@@ -33,13 +33,13 @@ OURS: dict[str, Any] = {"left": "m-1"}
 )
 def test_one_that_a_person_deletes_is_let_go_when_its_pods_are_gone(seen, do):
     """Exactly the object that the hub named; nothing is begun by ourselves."""
-    decision = decide_orphan(seen, a_picture())
+    decision = decide_orphan(seen, a_moment())
     assert (decision.do, decision.phase) == (do, "Applied")
 
 
 def test_the_hub_is_told_which_object_it_is():
     """Its entry has no field for the name."""
-    decision = decide_orphan(Seen(live=a_live_job()), a_picture())
+    decision = decide_orphan(Seen(live=a_live_job()), a_moment())
     assert decision.message == "team/job: the hub does not ask for it"
 
 

@@ -1,11 +1,11 @@
-"""The member's own gate: whatever a hub sends, nothing is written that this agent's rules forbid."""
+"""The member's own policy: whatever a hub sends, nothing is written that this agent's rules forbid."""
 
 import json
 
 import pytest
 
 from agent.config import from_arguments
-from agent.decide.member_policy import Gate
+from agent.decide.member_policy import MemberPolicy
 from shared.kube import errors
 from shared.podsecurity import Rules
 from tests.agent.build import a_config_map, a_deployment, a_namespace
@@ -14,7 +14,7 @@ from tests.bad_inputs.cases import job_cases
 
 pytestmark = pytest.mark.anyio
 POLICY = range(32, 41)  # of the bad inputs
-STRICT = Gate(Rules(level="restricted"))
+STRICT = MemberPolicy(Rules(level="restricted"))
 REFUSED = "RefusedByMember"
 
 
@@ -44,7 +44,7 @@ async def test_what_the_hub_should_have_refused_is_not_created(member):
     """Every policy row of the bad inputs, sent by the hub: refused for good, and nothing is created."""
     works = list(_forbidden())
     member.hub.put(*works)
-    member.start(gate=STRICT)
+    member.start(policy=STRICT)
     for work in works:
         entry = await member.hub.seen(work.uid, "Failed", REFUSED)
         assert ": spec." in entry.message
@@ -92,7 +92,7 @@ async def test_a_refused_job_is_gone_at_once(member):
 async def test_only_allowed_namespaces_are_written_to(member, namespace):
     """A namespace that is denied, or not on the list, gets nothing and is not created."""
     member.hub.put(a_hostile_job(namespace=namespace))
-    member.start(gate=Gate(Rules(namespaces="team,kube-*,roadstead")))
+    member.start(policy=MemberPolicy(Rules(namespaces="team,kube-*,roadstead")))
     entry = await member.hub.seen("bad", "Failed", REFUSED)
     assert entry.message.startswith("NamespaceNotAllowed: metadata.namespace")
     assert await jobs_of(member) == []
@@ -125,7 +125,7 @@ async def test_another_object_than_announced_is_not_written(member):
 async def test_profile_jobs_takes_jobs_alone(member):
     """With profile `jobs` no object is written; Jobs are."""
     member.hub.put(an_object(a_config_map(), "o"), a_job("good", "good"))
-    member.start(gate=Gate(profile="jobs"))
+    member.start(policy=MemberPolicy(profile="jobs"))
     entry = await member.hub.seen("o", "Failed", REFUSED)
     assert "profile jobs" in entry.message
     await member.hub.finished("good")
@@ -134,7 +134,7 @@ async def test_profile_jobs_takes_jobs_alone(member):
 async def test_kinds_can_be_listed(member):
     """With a list of kinds, any other is refused."""
     member.hub.put(an_object(a_config_map(), "c"), an_object(a_deployment(), "d"))
-    member.start(gate=Gate(kinds="core/ConfigMap"))
+    member.start(policy=MemberPolicy(kinds="core/ConfigMap"))
     await member.hub.seen("c", "Applied")
     await member.hub.seen("d", "Failed", REFUSED)
 
@@ -183,29 +183,29 @@ def settings_from(**environ):
 
 def test_an_agent_is_at_baseline_unless_told():
     """Baseline, jobs and objects, every namespace but a cluster's own and Roadstead's."""
-    gate = settings_from().gate
-    assert (gate.rules, gate.profile, gate.kinds) == (Rules(), "objects", "*")
+    policy = settings_from().policy
+    assert (policy.rules, policy.profile, policy.kinds) == (Rules(), "objects", "*")
 
 
 def test_the_gate_is_set_by_the_agents_own_environment():
     """ROADSTEAD_AGENT_…; an empty one is not set, and `none` is an empty list."""
-    gate = settings_from(
+    policy = settings_from(
         ROADSTEAD_AGENT_POD_SECURITY="restricted",
         ROADSTEAD_AGENT_POD_SECURITY_LEVELS="infra=privileged",
         ROADSTEAD_AGENT_NAMESPACES="team-*",
         ROADSTEAD_AGENT_PROFILE="jobs",
         ROADSTEAD_AGENT_FIELDS="none",
         ROADSTEAD_AGENT_SCHEDULERS="",
-    ).gate
-    assert gate.profile == "jobs"
-    assert (gate.rules.level, gate.rules.namespaces, gate.rules.fields) == (
+    ).policy
+    assert policy.profile == "jobs"
+    assert (policy.rules.level, policy.rules.namespaces, policy.rules.fields) == (
         "restricted",
         "team-*",
         "none",
     )
-    assert gate.rules.schedulers == Rules().schedulers
-    assert gate.rules.level_of("infra") == "privileged"
-    assert gate.rules.level_of("team-a") == "restricted"
+    assert policy.rules.schedulers == Rules().schedulers
+    assert policy.rules.level_of("infra") == "privileged"
+    assert policy.rules.level_of("team-a") == "restricted"
 
 
 @pytest.mark.parametrize(

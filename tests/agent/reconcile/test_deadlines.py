@@ -4,13 +4,13 @@ import httpx
 import pytest
 
 from agent.decide.decision import Decision, Outcome, Seen
-from agent.decide.member_policy import Gate
+from agent.decide.member_policy import MemberPolicy
 from agent.member.applier import Applier
 from agent.metrics import Meters
 from agent.reconcile.steps import Steps
 from agent.works.lease import Lease
 from agent.works.marks import Marks
-from agent.works.tracked import Holding
+from agent.works.tracked import TrackedWork
 from shared.clock import ManualClock, SystemClock
 from shared.kube import errors
 from tests import waiting
@@ -66,9 +66,9 @@ async def test_once_the_lease_is_over_the_member_is_not_asked_for_a_start():
     clock, lease, work = ManualClock(), Lease(1.0), a_job()
     lease.answered(clock.monotonic(), clock.monotonic())
     clock.advance(1.0)
-    hands = Steps(NoMember(), lease, clock, Meters(), set(), Marks(), Gate())
-    holding = Holding(work.uid, work, Seen(live=a_live_job(waiting=True)))
-    assert await hands.carry_out(holding, Decision("Waiting", "Start")) == Outcome()
+    hands = Steps(NoMember(), lease, clock, Meters(), set(), Marks(), MemberPolicy())
+    tracked = TrackedWork(work.uid, work, Seen(live=a_live_job(waiting=True)))
+    assert await hands.carry_out(tracked, Decision("Waiting", "Start")) == Outcome()
 
 
 async def test_only_the_object_that_is_meant_is_deleted(member):

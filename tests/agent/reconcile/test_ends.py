@@ -6,10 +6,10 @@ from agent.member.applier import Applier
 from agent.metrics import Meters
 from agent.objects.facts import is_held_by_us
 from agent.reconcile.reconciler import Reconciler
-from agent.reconcile.resync import STRANDED_S, Audit
+from agent.reconcile.resync import STRANDED_S, Resync
 from agent.release import _run as release
 from agent.works.lease import Lease
-from agent.works.tracked import Holding
+from agent.works.tracked import TrackedWork
 from shared import labels
 from shared.clock import ManualClock
 from shared.kube import errors
@@ -98,15 +98,15 @@ async def test_a_namespace_that_goes_takes_its_jobs_along_without_the_hub(member
     member.hub.put(a_job(run_seconds="600"))
     member.start()
     await member.hub.job_says("u-1", "active")
-    holding = member.agent.reconciler.holdings["u-1"]
+    tracked = member.agent.reconciler.tracked_works["u-1"]
     member.hub.down = True
     await member.kube.delete("v1", "Namespace", "", "team")
-    await eventually(lambda: holding.seen.closed)
+    await eventually(lambda: tracked.seen.closed)
     clock = ManualClock()
-    clock.advance(holding.since + STRANDED_S)
+    clock.advance(tracked.since + STRANDED_S)
     applier = Applier(member.kube, HUB_ID, clock)
     reconciler = member.agent.reconciler
-    await Audit({"u-1": holding}, reconciler.observer, applier, clock, reconciler).look()
+    await Resync({"u-1": tracked}, reconciler.observer, applier, clock, reconciler).look()
     await eventually(lambda: not list(member.cluster.store.iterate("jobs.batch")))
     member.hub.down = False
     await member.hub.seen("u-1", "Missing")
@@ -153,11 +153,11 @@ def test_an_answer_that_its_deletion_overtook_brings_nothing_back():
     """The event of a deletion may come before the answer of the DELETE that asked for it."""
     going = a_job().manifest
     going["metadata"] |= {"uid": "m-1", "resourceVersion": "9", "deletionTimestamp": "now"}
-    holding = Holding("u-1", work=a_job())
-    holding.is_here(going, 1.0)
-    holding.went()
-    holding.is_here(going, 2.0)
-    assert holding.seen.live is None
+    tracked = TrackedWork("u-1", work=a_job())
+    tracked.is_here(going, 1.0)
+    tracked.went()
+    tracked.is_here(going, 2.0)
+    assert tracked.seen.live is None
 
 
 async def test_that_an_older_object_went_says_nothing_of_the_one_that_took_its_name(member):
@@ -169,4 +169,4 @@ async def test_that_an_older_object_went_says_nothing_of_the_one_that_took_its_n
     agent.object_changed("u-1", older)
     agent.object_changed("u-1", newer)
     agent.object_gone("u-1", older)
-    assert agent.holdings["u-1"].seen.live == newer
+    assert agent.tracked_works["u-1"].seen.live == newer

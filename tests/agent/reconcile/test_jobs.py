@@ -216,6 +216,6 @@ async def test_why_a_controller_makes_no_pods_is_read_from_events(member):
             field_manager="job-controller",
         )
     reconciler = member.agent.reconciler
-    await reconciler._audit._explain(reconciler.holdings["u-1"])
+    await reconciler._resync._explain(reconciler.tracked_works["u-1"])
     entry = await member.hub.job_says("u-1", "reason")
     assert (entry.job.reason, entry.job.message) == ("FailedCreate", "exceeded quota: pods")

@@ -145,7 +145,7 @@ async def test_a_deleted_object_is_made_again(member):
     first = await member.hub.seen("o-1", "Applied")
     member.hub.down = True
     await member.kube.delete("v1", "ConfigMap", "team", "settings")
-    seen = member.agent.reconciler.holdings["o-1"].seen
+    seen = member.agent.reconciler.tracked_works["o-1"].seen
     await eventually(
         lambda: seen.live is not None and seen.live["metadata"]["uid"] != first.object_uid
     )

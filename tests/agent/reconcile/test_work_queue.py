@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agent.reconcile.finalizers import LONGEST_S, Releases
-from agent.reconcile.work_queue import Due
+from agent.reconcile.finalizers import LONGEST_S, FinalizerRemoval
+from agent.reconcile.work_queue import WorkQueue
 from shared.clock import ManualClock
 from tests.shared.clocks import InstantClock
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_more_than_a_burst_is_decided_about_without_another_word():
     """Five hundred marked at once are taken in parts, all of them, in order."""
-    due, taken = Due(InstantClock()), []
+    due, taken = WorkQueue(InstantClock()), []
     uids = [f"u-{number}" for number in range(500)]
     for uid in uids:
         due.mark(uid)
@@ -42,7 +42,7 @@ async def test_a_release_is_put_off_for_a_minute_at_most():
         released.append((uid, clock.monotonic()))
 
     clock = Busy()
-    releases = Releases(clock, release)
+    releases = FinalizerRemoval(clock, release)
     releases.put("u-1")
     with pytest.raises(asyncio.CancelledError):
         await releases.run()

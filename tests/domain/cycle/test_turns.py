@@ -169,7 +169,7 @@ def test_a_head_that_fits_once_anothers_victims_are_gone_goes_first_in_its_queue
     )
     engine = engine_on(*scene)
     attempts = {a.who.name: a for a in engine.round(INSTANT)}
-    assert attempts["wb"].verdict == "skipped"
+    assert attempts["wb"].ending == "skipped"
     assert attempts["wb"].outcome is Outcome.PENDING_PREEMPTION
     assert [holder.name for holder in attempts["wb"].awaited] == ["c1"]
     later = replace(attempts["wb"].who, uid="later", name="later", priority=9)

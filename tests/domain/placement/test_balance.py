@@ -14,9 +14,9 @@ from hub.domain.placement.scoring.pace import Starts
 from hub.domain.placement.scoring.ties import Tied, hashes
 from hub.domain.plan import Plan, Score
 from hub.domain.queueing.lanes import Lane
-from hub.domain.selectors import parse_selector
 from hub.domain.workloads.demand import Constraints, queue_profile
 from hub.domain.workloads.placement_policy import Policy, Preferred
+from shared.selectors import parse_selector
 from tests.domain.build import (
     PLENTY,
     a_cluster,

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, strategies as st
 
-from hub.domain.cycle.rounds import PREEMPTING, SKIPPED
+from hub.domain.cycle.attempt import Ending
 from hub.offline import documents, scene
 from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
@@ -57,8 +57,8 @@ def engines(draw: st.DrawFn) -> Engine:
 def test_a_preemptor_fits_without_its_victims_and_not_with_any_of_them(engine: Engine) -> None:
     """All victims gone it fits; were one of them spared it would not, or would have to borrow for it."""
     (attempt,) = engine.round(_NOW)
-    assert attempt.verdict != SKIPPED, "its own victims do not make room for it"
-    if attempt.verdict != PREEMPTING:
+    assert attempt.ending is not Ending.SKIPPED, "its own victims do not make room for it"
+    if attempt.ending is not Ending.PREEMPTING:
         return
     quota_state = engine.quota_state
     tree, node = quota_state.tree, quota_state.node(attempt.who.queue)

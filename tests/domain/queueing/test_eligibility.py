@@ -8,8 +8,8 @@ import pytest
 from hub.domain.plan import Reason
 from hub.domain.queueing.eligibility import Inactive, inactivity, may_admit, may_admit_from
 from hub.domain.quota.declared import LocalQueue
-from hub.domain.selectors import read_selector
 from hub.domain.workloads.admission_checks import Fault
+from shared.selectors import read_selector
 from tests.domain.build import a_queue
 from tests.offline import build
 from tests.offline.build import (

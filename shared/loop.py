@@ -1,4 +1,4 @@
-"""The one loop of the hub: tick, wait for news or for the next turn, back off after a fault, stop.
+"""The one loop of every controller: tick, wait for news or for the next turn, back off after a fault, stop.
 
 A controller is what a tick does; when it runs, how it survives and how it ends is written here once.
 """
@@ -53,7 +53,6 @@ class Loop:
         self._observe = observe
         self._news = asyncio.Event()
         self._stopping = False
-        self._faults = 0
 
     def wake(self) -> None:
         """There is news: take the next turn as soon as it may be."""
@@ -66,17 +65,11 @@ class Loop:
 
     async def run(self) -> None:
         """Take turns until stopped or cancelled."""
+        again = retry.retrying(self._clock, before_wait=self._failed)
         while True:
+            wanted, took = await again(self._turn)
             if self._stopping:
                 return
-            self._news.clear()
-            started = self._clock.monotonic()
-            wanted, fault = await self._turn()
-            took = self._clock.monotonic() - started
-            self._observe(self.name, took, fault)
-            if fault is not None:
-                await self._clock.sleep(retry.backoff(self._faults))
-                continue
             rest = min(_REST * took, self._most_rest_s)
             await self._clock.sleep(max(rest, self._least_s - took, 0.0))
             if wanted is None:
@@ -84,20 +77,24 @@ class Loop:
             if wanted > 0:
                 await self._wait(wanted)
 
-    async def _turn(self) -> tuple[float | None, Exception | None]:
+    async def _turn(self) -> tuple[float | None, float]:
+        """What the tick wants, and the seconds it took."""
+        if self._stopping:
+            return None, 0.0
+        self._news.clear()
+        started = self._clock.monotonic()
         try:
             wanted = await self._tick()
-        except Exception as fault:  # noqa: BLE001 - a loop survives whatever one turn raises
-            self._faults += 1
-            _log.warning(
-                "turn failed",
-                loop=self.name,
-                times=self._faults,
-                fault=f"{type(fault).__name__}: {fault}"[:500],
-            )
-            return None, fault
-        self._faults = 0
-        return wanted, None
+        except Exception as fault:
+            self._observe(self.name, self._clock.monotonic() - started, fault)
+            raise
+        took = self._clock.monotonic() - started
+        self._observe(self.name, took, None)
+        return wanted, took
+
+    def _failed(self, times: int, fault: BaseException, _wait_s: float) -> None:
+        text = f"{type(fault).__name__}: {fault}"[:500]
+        _log.warning("turn failed", loop=self.name, times=times, fault=text)
 
     async def _wait(self, seconds: float) -> None:
         """Until there is news, at most `seconds`."""

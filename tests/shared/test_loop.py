@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from hub.controllers.loop import Loop
 from shared.clock import ManualClock
+from shared.loop import Loop
 from tests import waiting
 
 pytestmark = pytest.mark.anyio

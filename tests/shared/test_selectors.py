@@ -2,8 +2,8 @@
 
 import pytest
 
-from hub.domain.selectors import MOST_TERMS, parse_selector
 from shared.errors import Rejected
+from shared.selectors import MOST_TERMS, parse_selector
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,31 @@ def test_requirements_are_bounded(text):
     with pytest.raises(Rejected) as refusal:
         parse_selector(text, "labelSelector")
     assert (refusal.value.code, refusal.value.field) == ("TooManyTerms", "labelSelector")
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "expected"),
+    [
+        ("n>3", {"n": "4"}, True),
+        ("n>3", {"n": "3"}, False),
+        ("n < 3", {"n": "-1"}, True),
+        ("n<3", {"n": "few"}, False),
+        ("n<3", {}, False),
+        ("a in (,x)", {"a": ""}, True),
+        ("a in ()", {"a": "x"}, False),
+        ("a notin (x)", {}, True),
+        ("a!=x", {}, True),
+        ("a=", {"a": ""}, True),
+    ],
+)
+def test_requirements_mean_what_they_mean_to_kubernetes(text, labels, expected):
+    """Gt and Lt compare whole numbers, an empty value is a value, and notin holds without the key."""
+    assert parse_selector(text).matches(labels) is expected
+
+
+@pytest.mark.parametrize("text", ["n>many", "n>=3", "n<", "a=b>c"])
+def test_only_whole_numbers_are_compared(text):
+    """What is no comparison with a whole number is InvalidSelector."""
+    with pytest.raises(Rejected) as refusal:
+        parse_selector(text)
+    assert refusal.value.code == "InvalidSelector"

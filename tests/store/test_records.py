@@ -1,0 +1,69 @@
+"""Records are what the tables hold: a field for each column, with its type."""
+
+import datetime as dt
+import types
+import typing
+
+import pytest
+from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, String, Table, Text
+
+from hub.store import tables
+from hub.store.columns import JsonColumn, Utc
+from hub.store.records.workloads import (
+    MoveColumns,
+    Workload,
+    WorkloadChange,
+    WorkloadColumns,
+    WorkloadMove,
+)
+
+RECORDS = [(tables.workloads, Workload)]
+_PYTHON = {
+    String: str,
+    Text: str,
+    Integer: int,
+    BigInteger: int,
+    Boolean: bool,
+    LargeBinary: bytes,
+    Utc: dt.datetime,
+}
+
+
+def _is_of(hint: object, column_type: object) -> bool:
+    """Does a field's type fit what the column gives?"""
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    (kind,) = [each for each in options if each is not types.NoneType]
+    if isinstance(column_type, JsonColumn):
+        return typing.get_origin(kind) is not None
+    expected = next(python for sql, python in _PYTHON.items() if type(column_type) is sql)
+    return isinstance(kind, type) and issubclass(kind, expected)
+
+
+@pytest.mark.parametrize(("table", "record"), RECORDS, ids=lambda each: getattr(each, "name", ""))
+def test_a_record_has_the_columns_of_its_table(table: Table, record: type) -> None:
+    """By name, none too many, and the type of each is the column's; None where it may be null."""
+    hints = typing.get_type_hints(record)
+    assert hints.keys() == {column.name for column in table.c}
+    wrong = [c.name for c in table.c if not _is_of(hints[c.name], c.type)]
+    wrong += [
+        c.name
+        for c in table.c
+        if (type(None) in typing.get_args(hints[c.name])) != bool(c.nullable)
+    ]
+    assert wrong == []
+
+
+def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
+    """Named as in its record, with the same types; its identity and its state are not among them."""
+    fixed = {"uid", "kind", "namespace", "name", "origin", "state", "epoch", "created_at"}
+    whole = typing.get_type_hints(Workload)
+    assert typing.get_type_hints(WorkloadColumns) == {
+        name: hint for name, hint in whole.items() if name not in fixed
+    }
+    for written in (WorkloadChange, WorkloadMove):
+        assert written.__required_keys__ <= {"uid", "epoch"}
+    assert typing.get_type_hints(MoveColumns).keys() - whole.keys() == {
+        "new_epoch",
+        "if_state",
+        "if_generation",
+    }
