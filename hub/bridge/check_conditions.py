@@ -10,12 +10,12 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from hub.bridge.kinds import KUEUE
 from hub.bridge.sources import Sources
 from hub.domain.workloads.admission_checks import MULTIKUEUE
 from hub.services.context.hub import Hub
 from hub.services.mirror import workloads
 from shared.errors import Rejected
+from shared.groups import KUEUE
 
 CHECK: Final = "AdmissionCheck"
 ACCEPTED: Final = "Accepted"  # the bridge's own

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import structlog
 
-from hub.bridge.kinds import KUEUE
 from hub.services.context import hub_cluster
 from hub.services.context.hub import Hub
+from shared.groups import KUEUE
 from shared.kube import errors
 from shared.kube.client import KubeClient
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import structlog
 
-from hub.bridge.kinds import PLACEMENT
 from hub.bridge.sources import Source, Sources
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.conditions import rfc3339
+from shared.groups import PLACEMENT
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 

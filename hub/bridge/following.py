@@ -8,10 +8,11 @@ placements that lack it: their condition says so, and the kind is looked at agai
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hub.bridge.kinds import JOB, PLACEMENT, STATIC, Mirrored
+from hub.bridge.kinds import JOB, STATIC, Mirrored
 from hub.bridge.sources import Sources
 from hub.services.placements.index import PlacementIndex
 from hub.services.placements.selecting import SKIPPED, needed_kinds
+from shared.groups import PLACEMENT
 from shared.kube.client import KubeClient
 
 Kind = tuple[str, str]  # group, kind

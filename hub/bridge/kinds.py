@@ -4,10 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from shared import labels
-
-KUEUE: Final = "kueue.x-k8s.io"
-PLACEMENT: Final = "placement.kubernetes-fleet.io"
-FLEET: Final = "cluster.kubernetes-fleet.io"
+from shared.groups import CLUSTER, KUEUE, PLACEMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ ALWAYS: Final = (
     Mirrored(KUEUE, "ClusterQueue", _KUEUE_VERSIONS, finalized=True, order=2),
     Mirrored(KUEUE, "LocalQueue", _KUEUE_VERSIONS, finalized=True, order=3),
     WORKLOAD,
-    Mirrored(FLEET, "MemberCluster", _FLEET_VERSIONS, finalized=True, order=1),
+    Mirrored(CLUSTER, "MemberCluster", _FLEET_VERSIONS, finalized=True, order=1),
     JOB,
     Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
     Mirrored(PLACEMENT, "ResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import structlog
 
 from hub.bridge import job_status, workload_words as words
-from hub.bridge.kinds import JOB, KUEUE
+from hub.bridge.kinds import JOB
 from hub.bridge.sources import Place, Source, Sources
 from hub.services.context.hub import Hub
 from hub.services.kueue_view.workload import WORKLOAD, workload_name, workload_object
@@ -22,6 +22,7 @@ from hub.services.mirror import workloads
 from hub.services.mirror.workloads import Heard, WorkloadFacts
 from shared import labels
 from shared.errors import Rejected
+from shared.groups import KUEUE
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 

@@ -14,7 +14,7 @@ import structlog
 from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
 from hub.bridge.events import EventRecorder
-from hub.bridge.kinds import FLEET, JOB, KUEUE, PLACEMENT
+from hub.bridge.kinds import JOB
 from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
 from hub.domain.workloads.states import State
@@ -22,6 +22,7 @@ from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from hub.store.records.workloads import Workload
 from shared import labels
+from shared.groups import CLUSTER, KUEUE, PLACEMENT
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 
@@ -216,7 +217,7 @@ class Writeback:
         self._members_due = False
         if renew:
             self._members_at = at
-        places = self._sources.all_of(FLEET, "MemberCluster")
+        places = self._sources.all_of(CLUSTER, "MemberCluster")
         facts = await self._hub.read(mirrored.cluster_facts) if places else {}
         writes: list[Write] = []
         for place in places:
@@ -264,7 +265,7 @@ def _refused(source: Source, obj: Object, refusal: MirrorRefusal, now: dt.dateti
 
 def _has_status(place: Place) -> bool:
     """Do objects of this kind have conditions that are ours to write?"""
-    return place[0] in (KUEUE, PLACEMENT, FLEET) and place[1] not in (
+    return place[0] in (KUEUE, PLACEMENT, CLUSTER) and place[1] not in (
         "ResourceFlavor",
         "WorkloadPriorityClass",
         "MultiKueueConfig",

@@ -155,15 +155,22 @@ class SceneQueues:
         key = (who.queue, who.priority, shape_hash(who.pod_sets), kept, door)
         found = self._demands.get(key)
         if found is None:
-            found = self._demands[key] = Demand(
-                key=explanation_key(who.queue, key[2], key),
-                queue=who.queue,
-                priority=who.priority,
-                shape=key[2],
-                pod_sets=who.pod_sets,
-                constraints=read_constraints(who.annotations, None, None, who.pod_sets),
-            )
+            found = self._demands[key] = demand_of(who, door)
         return found
+
+
+def demand_of(who: PendingWorkload, local_queue: str = "") -> Demand:
+    """The class of a workload's equals; of its LocalQueue alone, where one is given."""
+    shape = shape_hash(who.pod_sets)
+    kept = (who.priority, sorted(who.annotations.items()), local_queue)
+    return Demand(
+        key=explanation_key(who.queue, shape, kept),
+        queue=who.queue,
+        priority=who.priority,
+        shape=shape,
+        pod_sets=who.pod_sets,
+        constraints=read_constraints(who.annotations, None, None, who.pod_sets),
+    )
 
 
 def _always(attempt: Attempt) -> bool:

@@ -10,9 +10,10 @@ from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
 from hub.store.workloads import read, select_whole
+from shared.groups import PLACEMENT
 
 Row = dict[str, Any]
-GROUP = "placement.kubernetes-fleet.io"
+GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 
 

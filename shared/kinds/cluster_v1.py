@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from shared.groups import CLUSTER
 from shared.kinds.metadata import NameRule
 from shared.kinds.model import Amount, Count, Labels, Model, keyed
 from shared.kinds.names import is_dns_subdomain, is_resource_name
@@ -17,7 +18,7 @@ from shared.kinds.selectors import POD_EFFECTS, check_labels, check_taints
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
-GROUP = "cluster.kubernetes-fleet.io"
+GROUP = CLUSTER
 VERSION = "v1"
 
 EFFECTS: Final = frozenset({"NoSchedule"})

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import yaml
 
+from shared.groups import KUEUE
 from shared.kinds import cluster_status, kueue_status, placement_status
 from shared.kinds.kind import Kind
 from shared.kinds.model import Model
@@ -54,7 +55,6 @@ def _condition(name: str, kind: str, part: str = "status", *, wide: bool = False
 # Empty unless the hub has refused the object once: then why, or that it has taken it since.
 _ACCEPTED: Final = _condition("Accepted", "Accepted", "reason")
 AGE: Final = column("Age", ".metadata.creationTimestamp", "date")
-_KUEUE: Final = "kueue.x-k8s.io"
 _KUEUE_VERSIONS: Final = ("v1beta1", "v1beta2")
 _FLEET_VERSIONS: Final = ("v1", "v1beta1")
 
@@ -93,7 +93,7 @@ def _placement(kind: str, plural: str, short_name: str) -> Definition:
 
 DEFINITIONS: Final = (
     Definition(
-        _KUEUE, "ClusterQueue", "clusterqueues", _KUEUE_VERSIONS, "v1beta2", ("cq",),
+        KUEUE, "ClusterQueue", "clusterqueues", _KUEUE_VERSIONS, "v1beta2", ("cq",),
         kueue_status.ClusterQueueStatus,
         columns_of={
             "v1beta1": _queue_columns("cohort", "cohortName"),
@@ -101,7 +101,7 @@ DEFINITIONS: Final = (
         },
     ),
     Definition(
-        _KUEUE, "LocalQueue", "localqueues", _KUEUE_VERSIONS, "v1beta2", ("lq", "queue", "queues"),
+        KUEUE, "LocalQueue", "localqueues", _KUEUE_VERSIONS, "v1beta2", ("lq", "queue", "queues"),
         kueue_status.LocalQueueStatus,
         (
             column("ClusterQueue", ".spec.clusterQueue"),
@@ -110,15 +110,15 @@ DEFINITIONS: Final = (
         ),
     ),
     Definition(
-        _KUEUE, "ResourceFlavor", "resourceflavors", _KUEUE_VERSIONS, "v1beta2",
+        KUEUE, "ResourceFlavor", "resourceflavors", _KUEUE_VERSIONS, "v1beta2",
         ("rf", "flavor", "flavors"), None, (AGE,),
     ),
     Definition(
-        _KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses", _KUEUE_VERSIONS, "v1beta2",
+        KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses", _KUEUE_VERSIONS, "v1beta2",
         ("wpc",), None, (column("Value", ".value", "integer"), AGE),
     ),
     Definition(
-        _KUEUE, "Workload", "workloads", _KUEUE_VERSIONS, "v1beta2",
+        KUEUE, "Workload", "workloads", _KUEUE_VERSIONS, "v1beta2",
         ("kwl", "kueueworkload", "kueueworkloads"), kueue_status.WorkloadStatus,
         (
             column("Queue", ".spec.queueName"),
@@ -129,20 +129,20 @@ DEFINITIONS: Final = (
         ),
     ),
     Definition(
-        _KUEUE, "Cohort", "cohorts", _KUEUE_VERSIONS, "v1beta2", ("co",),
+        KUEUE, "Cohort", "cohorts", _KUEUE_VERSIONS, "v1beta2", ("co",),
         kueue_status.CohortStatus, (column("Parent", ".spec.parentName"), AGE),
     ),
     Definition(
-        _KUEUE, "AdmissionCheck", "admissionchecks", _KUEUE_VERSIONS, "v1beta2", ("ac",),
+        KUEUE, "AdmissionCheck", "admissionchecks", _KUEUE_VERSIONS, "v1beta2", ("ac",),
         kueue_status.AdmissionCheckStatus,
         (column("Controller", ".spec.controllerName"), _condition("Active", "Active"), AGE),
     ),
     Definition(
-        _KUEUE, "MultiKueueCluster", "multikueueclusters", _KUEUE_VERSIONS, "v1beta2", ("mkc",),
+        KUEUE, "MultiKueueCluster", "multikueueclusters", _KUEUE_VERSIONS, "v1beta2", ("mkc",),
         kueue_status.AdmissionCheckStatus, (_condition("Active", "Active"), AGE),
     ),
     Definition(
-        _KUEUE, "MultiKueueConfig", "multikueueconfigs", _KUEUE_VERSIONS, "v1beta2", ("mkconf",),
+        KUEUE, "MultiKueueConfig", "multikueueconfigs", _KUEUE_VERSIONS, "v1beta2", ("mkconf",),
         None, (AGE,),
     ),
     _placement("ClusterResourcePlacement", "clusterresourceplacements", "crp"),
@@ -234,7 +234,7 @@ def all_crds() -> dict[str, dict[str, Any]]:
 
 def queue_crds() -> list[dict[str, Any]]:
     """Kueue's kinds: what a member serves so that queues can be placed on it."""
-    return [crd for crd in all_crds().values() if crd["spec"]["group"] == "kueue.x-k8s.io"]
+    return [crd for crd in all_crds().values() if crd["spec"]["group"] == KUEUE]
 
 
 def rendered() -> dict[str, str]:

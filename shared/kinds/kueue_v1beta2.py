@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from shared.groups import KUEUE
 from shared.kinds.kueue_quota import FairSharing, ResourceGroup, check_resource_groups
 from shared.kinds.model import (
     Count,
@@ -31,7 +32,7 @@ from shared.kinds.selectors import (
 from shared.reject_codes import RejectCode
 from shared.resources import PodSet, pod_set_of
 
-GROUP = "kueue.x-k8s.io"
+GROUP = KUEUE
 VERSION = "v1beta2"
 
 StopPolicy = Literal["None", "Hold", "HoldAndDrain"]

@@ -10,9 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from shared.groups import PLACEMENT
 from shared.kinds.model import INT32_MAX, IntOrPercent, LabelSelector, Model
 
-GROUP = "placement.kubernetes-fleet.io"
+GROUP = PLACEMENT
 VERSION = "v1"
 
 MOST_CLUSTERS = 10_000

@@ -8,7 +8,7 @@ from typing import Any
 from hub.bridge.condition import BridgeCondition
 from hub.bridge.deletion import Deletions
 from hub.bridge.events import EventRecorder
-from hub.bridge.kinds import JOB, NAMESPACE, PLACEMENT, Mirrored
+from hub.bridge.kinds import JOB, NAMESPACE, Mirrored
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
 from hub.bridge.writeback import Writeback
@@ -18,6 +18,7 @@ from hub.store import objects, workloads
 from hub.store.records.workloads import Workload
 from shared import labels
 from shared.clock import ManualClock, SystemClock
+from shared.groups import PLACEMENT
 from shared.kinds.crds import all_crds
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from hub.bridge.kinds import KUEUE, Mirrored
+from hub.bridge.kinds import Mirrored
 from hub.services.context import hub_cluster
 from hub.store import workloads
 from shared import labels
+from shared.groups import KUEUE
 from tests.bridge.hub_cluster import until
 from tests.bridge.parts import CONFIG_MAP, KINDS, Parts, a_job, on_simulated, parts
 from tests.kube.stub import Stub, running

@@ -9,7 +9,7 @@ import pytest
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.events import TOGETHER, EventRecorder
 from hub.bridge.job_status import job_status
-from hub.bridge.kinds import FLEET, KUEUE, WORKLOAD, Mirrored
+from hub.bridge.kinds import WORKLOAD, Mirrored
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.workload_words import answered
 from hub.bridge.writeback import MEMBERS_S
@@ -18,6 +18,7 @@ from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
 from hub.store.records.workloads import Workload
 from shared.clock import ManualClock, SystemClock
+from shared.groups import CLUSTER, KUEUE
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import FIELDS, until, world
@@ -27,7 +28,7 @@ from tests.sync.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
-MEMBER = Mirrored(FLEET, "MemberCluster", ("v1beta1",), finalized=True, order=1)
+MEMBER = Mirrored(CLUSTER, "MemberCluster", ("v1beta1",), finalized=True, order=1)
 CHECK = Mirrored(KUEUE, "AdmissionCheck", ("v1beta2",), order=1)
 
 
@@ -71,7 +72,7 @@ async def test_the_heartbeat_of_a_member_is_renewed(tmp_path: Path):
         await it.hub.join("north")
         made = await it.create(
             {
-                "apiVersion": f"{FLEET}/v1beta1",
+                "apiVersion": f"{CLUSTER}/v1beta1",
                 "kind": "MemberCluster",
                 "metadata": {"name": "north"},
                 "spec": {"identity": {"kind": "ServiceAccount", "name": "agent"}},

@@ -14,6 +14,7 @@ from hub.domain.cycle.snapshot import Nomination
 from hub.domain.fleet.clusters import IntArray
 from hub.domain.fleet.free_capacity import Need, NodeAsk, Room
 from hub.domain.placement.cluster_search import Choice, ClusterSearch, NoChoice, in_new_nodes
+from hub.domain.placement.fitting import orders_of
 from hub.domain.plan import Assignment, Reason
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Pods
 from hub.domain.workloads.demand import Demand
@@ -23,10 +24,9 @@ _Needs = tuple[tuple[Need, int], ...]
 
 
 @dataclass(slots=True)
-class _Taken:
-    """Room taken since the cycle began. `kept`: by nodes, where it is a claim."""
+class Taken:
+    """Room taken on a cluster since the cycle began. `kept`: by nodes, where it is a claim."""
 
-    uid: str
     at: int
     needs: _Needs
     kept: IntArray | None = None
@@ -45,7 +45,7 @@ class LiveFleet:
         self._before = before
         self._room = room  # the search's own
         self._search = search
-        self._taken: list[_Taken] = []
+        self._taken: dict[str, Taken] = {}  # by uid
         self._claims: dict[str, int] = {}  # uid → cluster
         self._opened: Mapping[str, int] = {}  # nodes that the last look would have added, by pool
         self.choices: dict[str, Choice] = {}
@@ -68,7 +68,7 @@ class LiveFleet:
         gone: Sequence[AdmittedWorkload] = (),
     ) -> bool:
         """May some cluster hold all pods, once `gone` are?"""
-        demand = _demand(who, pod_sets)
+        demand = demand_at(who, pod_sets)
         holds = (
             self._search.holds if gone else self._search.can_hold
         )  # nobody goes for a mere chance
@@ -86,7 +86,7 @@ class LiveFleet:
     def place(self, who: PendingWorkload, assignment: Assignment) -> str | None:
         """Take room on the best cluster that can hold all of it; its name."""
         pod_sets = sized(who, assignment)
-        demand = _demand(who, pod_sets)
+        demand = demand_at(who, pod_sets)
         needs = self._needs(pod_sets, assignment.asks)
         at = self._claims.get(who.uid)
         if at is None:
@@ -94,7 +94,7 @@ class LiveFleet:
             if choice is None:
                 return None
             at = self._room.layout.position[choice.cluster]
-            self._taken.append(_Taken(who.uid, at, needs))
+            self._taken[who.uid] = Taken(at, needs)
         else:
             if not self._search.allowed(demand)[at] or not self._fits(who.uid, at, needs, ()):
                 return None
@@ -112,7 +112,7 @@ class LiveFleet:
         if who.uid in self._claims:
             return self._room.layout.names[self._claims[who.uid]]
         pod_sets = sized(who, assignment)
-        demand = _demand(who, pod_sets)
+        demand = demand_at(who, pod_sets)
         needs = self._needs(pod_sets, assignment.asks)
         fitting = self._fitting(who.uid, demand, needs, gone)
         if self.grows and any(ask.growing for ask in assignment.asks):  # real room goes first
@@ -141,7 +141,7 @@ class LiveFleet:
         self, who: PendingWorkload, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
     ) -> tuple[Reason, str]:
         """Why no cluster holds it, and which came nearest."""
-        none = self._search.explain(_demand(who, pod_sets), asks)
+        none = self._search.explain(demand_at(who, pod_sets), asks)
         self.refusals[who.uid] = none
         return none.reason, none.message
 
@@ -153,7 +153,7 @@ class LiveFleet:
         """The clusters that could hold it were they empty: the one it has a claim to, else all."""
         layout = self._room.layout
         names = layout.names
-        allowed = self._search.allowed(_demand(who, who.pod_sets)).copy()
+        allowed = self._search.allowed(demand_at(who, who.pod_sets)).copy()
         for pod_set in who.pod_sets:
             allowed &= layout.large_enough(layout.need(pod_set.requests, NodeAsk()))
         claimed = self._claims.get(who.uid)
@@ -179,7 +179,7 @@ class LiveFleet:
     def _by_cluster(self, gone: Iterable[AdmittedWorkload]) -> dict[int, list[AdmittedWorkload]]:
         found: dict[int, list[AdmittedWorkload]] = {}
         for holder in gone:
-            at = self._room.layout.position.get(holder.cluster)
+            at = self._room.layout.position.get(self.stands_on(holder))
             if at is not None:
                 found.setdefault(at, []).append(holder)
         return found
@@ -195,9 +195,9 @@ class LiveFleet:
             if leaving or uid in self._claims:
                 self._lay_out_anew(uid, leaving, at)
             if room.growth is None:
-                return room.take_all(needs, at)
+                return _take(room, needs, at)
             room.growth.opened.clear()
-            fits = room.take_all(needs, at)
+            fits = _take(room, needs, at)
             self._opened = room.growth.opened
             return fits
 
@@ -207,8 +207,8 @@ class LiveFleet:
         room.set_back(at, self._before)
         self._give_back(leaving, at)
         away = {uid, *(h.uid for h in leaving)}
-        for taken in self._taken:
-            if taken.at == at and taken.uid not in away:
+        for other, taken in self._taken.items():
+            if taken.at == at and other not in away:
                 if taken.kept is not None:
                     room.keep(taken.kept, at)
                     continue
@@ -216,9 +216,8 @@ class LiveFleet:
                     room.promise(need, count, at)
 
     def _give_back(self, leaving: Sequence[AdmittedWorkload], at: int) -> None:
-        since = {t.uid for t in self._taken}  # those were not there before the cycle
         for holder in leaving:
-            if holder.uid not in since:
+            if holder.uid not in self._taken:  # it was there before the cycle
                 for need, count in self._needs_of(holder.pods):
                     self._room.give_back(need, count, at)
 
@@ -229,12 +228,12 @@ class LiveFleet:
         with room.trial(at):
             self._give_back([h for h in gone if h.cluster == name], at)
             before = room.nodes_of(at).copy()
-            if not room.take_all(needs, at):
+            if not _take(room, needs, at):
                 for need, count in needs:
                     room.promise(need, count, at)
             kept = before - room.nodes_of(at)
         self._claims[uid] = at
-        self._taken.append(_Taken(uid, at, needs, kept))
+        self._taken[uid] = Taken(at, needs, kept)
         self._room.keep(kept, at)
 
     def _needs(self, pod_sets: Sequence[PodSet], asks: Sequence[NodeAsk]) -> _Needs:
@@ -246,14 +245,19 @@ class LiveFleet:
         return tuple((need(requests, ask), count) for requests, ask, count in pods)
 
 
+def _take(room: Room, needs: _Needs, at: int) -> bool:
+    """Put all pods in cluster `at`, or none, in any order that is worth a try."""
+    return any(room.take_all(order, at) for order in orders_of(needs))
+
+
 def sized(who: PendingWorkload, assignment: Assignment) -> tuple[PodSet, ...]:
     """The pod sets with as many pods as were assigned."""
     pairs = zip(who.pod_sets, assignment.pod_sets, strict=True)
     return tuple(p if p.count == a.count else replace(p, count=a.count) for p, a in pairs)
 
 
-def _demand(who: PendingWorkload, pod_sets: Sequence[PodSet]) -> Demand:
-    """The class of equals, at the size that is looked at."""
+def demand_at(who: PendingWorkload, pod_sets: Sequence[PodSet]) -> Demand:
+    """The class of equals of a workload, at the size that is looked at."""
     demand = who.demand
     assert demand is not None
     counts = [p.count for p in pod_sets]

@@ -35,7 +35,7 @@ class Fitting:
         self._room = room
         self._needs = tuple(needs)
         self._holds = holds  # what must still hold of a cluster besides its room
-        self._orders = _orders(self._needs)
+        self._orders = orders_of(self._needs)
         self.open: BoolArray = allowed.copy()
         self.count = 0  # of open clusters
         # Scores as they compete: a closed cluster's is below every score. Valid after `place`.
@@ -113,7 +113,7 @@ class Fitting:
         return any(room.take_all(order, at) for order in self._orders)
 
 
-def _orders(needs: tuple[PodSetNeed, ...]) -> tuple[tuple[PodSetNeed, ...], ...]:
+def orders_of(needs: tuple[PodSetNeed, ...]) -> tuple[tuple[PodSetNeed, ...], ...]:
     """Orders worth trying: the pods that are hardest to place first, then as given."""
     if len(needs) < 2:
         return (needs,)

@@ -19,10 +19,9 @@ from hub.domain.workloads import placement_policy
 from hub.domain.workloads.placement_policy import Policy
 from hub.services.index import check_catalog
 from hub.services.index.check_catalog import CheckRules, Gate
+from shared.groups import KUEUE, PLACEMENT
 from shared.selectors import LabelSelector, read_selector
 
-KUEUE: Final = "kueue.x-k8s.io"
-FLEET: Final = "placement.kubernetes-fleet.io"
 DEFAULT_QUEUE: Final = "default"
 DRAIN: Final = "HoldAndDrain"
 KINDS: Final = (
@@ -31,8 +30,8 @@ KINDS: Final = (
     (KUEUE, "Cohort"),
     (KUEUE, "LocalQueue"),
     ("", "Namespace"),
-    (FLEET, "ClusterResourcePlacement"),
-    (FLEET, "ResourcePlacement"),
+    (PLACEMENT, "ClusterResourcePlacement"),
+    (PLACEMENT, "ResourcePlacement"),
     *check_catalog.KINDS,
 )
 

@@ -3,10 +3,10 @@
 from collections import ChainMap
 
 from hub.domain.quota.tree import find_cycle
-from hub.services.index.catalog import KUEUE
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.groups import KUEUE
 from shared.reject_codes import RejectCode
 
 
