@@ -67,3 +67,12 @@ def test_only_resources_that_grow_are_charged() -> None:
     given["podSets"][0]["usage"] = {"cpu": 10000, "pods": 4}
     growth = resize.growth(resize.resized(given, asked(4 + 1), told=True))
     assert growth == resize.MissingPods(1, {FlavorResource("any", "pods"): 1})
+
+
+def test_a_resource_that_is_no_longer_asked_for_is_charged_no_more() -> None:
+    """What was charged before and no pod requests any more is zero; its size is that of the admission."""
+    given = admitted(4)
+    given["podSets"][0]["usage"]["memory"] = 4096
+    left = resize.resized(given, asked(3), told=False)
+    assert left["podSets"][0]["usage"] == {"cpu": 6000, "pods": 3, "memory": 0}
+    assert (resize.size(given), resize.size(left)) == (4, 3)
