@@ -14,6 +14,7 @@ SOURCES := agent bench hub roadstead shared tests
 # What the caller may pass on.
 DEMO_ARGS ?=
 TEST_ARGS ?=
+COVERAGE ?=
 BENCH ?= dispatch
 BENCH_ARGS ?=
 SEEDS ?=
@@ -21,10 +22,12 @@ SIMULATE_ARGS ?=
 MODELLED := 1,20000
 CHAOS_ARGS ?=
 PLANTED ?=
+MODULE ?= hub/domain/quota/ledger.py
+MUTATE_ARGS ?=
 EXAMPLES ?= 100
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo simulate test test-api test-slow test-browser test-real chaos soak planted check check-format check-lint check-types check-imports \
+.PHONY: help setup demo simulate test coverage test-api test-slow test-browser test-real chaos soak planted mutate check check-format check-lint check-types check-imports \
 	check-yaml format bench lock realkube clean
 
 help:  ## List the targets
@@ -49,7 +52,11 @@ demo: $(READY)  ## Start hub, three simulated clusters and agents; run the guide
 WORKERS ?= 4
 
 test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name")
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(if $(COVERAGE),--cov --cov-report=) $(TEST_ARGS)
+	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors)
+
+coverage: COVERAGE := 1
+coverage: test  ## The same, measured: what is covered of domain, services, bridge and agent
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser" $(TEST_ARGS)
@@ -81,6 +88,9 @@ soak: $(READY)  ## The same for hours: SEEDS=1,100
 
 planted: $(READY)  ## Plant defects one at a time; each must be found (PLANTED="name …")
 	@$(BIN)/python -m tests.planted $(PLANTED)
+
+mutate: $(READY)  ## Mutate one module; what no test notices is printed (MODULE=hub/domain/quota/ledger.py)
+	@$(BIN)/python -m tests.mutate $(MODULE) $(MUTATE_ARGS)
 
 check: check-format check-lint check-types check-imports check-yaml  ## Format, lint, types and import contracts
 

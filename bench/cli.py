@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from bench.dispatch import manifests
 from bench.local_fleet import machine, show
@@ -22,7 +23,7 @@ from roadstead import Client
 AIMS_MS = {"help": 200, "request": 400}
 
 
-def timed(command: list[str], env: dict[str, str], runs: int) -> dict:
+def timed(command: list[str], env: dict[str, str], runs: int) -> dict[str, Any]:
     """Median and worst wall time, and median CPU time, of a command in ms."""
     walls, cpus = [], []
     for _ in range(runs + 1):
@@ -39,7 +40,7 @@ def timed(command: list[str], env: dict[str, str], runs: int) -> dict:
     }
 
 
-def run(args: argparse.Namespace) -> dict:
+def run(args: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="roadstead-bench-") as name:
         folder = Path(name)
         command = [sys.executable, "-m", "hub", "--data", name, "--listen", "127.0.0.1:0"]
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> dict:
             process.wait(30)
 
 
-def measured(folder: Path, args: argparse.Namespace, uid: str) -> dict:
+def measured(folder: Path, args: argparse.Namespace, uid: str) -> dict[str, Any]:
     env = {**os.environ, "ROADSTEAD_DATA": str(folder)}
     roadstead = [str(Path(sys.executable).with_name("roadstead"))]
     return {

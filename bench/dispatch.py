@@ -13,6 +13,7 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from bench.local_fleet import LocalFleet, equal_members, fleet, machine, show
 from roadstead import Client
@@ -21,7 +22,7 @@ from roadstead.models.jobs import Job
 _CHUNK = 1000
 
 
-def manifests(count: int, run_s: float) -> Iterator[dict]:
+def manifests(count: int, run_s: float) -> Iterator[dict[str, Any]]:
     for i in range(count):
         yield {
             "apiVersion": "batch/v1",
@@ -45,7 +46,7 @@ def manifests(count: int, run_s: float) -> Iterator[dict]:
         }
 
 
-def run(args: argparse.Namespace, rate: float | None) -> dict:
+def run(args: argparse.Namespace, rate: float | None) -> dict[str, Any]:
     with fleet(equal_members(args.members), packed=args.pack) as local:
         began = time.monotonic()
         before = local.cpu_by_part()
@@ -60,13 +61,13 @@ def run(args: argparse.Namespace, rate: float | None) -> dict:
         return report(local, jobs, before, submitted_s, rate)
 
 
-def chunks(args: argparse.Namespace, size: int) -> Iterator[list[dict]]:
+def chunks(args: argparse.Namespace, size: int) -> Iterator[list[dict[str, Any]]]:
     left = manifests(args.jobs, args.run_seconds)
     while chunk := list(itertools.islice(left, size)):
         yield chunk
 
 
-def submit(hub: Client, chunk: list[dict]) -> None:
+def submit(hub: Client, chunk: list[dict[str, Any]]) -> None:
     hub.submit_many(chunk)
 
 
@@ -75,7 +76,7 @@ def submit_evenly(local: LocalFleet, args: argparse.Namespace, rate: float, bega
     size = max(1, round(rate / 10))
     clients = threading.local()
 
-    def send(number: int, chunk: list[dict]) -> None:
+    def send(number: int, chunk: list[dict[str, Any]]) -> None:
         if not hasattr(clients, "hub"):
             clients.hub = local.client()
         time.sleep(max(0.0, began + number * size / rate - time.monotonic()))
@@ -98,8 +99,12 @@ def until_ended(hub: Client, count: int) -> list[Job]:
 
 
 def report(
-    local: LocalFleet, jobs: list[Job], before: dict, submitted_s: float, rate: float | None
-) -> dict:
+    local: LocalFleet,
+    jobs: list[Job],
+    before: dict[str, Any],
+    submitted_s: float,
+    rate: float | None,
+) -> dict[str, Any]:
     first = min(j.created_at for j in jobs)
     last = max(j.finished_at for j in jobs if j.finished_at)
     makespan_s = (last - first).total_seconds()

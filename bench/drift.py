@@ -13,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import yaml
@@ -24,7 +25,7 @@ NAMESPACE = "shop"
 _POLL_S = 0.02
 
 
-def objects(when: str, count: int) -> list[dict]:
+def objects(when: str, count: int) -> list[dict[str, Any]]:
     """A Namespace with ConfigMaps and the placement that sends them everywhere."""
     namespace = f"{NAMESPACE}-{when.lower()}"
     maps = [

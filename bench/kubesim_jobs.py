@@ -10,6 +10,7 @@ import gc
 import json
 import resource
 import time
+from typing import Any
 
 from shared.clock import SystemClock
 from shared.kubesim.behaviours import attach
@@ -20,7 +21,7 @@ from shared.kubesim.store.objects import Event, ObjectStore
 _POOL = {"name": "cpu", "count": 20, "allocatable": {"cpu": "64", "memory": "256Gi"}}
 
 
-def a_job(number: int, pods: int, run_seconds: str) -> dict:
+def a_job(number: int, pods: int, run_seconds: str) -> dict[str, Any]:
     resources = {"requests": {"cpu": "100m", "memory": "128Mi"}}
     return {
         "apiVersion": "batch/v1",
@@ -61,7 +62,7 @@ class Member:
             self.finished += 1
 
 
-async def measure(arguments: argparse.Namespace) -> dict:
+async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     members = [Member(arguments.events) for _ in range(arguments.members)]
     for member in members:
         await member.behaviours.start()

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from roadstead import Client
 
@@ -52,7 +53,7 @@ class LocalFleet:
         return 0.0
 
 
-def equal_members(count: int, *, nodes: int = 20, cpu: int = 64) -> list[dict]:
+def equal_members(count: int, *, nodes: int = 20, cpu: int = 64) -> list[dict[str, Any]]:
     """`count` equal members of `nodes` nodes with `cpu` cores and 4 GiB per core each."""
     allocatable = {"cpu": str(cpu), "memory": f"{4 * cpu}Gi"}
     pool = {"name": "main", "count": nodes, "allocatable": allocatable}
@@ -61,7 +62,7 @@ def equal_members(count: int, *, nodes: int = 20, cpu: int = 64) -> list[dict]:
 
 @contextlib.contextmanager
 def fleet(
-    members: list[dict], *, packed: bool = False, env: dict[str, str] | None = None
+    members: list[dict[str, Any]], *, packed: bool = False, env: dict[str, str] | None = None
 ) -> Iterator[LocalFleet]:
     """Run a fleet for the length of the block."""
     with tempfile.TemporaryDirectory(prefix="roadstead-bench-") as name:

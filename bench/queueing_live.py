@@ -193,7 +193,7 @@ async def run(hub: LoneHub, scale: float) -> dict[str, Any]:
     streams = [(k, p, c, max(1, round(n * scale)), e, r) for k, p, c, n, e, r in STREAMS]
     play.left = COHORTS * QUEUES * sum(stream[3] for stream in streams)
     before, own = hub.cpu_s(), cpu_s(os.getpid())
-    tasks = [asyncio.ensure_future(follow(play, overview["revision"]))]
+    tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(follow(play, overview["revision"]))]
     tasks += [asyncio.ensure_future(execute(play)) for _ in range(CALLS)]
     started = time.monotonic()
     tasks += [

@@ -4,22 +4,21 @@
 it the simulated cluster answers.
 """
 
-import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 
-from tests import dealing
+from tests import dealing, examples
 from tests.realkube import agreement, build, plane
 
-hypothesis.settings.register_profile("dev", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, max_examples=300, print_blob=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+examples.load_profile()
+# Started in the background of a shell the run ignores Ctrl-C, and so would every process it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Fixtures that give the cluster which `--kube` names.

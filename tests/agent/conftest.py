@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ class Member:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await self.kube.create(body, field_manager="test")
 
-    async def job(self, name: str = "job", namespace: str = "team") -> dict:
+    async def job(self, name: str = "job", namespace: str = "team") -> dict[str, Any]:
         return await self.kube.get("batch/v1", "Job", namespace, name)
 
     async def absent(self, name: str = "job", namespace: str = "team") -> None:

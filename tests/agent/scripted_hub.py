@@ -7,6 +7,7 @@ what tests ask about, and no state machine: desired works are put in by hand.
 import asyncio
 import itertools
 from collections.abc import Callable
+from typing import Literal
 
 import httpx
 
@@ -24,6 +25,7 @@ from shared.wire.agent_v1 import (
     SyncRequest,
     Work,
 )
+from tests import waiting
 
 HUB_ID = "hub-1"
 WAIT_S = 20.0
@@ -130,11 +132,7 @@ def an_object(manifest, uid, *, generation=1, action="Apply", **fields):
 
 async def eventually(holds: Callable[[], object], timeout_s: float = WAIT_S):
     """Poll until `holds` is true; returns what it returned. For what no message tells."""
-    async with asyncio.timeout(timeout_s):
-        while True:
-            if result := holds():
-                return result
-            await asyncio.sleep(0.02)
+    return await waiting.eventually(holds, within_s=timeout_s)
 
 
 class ScriptedHub(httpx.AsyncBaseTransport):
@@ -158,7 +156,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
         self.incarnation = "i-1"
-        self.stray_action = "Remove"
+        self.stray_action: Literal["Remove", "Quarantine"] = "Remove"
         self._revision = itertools.count(1)
         self.revision = 0
         self._changed = asyncio.Event()

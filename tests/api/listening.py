@@ -21,6 +21,7 @@ from hub.services.context.settings import Settings
 from hub.store.engine import Database
 from hub.web import pages
 from shared.clock import ManualClock
+from tests import waiting
 from tests.api.serving import START, a_job
 
 _PATIENCE_S = 20.0
@@ -129,8 +130,8 @@ async def a_submitted(hub: Listening, name: str = "ok") -> str:
 async def until(condition: Callable[[], object]) -> None:
     """Let the server take its turns of the loop until `condition` holds; bounded."""
     async with asyncio.timeout(_PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - nothing tells what the server has read by now
-            await asyncio.sleep(0)
+        while not condition():
+            await waiting.turns()
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.test_process import running
+from tests.api.process import running
 
 pytestmark = pytest.mark.slow
 MISCONFIGURED, STORE = 2, 3

@@ -3,8 +3,8 @@
 import pytest
 
 from hub.store import clusters
+from tests.api.queues import with_a_running_job
 from tests.api.serving import Served, served
-from tests.api.test_bad_queues import with_a_running_job
 from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, queued
 
 pytestmark = pytest.mark.anyio

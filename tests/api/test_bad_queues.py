@@ -4,15 +4,13 @@ from typing import Any
 
 import pytest
 
-from hub.store import workloads
-from hub.store.records.workloads import Workload, move_of
+from tests.api.queues import FLAVOR, codes, move, only_job, with_a_running_job
 from tests.api.serving import a_job, served
 from tests.bad_inputs.objects import KUEUE, a_queue
 
 pytestmark = pytest.mark.anyio
 
 MOST = str(2**63 - 1)
-FLAVOR = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {}}
 
 
 def a_cohort(name: str, parent: str) -> dict[str, Any]:
@@ -22,18 +20,11 @@ def a_cohort(name: str, parent: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _codes(hub: Any, *manifests: dict[str, Any]) -> list[str | None]:
-    reply = await hub.admin.post(
-        "/v1/apply", json={"apiVersion": "v1", "kind": "List", "items": list(manifests)}
-    )
-    return [item.get("code") for item in reply.json()["items"]]
-
-
 async def test_a_cycle_of_cohorts_is_refused_with_its_path(tmp_path):
     """Bad input 50: the document that would close it is refused, the others stay."""
     async with served(tmp_path) as hub:
-        codes = await _codes(hub, a_cohort("a", "b"), a_cohort("b", "c"), a_cohort("c", "a"))
-        assert codes == [None, None, "CohortCycle"]
+        answered = await codes(hub, a_cohort("a", "b"), a_cohort("b", "c"), a_cohort("c", "a"))
+        assert answered == [None, None, "CohortCycle"]
         reply = await hub.admin.post("/v1/apply", json=a_cohort("b", "a"))
         assert "b -> a -> b" in reply.json()["items"][0]["detail"]
 
@@ -41,7 +32,7 @@ async def test_a_cycle_of_cohorts_is_refused_with_its_path(tmp_path):
 async def test_a_quota_of_63_bits_is_no_limit(tmp_path):
     """The largest amount there is means unlimited, whatever is charged."""
     async with served(tmp_path) as hub:
-        assert (await _codes(hub, FLAVOR, a_queue("memory", nominalQuota=MOST)))[1] is None
+        assert (await codes(hub, FLAVOR, a_queue("memory", nominalQuota=MOST)))[1] is None
         reply = await hub.admin.get("/v1/objects/kueue.x-k8s.io/ClusterQueue/q")
         assert reply.status_code == 200
 
@@ -70,24 +61,8 @@ async def test_a_queue_in_use_is_not_deleted(tmp_path):
         refused = await hub.admin.delete(path)
         assert (refused.status_code, refused.json()["code"]) == (409, "QueueNotEmpty")
         for name in ("apply", "start", "succeed"):
-            await _move(hub, name, await _job(hub))
+            await move(hub, name, await only_job(hub))
         assert (await hub.admin.delete(path)).status_code == 200
-
-
-async def with_a_running_job(hub: Any) -> None:
-    """Queue `q` with one job of 1 cpu that is offered to a member."""
-    local = {
-        "apiVersion": KUEUE, "kind": "LocalQueue",
-        "metadata": {"name": "lq", "namespace": "team-a"}, "spec": {"clusterQueue": "q"},
-    }  # fmt: skip
-    job = a_job("j", "team-a")
-    job["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = "lq"
-    assert await _codes(hub, FLAVOR, a_queue(), local, job) == [None] * 4
-    admission = {
-        "podSets": [{"name": "main", "count": 1, "flavors": {"cpu": "f"}, "usage": {"cpu": 1000}}]
-    }
-    await _move(hub, "place", await _job(hub), cluster_queue="q", admission=admission)
-    await _move(hub, "offer", await _job(hub))
 
 
 async def test_a_queue_in_use_may_be_drained_and_deleted(tmp_path):
@@ -97,7 +72,7 @@ async def test_a_queue_in_use_may_be_drained_and_deleted(tmp_path):
         path = "/v1/objects/kueue.x-k8s.io/ClusterQueue/q"
         assert (await hub.admin.delete(f"{path}?drain=perhaps")).status_code == 422
         assert (await hub.admin.delete(f"{path}?drain=true")).status_code == 200
-        row = await _job(hub)
+        row = await only_job(hub)
         assert (row.state, row.withdraw_to) == ("Withdrawing", "Pending")
         assert row.reason == "ClusterQueueStopped"
 
@@ -108,17 +83,6 @@ async def test_a_quota_below_what_is_used_is_taken_and_said(tmp_path):
         await with_a_running_job(hub)
         assert (await hub.admin.get("/v1/queues/q")).json()["state"] == "Ready"
         smaller = a_queue(nominalQuota="500m", borrowingLimit="0")
-        assert await _codes(hub, smaller) == [None]
+        assert await codes(hub, smaller) == [None]
         assert (await hub.admin.get("/v1/queues/q")).json()["state"] == "OverQuota"
-        assert (await _job(hub)).state == "Offered"
-
-
-async def _job(hub: Any) -> Workload:
-    found = await hub.db.read(lambda unit: workloads.live_by_name(unit, [("team-a", "j")]))
-    return found["team-a", "j"]
-
-
-async def _move(hub: Any, name: str, row: Workload, **columns: Any) -> None:
-    given = move_of(row.uid, row.epoch, columns)
-    moved = await hub.db.write(lambda unit: workloads.transition(unit, name, [given]))
-    assert moved == [row.uid], name
+        assert (await only_job(hub)).state == "Offered"

@@ -7,13 +7,13 @@ import httpx
 import orjson
 import pytest
 
+from hub.domain.workloads.states import Transition
 from hub.services.questions import watch as watching
 from hub.store import workloads
 from hub.store.records.workloads import move_of
 from hub.store.transaction import Transaction
 from tests.api.serving import Served, a_job, served
-from tests.scheduling.test_bare import a_workload
-from tests.scheduling.test_cohorts import in_cohort
+from tests.scheduling.build import a_workload, in_cohort
 
 pytestmark = pytest.mark.anyio
 PATH = "/v1/workloads/team-a/w"
@@ -40,8 +40,10 @@ async def admit(hub: Served, uid: str) -> None:
         admission = {
             "podSets": [{"name": "main", "count": 1, "flavors": {}, "usage": {"cpu": 1000}}]
         }
-        charged = {"cluster": "", "admission": admission, "cluster_queue": "a"}
-        assert workloads.transition(tx, "place", [move_of(uid, row.epoch, charged)]) == [uid]
+        charged: Any = {"cluster": "", "admission": admission, "cluster_queue": "a"}
+        assert workloads.transition(tx, Transition.PLACE, [move_of(uid, row.epoch, charged)]) == [
+            uid
+        ]
 
     await hub.db.write(run)
 
@@ -300,9 +302,10 @@ async def test_one_whose_queue_is_missing_is_shown_with_the_others(tmp_path):
             (item,) = (await hub.admin.post("/v1/apply", json=held)).json()["items"]
             assert item["result"] == "created"
             assert "LocalQueue team-a/nosuch does not exist" in item["warnings"][0]
-        found, on = [], ""
+        found: list[str] = []
+        on = ""
         while not found or on:
-            asked = {"limit": 1, "continue": on} if on else {"limit": 1}
+            asked: dict[str, Any] = {"limit": 1, "continue": on} if on else {"limit": 1}
             page = (await hub.admin.get("/v1/workloads", params=asked)).json()
             (one,) = page["items"]
             found.append(one["metadata"]["name"])

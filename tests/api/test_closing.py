@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from shared.wire.agent_v1 import PROTO, REGISTER_PATH, SYNC_PATH
-from tests.api.test_process import admin, running
+from tests import waiting
+from tests.api.process import admin, running
 
 pytestmark = pytest.mark.slow
 GRACE_S = 3.0  # the hub then cuts off what hangs, and says so as an error
@@ -87,7 +88,7 @@ class _Poll(threading.Thread):
         held = self._sync(seq=1, wait_s=0, observed={"full": True}).json()["desired"]
         self._said["desired"] = {name: held[name] for name in ("revision", "digest")}
         self.start()
-        time.sleep(0.3)
+        waiting.pause(0.3, why="a request that is held shows nothing outside")
         assert self.is_alive(), self.status
 
     def run(self):

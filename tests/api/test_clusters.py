@@ -1,6 +1,7 @@
 """`/v1/clusters`, the change stream, and what is written down of administrators' verbs."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ async def test_pools_that_may_grow_are_declared_with_the_cluster(tmp_path):
 
 async def test_a_member_cluster_object_declares_as_well(tmp_path):
     """Apply and POST are two ways to one cluster."""
-    manifest = {
+    manifest: dict[str, Any] = {
         "apiVersion": "cluster.kubernetes-fleet.io/v1",
         "kind": "MemberCluster",
         "metadata": {"name": "west", "labels": {"a": "b"}},

@@ -8,15 +8,15 @@ import resource
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests import waiting
+from tests.api.process import admin, running
 from tests.api.serving import a_job
-from tests.api.test_process import admin, running
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 20.0
@@ -30,10 +30,7 @@ def refuse_growth(process: subprocess.Popen[str], *, refuse: bool) -> None:
 
 
 def until_ready(http: httpx.Client) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while http.get("/readyz").status_code != 200:
-        assert time.monotonic() < deadline, http.get("/readyz").text
-        time.sleep(0.1)
+    waiting.until(lambda: http.get("/readyz").status_code == 200, "ready", within_s=PATIENCE_S)
 
 
 def names(http: httpx.Client) -> set[str]:

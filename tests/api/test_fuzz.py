@@ -5,9 +5,10 @@ import string
 
 import pytest
 from fastapi.routing import APIRoute
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from tests.api.serving import a_job, served
+from tests.examples import examples
 
 _NAMES = st.one_of(
     st.sampled_from(["default", "team-a", "kueue.x-k8s.io", "core", "Job", "x" * 300, "%2f", "é"]),
@@ -83,7 +84,7 @@ def _check(reply):
         assert reply.json()["code"]
 
 
-_SETTINGS = settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
+_SETTINGS = examples(150, suppress_health_check=list(HealthCheck))
 
 
 @given(st.data())

@@ -1,38 +1,16 @@
 """The hub as a process: it says when it is ready, keeps its token, ends cleanly, runs once per folder."""
 
-import contextlib
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
-import httpx
 import pytest
 
+from tests.api.process import admin, running
 from tests.api.serving import a_job
 
 pytestmark = pytest.mark.slow
-
-
-@contextlib.contextmanager
-def running(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A hub on `folder`; yields it and its address."""
-    command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        line = process.stdout.readline()
-        assert line.startswith("ready "), process.stderr.read()
-        yield process, line.split()[1]
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def admin(folder: Path, address: str) -> httpx.Client:
-    token = (folder / "admin.token").read_text().strip()
-    return httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"})
 
 
 def test_a_hub_starts_serves_and_ends(tmp_path):

@@ -14,8 +14,8 @@ from roadstead.models.jobs import ENDED, JobState, Outcome
 from roadstead.models.record import Record
 from roadstead.responses import Address, Response
 from roadstead.steps import Found, Request
+from tests.api.scheduling import scheduling
 from tests.api.serving import Served, a_job
-from tests.api.test_checks import scheduling
 from tests.cli.records import Seen
 from tests.scheduling.hubs import a_pool, a_queue
 

@@ -1,5 +1,7 @@
 """A job that no member could ever hold is accepted with a warning, by every way in."""
 
+from typing import Any
+
 import pytest
 
 from hub.services.context.timeline import StoreTimeline
@@ -24,7 +26,7 @@ def leads(hub: Served) -> None:
     hub.app.state.schedule_index = lambda: index
 
 
-def too_large(name: str = "large") -> dict:
+def too_large(name: str = "large") -> dict[str, Any]:
     job = a_job(name)
     (container,) = job["spec"]["template"]["spec"]["containers"]
     container["resources"]["requests"]["cpu"] = "99"

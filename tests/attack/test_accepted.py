@@ -5,6 +5,7 @@ import datetime as dt
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,12 +21,11 @@ from hub.services.works import restored
 from hub.services.works.withdraw import withdraw_jobs
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Mark
-from tests.sync.hubs import JOB, Agent, Running, ran, running_hub, seen
-from tests.sync.test_strays import a_stray
+from tests.sync.hubs import JOB, Agent, Running, a_stray, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
-GOES_ON = {"running_since": "2026-05-01T00:00:00Z", "active": 1}
+GOES_ON: dict[str, Any] = {"running_since": "2026-05-01T00:00:00Z", "active": 1}
 
 
 class Restored:
@@ -48,7 +48,7 @@ class Restored:
 
 
 @contextlib.asynccontextmanager
-async def accepted(tmp_path: Path, *before: str, **job: object) -> AsyncIterator[Restored]:
+async def accepted(tmp_path: Path, *before: str, **job: Any) -> AsyncIterator[Restored]:
     """`before`: how far job `one` had come in north at the backup: placed, offered, running, wished."""
     folder = tmp_path / "hub"
     folder.mkdir()

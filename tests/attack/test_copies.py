@@ -1,10 +1,11 @@
 """Copies of a Job that people make in a member, with all that it carries."""
 
-import asyncio
+from typing import Any
 
 import pytest
 
 from shared import labels
+from tests import waiting
 from tests.agent.scripted_hub import a_job, eventually
 from tests.sync.hubs import running_hub, seen
 
@@ -60,10 +61,10 @@ async def test_a_result_of_a_copy_is_not_the_jobs(member, name):
     await eventually(
         lambda: agent.reconciler and agent.reconciler.observer.is_synced("batch/v1", "Job")
     )
-    await asyncio.sleep(0.5)
+    await waiting.span(0.5, why="the agent sees both while nobody tells it anything")
     member.hub.down = False
     await member.hub.seen("u-1", "Applied")
-    await asyncio.sleep(2)
+    await waiting.span(2, why="nothing wrong is told meanwhile")
     assert not [e for e in member.hub.told if e.job and e.job.result and e.reason != "Orphan"]
     live = await member.job()
     entry = member.hub.observed["u-1"]
@@ -105,7 +106,7 @@ async def test_a_copy_can_be_deleted(member):
     member.start()
     await member.hub.job_says("u-1", "running_since")
     await member.kube.create(copy_of(await member.job(), "z-copy", "600"), field_manager="kubectl")
-    await asyncio.sleep(1)
+    await waiting.span(1, why="the agent sees the copy")
     await member.kube.delete("batch/v1", "Job", "team", "z-copy", propagation="Background")
     await member.absent("z-copy")
 
@@ -139,7 +140,11 @@ async def test_a_copy_that_an_agent_finds_first_does_not_end_the_job(tmp_path):
         runs = {"running_since": "2026-05-01T00:00:00Z", "active": 1}
         await agent.sync(seen(uid, "Applied", object_uid="m-1", job=runs))
         agent.restart("session-2")
-        copy = {"reason": "Orphan", "object_uid": "m-2", "incarnation": hub.sync.incarnation}
+        copy: dict[str, Any] = {
+            "reason": "Orphan",
+            "object_uid": "m-2",
+            "incarnation": hub.sync.incarnation,
+        }
         await agent.sync(seen(uid, "Applied", job={"result": "Succeeded"}, **copy))
         assert (await hub.job(uid)).state == "Running"
         await agent.sync(seen(uid, "Applied", object_uid="m-1", job={"result": "Failed"}))

@@ -1,9 +1,8 @@
 """A Job that is taken back by order has not failed of itself."""
 
-import asyncio
-
 import pytest
 
+from tests import waiting
 from tests.agent.scripted_hub import a_job, eventually
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +48,8 @@ async def test_a_job_that_is_taken_back_has_not_failed(member, spec):
     await member.hub.job_says("u-1", "running_since")
     member.hub.put(a_job(action="Withdraw"))
     await eventually(lambda: any("deletionTimestamp" in p["metadata"] for p in pods(member)))
-    await asyncio.sleep(5 if "activeDeadlineSeconds" in spec else 2)
+    seconds = 5 if "activeDeadlineSeconds" in spec else 2
+    await waiting.span(seconds, why="the job controller counts, or its deadline passes")
     await let_go(member)
     gone = await member.hub.seen("u-1", "Gone")
     assert gone.job.result is None

@@ -6,8 +6,8 @@ import pytest
 
 from hub.store import retention, works
 from shared.kubesim.cluster import SimCluster
+from tests.bridge.guide import absent, apply_guide, condition, workload
 from tests.bridge.hub_cluster import until, world
-from tests.bridge.test_jobs import absent, apply_guide, condition, workload
 from tests.sync.hubs import ran
 
 pytestmark = pytest.mark.anyio

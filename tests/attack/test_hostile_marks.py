@@ -3,6 +3,7 @@
 import copy
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ async def test_an_agent_reads_no_absurd_number_off_an_object(digits: int):
     assert generation_of({"metadata": {"annotations": {labels.GENERATION: text}}}, 7) == 7
 
 
-async def raw(hub, agent, body) -> dict:
+async def raw(hub, agent, body) -> dict[str, Any]:
     """Post numbers that orjson does not write."""
     reply = await hub.http.post(
         "/agent/v1/sync",

@@ -1,10 +1,9 @@
 """What a user of a member can write there must not stop the agent."""
 
-import asyncio
-
 import pytest
 
 from shared import labels
+from tests import waiting
 from tests.agent.scripted_hub import a_job
 
 pytestmark = pytest.mark.anyio
@@ -37,9 +36,9 @@ async def test_a_crafted_job_does_not_stop_the_agent(member, change):
     member.hub.put(a_job("u-2", "other", run_seconds="600"))
     await member.hub.job_says("u-2", "running_since")
     await member.kube.create(crafted, field_manager="someone")
-    await asyncio.sleep(0.7)
+    await waiting.span(0.7, why="the agent takes it in, and must live on")
     await member.kube.delete("batch/v1", "Job", "team", "crafted", propagation="Background")
-    await asyncio.sleep(0.7)
+    await waiting.span(0.7, why="the agent takes it in, and must live on")
     member.hub.put(a_job())
     await member.hub.finished("u-1")
     member.hub.put(a_job("u-2", "other", action="Withdraw"))
@@ -69,5 +68,5 @@ async def test_a_conflict_that_stays_is_not_tried_without_pause(member, verb, wh
         await member.hub.job_says("u-1", "running_since")
     fault = member.cluster.faults.add("409", verb=verb, resource="jobs", count=0)
     member.hub.put(a_job(action="Withdraw") if what == "withdraw" else a_job(run_seconds="600"))
-    await asyncio.sleep(5)
+    await waiting.span(5, why="tries are counted")
     assert fault.hits < 25

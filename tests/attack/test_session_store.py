@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sync.hubs import running_hub
-from tests.sync.test_store_faults import away, back
+from tests.sync.hubs import away, back, running_hub
 
 pytestmark = pytest.mark.anyio
 

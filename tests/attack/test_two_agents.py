@@ -1,10 +1,9 @@
 """An earlier agent with a lease left, and a later one that says Gone."""
 
-import asyncio
-
 import pytest
 
 from agent.decide.decision import Seen
+from tests import waiting
 from tests.agent.conftest import Member
 from tests.agent.moments import a_live_job, settled
 from tests.agent.scripted_hub import a_job, eventually
@@ -38,7 +37,7 @@ async def test_nothing_starts_after_gone_was_said(member, tmp_path):
         await other.hub.seen("u-1", "Gone")
         other.hub.drop("u-1")  # from here on the job may run in another cluster
         before = len(pods)
-        await asyncio.sleep(8)
+        await waiting.span(8, why="the lease of the earlier agent passes")
         assert pods[before:] == []
     finally:
         await other.stop()

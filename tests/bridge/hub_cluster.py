@@ -16,9 +16,32 @@ from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
+from tests import waiting
 from tests.sync.hubs import Agent, Running, running_hub
 
 FIELDS = "kubectl-client-side-apply"
+
+VERSIONS = {
+    "Job": "batch/v1",
+    "Namespace": "v1",
+    "ConfigMap": "v1",
+    "Event": "v1",
+    "ResourceFlavor": "kueue.x-k8s.io/v1beta1",
+    "ClusterQueue": "kueue.x-k8s.io/v1beta1",
+    "LocalQueue": "kueue.x-k8s.io/v1beta1",
+    "MemberCluster": "cluster.kubernetes-fleet.io/v1beta1",
+    "ClusterResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
+    "ResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
+}
+NAMESPACES = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-a}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: hard, labels: {pod-security.kubernetes.io/enforce: restricted}}
+"""
 
 
 class World:
@@ -45,20 +68,6 @@ class World:
         await self.kube.delete(VERSIONS[kind], kind, namespace, name)
 
 
-VERSIONS = {
-    "Job": "batch/v1",
-    "Namespace": "v1",
-    "ConfigMap": "v1",
-    "Event": "v1",
-    "ResourceFlavor": "kueue.x-k8s.io/v1beta1",
-    "ClusterQueue": "kueue.x-k8s.io/v1beta1",
-    "LocalQueue": "kueue.x-k8s.io/v1beta1",
-    "MemberCluster": "cluster.kubernetes-fleet.io/v1beta1",
-    "ClusterResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
-    "ResourcePlacement": "placement.kubernetes-fleet.io/v1beta1",
-}
-
-
 async def until(question: Callable[[], Awaitable[Any]], seconds: float = 15) -> Any:
     """The first answer that is true; fails after `seconds`."""
     answer = None
@@ -66,7 +75,7 @@ async def until(question: Callable[[], Awaitable[Any]], seconds: float = 15) -> 
         answer = await question()
         if answer:
             return answer
-        await asyncio.sleep(0.05)
+        await waiting.span(0.05, why="between two looks")
     raise AssertionError(f"not within {seconds} s: {answer!r}")
 
 
@@ -88,7 +97,7 @@ async def world(
     hubs_own = directory / "hubs-own.kubeconfig"
     hubs_own.write_text(cluster.kubeconfig_text(hub_user))
     async with (
-        running_hub(directory, clock, limits) as hub,  # type: ignore[arg-type]
+        running_hub(directory, clock, limits) as hub,
         await KubeClient.connect(kubeconfig) as kube,
     ):
         term = await hub.write(leadership.seize, "test")
@@ -104,3 +113,12 @@ async def world(
             await asyncio.gather(*tasks, return_exceptions=True)
             if own:
                 await cluster.stop()
+
+
+async def warnings(it: World) -> dict[str, tuple[str, str]]:
+    events = (await it.kube.list("v1", "Event")).items
+    return {
+        each["involvedObject"]["name"]: (each["reason"], each["message"])
+        for each in events
+        if each["type"] == "Warning"
+    }

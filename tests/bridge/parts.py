@@ -117,7 +117,7 @@ async def parts(
 ) -> AsyncIterator[Parts]:
     """The parts between a fresh hub and the API server of `kubeconfig`; without `clock` time passes."""
     async with (
-        running_hub(directory, clock or SystemClock()) as hub,  # type: ignore[arg-type]
+        running_hub(directory, clock or SystemClock()) as hub,
         await KubeClient.connect(kubeconfig) as kube,
     ):
         it = Parts(hub, kube, await hub.write(leadership.seize, "test"))

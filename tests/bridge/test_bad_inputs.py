@@ -3,6 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,29 +11,20 @@ from hub.services.questions import jobs
 from shared.errors import Rejected
 from shared.kube import errors
 from tests.bad_inputs.cases import Case, job_cases
-from tests.bridge.hub_cluster import World, until, world
+from tests.bridge.hub_cluster import NAMESPACES, World, until, warnings, world
 
 pytestmark = pytest.mark.anyio
 # Requests that kubectl does not make (1-12); kinds that are nobody's here (13); what the API server
 # answers by its own rules: a name that is taken (17), fields that servers own (20), unknown ones (41).
 # A Job of somebody else's managedBy is left alone (40.0).
 OTHERWISE = {*range(1, 14), 17, 20, 41}
-NAMESPACES = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: team-a}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: hard, labels: {pod-security.kubernetes.io/enforce: restricted}}
-"""
 
 
 def _cases() -> list[Case]:
     return [c for c in job_cases() if c.number not in OTHERWISE and c.id != "40.0"]
 
 
-def _manifest(case: Case) -> dict:
+def _manifest(case: Case) -> dict[str, Any]:
     manifest = json.loads(case.body)
     metadata = manifest["metadata"]
     if metadata.get("name") == "ok":
@@ -40,15 +32,6 @@ def _manifest(case: Case) -> dict:
     metadata.setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = "queue"
     metadata["namespace"] = "hard" if case.namespace_level else "team-a"
     return manifest
-
-
-async def _warnings(it: World) -> dict[str, tuple[str, str]]:
-    events = (await it.kube.list("v1", "Event")).items
-    return {
-        each["involvedObject"]["name"]: (each["reason"], each["message"])
-        for each in events
-        if each["type"] == "Warning"
-    }
 
 
 async def _is_suspended(it: World, name: str, told: tuple[str, str]) -> bool:
@@ -80,10 +63,10 @@ async def test_a_bad_job_is_refused_or_told_of(tmp_path: Path):
         assert {case.number for case in bad.values()} >= {*range(32, 40)}
 
         async def all_told() -> bool:
-            return set(await _warnings(it)) >= set(bad)
+            return set(await warnings(it)) >= set(bad)
 
         await until(all_told, 30)
-        told = await _warnings(it)
+        told = await warnings(it)
         for name, case in bad.items():
             reason, message = told[name]
             assert reason == (case.code or reason), case.id
@@ -104,7 +87,7 @@ async def test_a_job_in_a_clusters_own_namespace_is_refused(tmp_path: Path):
         await it.kube.create(manifest, field_manager="kubectl-create")
 
         async def told():
-            return (await _warnings(it)).get("case-42-0")
+            return (await warnings(it)).get("case-42-0")
 
         reason, message = await until(told)
         assert (reason, message.partition(":")[0]) == ("NamespaceNotAllowed", "metadata.namespace")
@@ -123,7 +106,7 @@ async def test_a_least_parallelism_that_can_not_be_is_told_of(tmp_path: Path, le
         await it.kube.create(manifest, field_manager="kubectl-create")
 
         async def told():
-            return (await _warnings(it)).get("case-42-0")
+            return (await warnings(it)).get("case-42-0")
 
         reason, message = await until(told)
         assert reason == "InvalidAnnotation"

@@ -12,9 +12,8 @@ import pytest
 from hub.store import objects, workloads
 from shared.kube import errors
 from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, a_queue, queued
-from tests.bridge.hub_cluster import FIELDS, VERSIONS, World, until, world
-from tests.bridge.test_bad_inputs import NAMESPACES, _warnings
-from tests.bridge.test_jobs import apply_guide, workload
+from tests.bridge.guide import apply_guide, workload
+from tests.bridge.hub_cluster import FIELDS, NAMESPACES, VERSIONS, World, until, warnings, world
 from tests.sync.hubs import Agent, ran, seen
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +35,7 @@ async def accepted(it: World, manifest: Json) -> tuple[str, str] | None:
     """Reason and message of Accepted=False, or of the Warning about a Job."""
     name = manifest["metadata"]["name"]
     if manifest["kind"] == "Job":
-        return (await _warnings(it)).get(name)
+        return (await warnings(it)).get(name)
     found = await it.kube.get(manifest["apiVersion"], manifest["kind"], "", name)
     for each in (found.get("status") or {}).get("conditions") or ():
         if (each["type"], each["status"]) == ("Accepted", "False"):
@@ -187,7 +186,7 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
             await until(lambda: it.hub.hub.read(objects.find, "", "Namespace", "", "later"))
             found = await leaving(it)
             assert found["metadata"]["finalizers"] == ["roadstead.dev/hub"]
-            ended = {"result": "Succeeded", "succeeded": 3}
+            ended: dict[str, Any] = {"result": "Succeeded", "succeeded": 3}
             await agent.sync(ran(row.uid, **ended))
             await until(lambda: gone(it, agent))
             return
@@ -196,7 +195,7 @@ async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
         await it.kube.merge_patch(*place, change, field_manager=FIELDS)
 
         async def warned() -> tuple[str, str] | None:
-            said = (await _warnings(it)).get("mock-workload")
+            said = (await warnings(it)).get("mock-workload")
             return said if said and said[0] == "Immutable" else None
 
         _, message = await until(warned)
@@ -228,7 +227,7 @@ async def test_a_workload_that_can_not_be_admitted_waits_and_says_why(tmp_path: 
             "restartPolicy": "Never",
             "containers": [{"name": "c", "image": "x", "resources": asked}],
         }
-        load = {
+        load: dict[str, Any] = {
             "apiVersion": "kueue.x-k8s.io/v1beta2",
             "kind": "Workload",
             "metadata": {"name": "wide", "namespace": "compute-jobs"},

@@ -9,9 +9,8 @@ from hub.services.context import hub_cluster
 from hub.services.mirror import objects as mirrored
 from hub.store import objects
 from shared.kubesim.cluster import SimCluster
+from tests.bridge.guide import SHOP, absent, apply_guide, condition, shop, workload
 from tests.bridge.hub_cluster import World, until, world
-from tests.bridge.test_jobs import absent, apply_guide, condition, workload
-from tests.bridge.test_objects import SHOP, shop
 from tests.placements.fleet import GUIDE
 from tests.sync.hubs import ran, seen
 

@@ -10,8 +10,8 @@ from hub.services.context.settings import Intake
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from shared.kinds import parse
+from tests.bridge.guide import CRDS, mirrored
 from tests.bridge.hub_cluster import World, until, world
-from tests.bridge.test_objects import CRDS, mirrored
 from tests.placements.fleet import conditions
 
 pytestmark = pytest.mark.anyio

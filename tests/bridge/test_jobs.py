@@ -1,6 +1,7 @@
 """Jobs applied on the hub cluster: taken by uid, never run there, their state written back."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,27 +14,11 @@ from hub.store import workloads
 from hub.store.records.workloads import ReasonToWait
 from shared.errors import Rejected
 from shared.kinds import parse
+from tests.bridge.guide import CRDS, absent, apply_guide, condition, status, suspended, workload
 from tests.bridge.hub_cluster import World, until, world
-from tests.placements.fleet import GUIDE
 from tests.sync.hubs import ran, seen
 
 pytestmark = pytest.mark.anyio
-
-
-async def apply_guide(it: World, last: int = 6) -> None:
-    await until(lambda: it.get("CustomResourceDefinition", CRD, version=CRDS))
-    for number in range(1, last + 1):
-        (file,) = GUIDE.glob(f"*{number}-*.yaml")
-        await it.apply(file.read_text())
-
-
-CRDS = "apiextensions.k8s.io/v1"
-CRD = "resourceplacements.placement.kubernetes-fleet.io"
-
-
-async def workload(it: World, name: str):
-    found = await it.hub.hub.read(workloads.live_by_name, [("compute-jobs", name)])
-    return found.get(("compute-jobs", name))
 
 
 async def test_a_job_is_taken_by_its_uid_and_held(tmp_path: Path):
@@ -73,10 +58,10 @@ async def test_a_job_that_its_member_keeps_suspended_is_shown_suspended(tmp_path
         agent = await it.hub.join("north")
         await it.hub.place(row.uid, "north")
         await agent.sync()
-        runs = {"active": 3, "running_since": "2026-05-01T00:00:01Z"}
+        runs: dict[str, Any] = {"active": 3, "running_since": "2026-05-01T00:00:01Z"}
         await agent.sync(ran(row.uid, **runs))
         await until(lambda: suspension(it, "False", "JobResumed"))
-        held = {"suspended": True, "held_by": "kubectl-edit"}
+        held: dict[str, Any] = {"suspended": True, "held_by": "kubectl-edit"}
         await agent.sync(ran(row.uid, **held, active=1))
         await until(lambda: status(it, "active", 1))
         assert await suspension(it, "False", "JobResumed"), "a pod is still there"
@@ -221,18 +206,6 @@ spec:
         assert await workload(it, "plain") is None
 
 
-async def suspended(it: World):
-    job = await it.get("Job", "mock-workload", "compute-jobs")
-    conditions = (job.get("status") or {}).get("conditions") or ()
-    return job if any(c["type"] == "Suspended" for c in conditions) else None
-
-
-async def condition(it: World, kind: str):
-    job = await it.get("Job", "mock-workload", "compute-jobs")
-    conditions = (job.get("status") or {}).get("conditions") or ()
-    return job if any(c["type"] == kind and c["status"] == "True" for c in conditions) else None
-
-
 async def suspension(it: World, value: str, reason: str):
     job = await it.get("Job", "mock-workload", "compute-jobs")
     for found in (job.get("status") or {}).get("conditions") or ():
@@ -241,17 +214,8 @@ async def suspension(it: World, value: str, reason: str):
     return None
 
 
-async def status(it: World, field: str, value: object):
-    job = await it.get("Job", "mock-workload", "compute-jobs")
-    return (job.get("status") or {}).get(field) == value
-
-
 async def withdrawing(it: World, uid: str):
     return (await it.hub.job(uid)).state == "Withdrawing"
-
-
-async def absent(it: World, kind: str, name: str, namespace: str = ""):
-    return await it.get(kind, name, namespace) is None
 
 
 async def waiting_for(it: World, reason: str):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bridge.guide import CRD, CRDS, workload
 from tests.bridge.hub_cluster import until, world
-from tests.bridge.test_jobs import CRD, CRDS, workload
 from tests.placements.fleet import GUIDE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kubectl]

@@ -4,30 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from hub.store import clusters, objects
+from hub.store import clusters
+from tests.bridge.guide import CRDS, SHOP, absent, apply_guide, mirrored, shop
 from tests.bridge.hub_cluster import World, until, world
-from tests.bridge.test_jobs import absent, apply_guide
 from tests.placements.fleet import conditions
 from tests.sync.hubs import seen
 
 pytestmark = pytest.mark.anyio
-
-SHOP = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: shop}
-data: {color: blue}
----
-apiVersion: placement.kubernetes-fleet.io/v1beta1
-kind: ResourcePlacement
-metadata: {name: everywhere, namespace: shop}
-spec:
-  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, name: settings}]
-"""
 
 
 async def test_queues_say_on_the_hub_cluster_how_they_stand(tmp_path: Path):
@@ -120,14 +103,7 @@ spec: {}
         assert row["labels"] == {"region": "eu"}
 
 
-CRDS = "apiextensions.k8s.io/v1"
 MEMBERS = "memberclusters.cluster.kubernetes-fleet.io"
-
-
-async def shop(it: World) -> None:
-    name = "resourceplacements.placement.kubernetes-fleet.io"
-    await until(lambda: it.get("CustomResourceDefinition", name, version=CRDS))
-    await it.apply(SHOP)
 
 
 async def waiting(it: World, count: int):
@@ -144,10 +120,6 @@ async def held(it: World, agent):
 async def withdrawn(it: World, agent, uid):
     await held(it, agent)
     return agent.works.get(uid, {}).get("action") == "Withdraw"
-
-
-async def mirrored(it: World, kind: str, namespace: str, name: str):
-    return await it.hub.hub.read(objects.find, "", kind, namespace, name)
 
 
 async def available(it: World):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from hub.store import objects, workloads
+from tests.bridge.guide import apply_guide
 from tests.bridge.hub_cluster import FIELDS, World, until, world
-from tests.bridge.test_jobs import apply_guide
 
 pytestmark = pytest.mark.anyio
 CLASS = {"priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass", "priority": 3}

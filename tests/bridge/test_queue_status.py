@@ -8,9 +8,9 @@ import pytest
 from hub.services.context.settings import BridgeSettings, Settings
 from hub.store import workloads
 from hub.store.records.workloads import change_of
+from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import World, until, world
-from tests.bridge.test_jobs import apply_guide, suspended, workload
-from tests.bridge.test_workloads import KUEUE, NAMESPACE, running
+from tests.bridge.workload_objects import KUEUE, NAMESPACE, running
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ async def test_queues_show_their_figures(tmp_path: Path):
         row = await running(it)
         flavors = {"cpu": "default-flavor"}
         usage = {"name": "main", "count": 3, "flavors": flavors, "usage": {"cpu": 3000}}
-        charge = {"cluster_queue": "cluster-queue", "admission": {"podSets": [usage]}}
+        charge: Any = {"cluster_queue": "cluster-queue", "admission": {"podSets": [usage]}}
         await it.hub.write(lambda unit: workloads.change(unit, [change_of(row.uid, charge)]))
 
         async def counted() -> Any:

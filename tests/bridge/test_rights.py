@@ -10,9 +10,9 @@ from hub.bridge.crds import install_crds
 from hub.store import objects
 from shared.kube import errors
 from shared.kube.client import KubeClient
+from tests.bridge.guide import apply_guide, condition, status, workload
 from tests.bridge.hub_cluster import FIELDS, VERSIONS, World, until, world
 from tests.bridge.rights import ANN, BEN, HUB, OPERATOR, VIEWER, Rights, guarded
-from tests.bridge.test_jobs import apply_guide, condition, status, workload
 from tests.sync.hubs import ran
 
 pytestmark = pytest.mark.anyio

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,14 +28,15 @@ class Answering:
             raise errors.Unavailable(0, "TimedOut", f"no answer within {timeout_s:g} s")
 
 
-async def shown(hub: Running) -> dict:
+async def shown(hub: Running) -> dict[str, Any]:
     return await hub.hub.read(hub_cluster.show)
 
 
 async def test_two_questions_without_an_answer_and_one_with(tmp_path: Path):
     """One that is late is no silence; the first answer ends it."""
     async with running_hub(tmp_path) as hub:
-        server, standing = Answering(), BridgeCondition(hub.hub, lambda: 1)
+        server: Any = Answering()
+        standing = BridgeCondition(hub.hub, lambda: 1)
         server.answers = False
         await standing.ask(server)
         assert (await shown(hub))["reason"] == ""
@@ -52,7 +54,8 @@ async def test_two_questions_without_an_answer_and_one_with(tmp_path: Path):
 async def test_an_answer_between_two_that_are_late_begins_the_count_anew(tmp_path: Path):
     """Questions without an answer count in a row: a slow hour is no silence."""
     async with running_hub(tmp_path) as hub:
-        server, standing = Answering(), BridgeCondition(hub.hub, lambda: 1)
+        server: Any = Answering()
+        standing = BridgeCondition(hub.hub, lambda: 1)
         for answers in (False, True, False, True, False):
             server.answers = answers
             await standing.ask(server)
@@ -62,7 +65,8 @@ async def test_an_answer_between_two_that_are_late_begins_the_count_anew(tmp_pat
 async def test_a_stop_says_more_than_silence(tmp_path: Path):
     """What an administrator has to decide stays what is shown."""
     async with running_hub(tmp_path) as hub:
-        server, standing = Answering(), BridgeCondition(hub.hub, lambda: 1)
+        server: Any = Answering()
+        standing = BridgeCondition(hub.hub, lambda: 1)
         await standing.stop("TooManyDeletions", "9 of 10 are gone")
         server.answers = False
         await standing.ask(server)

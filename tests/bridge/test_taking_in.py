@@ -1,6 +1,7 @@
 """What the bridge takes from the hub cluster, what it tries again, and what it leaves to others. R-16."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,8 @@ async def test_a_job_that_has_ended_and_is_not_known_is_not_begun(tmp_path: Path
 @pytest.mark.parametrize("mark", ["labels", "annotations"])
 def test_a_job_that_a_controller_made_is_its_controllers(mark: str):
     """A suspended Job with a queue name is the hub's, unless a JobSet or CronJob runs it."""
-    job = a_job(**{mark: {labels.QUEUE_NAME: "queue"}})
+    marked: dict[str, Any] = {mark: {labels.QUEUE_NAME: "queue"}}
+    job = a_job(**marked)
     del job["spec"]["managedBy"]
     assert is_managed(job, known=False)
     job["metadata"]["ownerReferences"] = [{"kind": "JobSet", "controller": True}]
@@ -134,7 +136,7 @@ async def test_somebody_elses_definition_is_left_as_it_is(tmp_path: Path):
         assert len(live["spec"]["versions"]) == 1
 
 
-async def declared_by_rest(it: Parts, manifest: dict) -> str:
+async def declared_by_rest(it: Parts, manifest: dict[str, Any]) -> str:
     """The uid of an object that came by REST."""
     given = draft(parse(manifest), it.hub.hub.clock.now(), origin=Origin.REST)
     (applied,) = await it.hub.write(apply_documents, [given], it.hub.hub.settings.intake)

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from hub.domain.workloads.states import Transition
 from hub.store import objects, workloads
 from hub.store.records.workloads import WorkloadMove
+from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import World, until, world
-from tests.bridge.test_jobs import apply_guide, workload
-from tests.bridge.test_workloads import KUEUE, NAMESPACE, patch, says, shown
+from tests.bridge.workload_objects import KUEUE, NAMESPACE, patch, says, shown
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +60,7 @@ async def test_a_hold_from_elsewhere_is_shown_there(tmp_path: Path):
         await until(lambda: shown(it))
         row = await workload(it, "mock-workload")
         moved: WorkloadMove = {"uid": row.uid, "epoch": row.epoch, "reason": "HeldByUser"}
-        await it.hub.write(lambda unit: workloads.transition(unit, "hold", [moved]))
+        await it.hub.write(lambda unit: workloads.transition(unit, Transition.HOLD, [moved]))
 
         async def inactive() -> bool:
             found = await shown(it)
@@ -84,7 +85,7 @@ async def reserved(it: World) -> Any:
             "budget": {"state": "Pending", "message": "", "at": "2026-05-01T00:00:00+00:00"}
         },
     }
-    await it.hub.write(lambda unit: workloads.transition(unit, "reserve", [given]))
+    await it.hub.write(lambda unit: workloads.transition(unit, Transition.RESERVE, [given]))
     return await until(lambda: says(it, "Admitted", "False UnsatisfiedAdmissionChecks"))
 
 
@@ -168,7 +169,7 @@ async def test_a_bare_workload_shows_its_conditions_and_is_ended_there(tmp_path:
             "cluster_queue": "cluster-queue",
         }
         placed["admission"] = {"podSets": []}
-        await it.hub.write(lambda unit: workloads.transition(unit, "place", [placed]))
+        await it.hub.write(lambda unit: workloads.transition(unit, Transition.PLACE, [placed]))
 
         async def admitted() -> Any:
             obj = await by_hand(it)
@@ -202,7 +203,7 @@ async def test_a_bare_workload_deleted_there_gives_its_quota_back(tmp_path: Path
             "cluster_queue": "cluster-queue",
         }
         placed["admission"] = {"podSets": []}
-        await it.hub.write(lambda unit: workloads.transition(unit, "place", [placed]))
+        await it.hub.write(lambda unit: workloads.transition(unit, Transition.PLACE, [placed]))
         await it.kube.delete(KUEUE, "Workload", NAMESPACE, "by-hand")
 
         async def gone() -> bool:

@@ -13,15 +13,17 @@ from hub.bridge.kinds import WORKLOAD, Mirrored
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.workload_words import answered
 from hub.bridge.writeback import MEMBERS_S
-from hub.domain.workloads.states import Transition
+from hub.domain.workloads.states import State, Transition
 from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
+from hub.store.records.workloads import Workload
 from shared.clock import ManualClock, SystemClock
 from shared.groups import CLUSTER, KUEUE
 from shared.kubesim.cluster import SimCluster
+from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import FIELDS, until, world
 from tests.bridge.parts import KINDS, Parts, a_job, on_simulated
-from tests.bridge.test_jobs import apply_guide, suspended, workload
+from tests.store import build
 from tests.sync.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
@@ -206,7 +208,7 @@ def test_the_start_time_of_a_job_never_moves():
 
 def test_an_answer_from_before_this_state_is_no_answer():
     """After a restart nothing is known of what was written: the later of the two counts."""
-    row = {"checks": {"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}}}
+    row = a_row(checks={"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}})
     said = {"name": "budget", "state": "Ready"}
     before = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T09"}]}}
     after = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T11"}]}}
@@ -214,9 +216,9 @@ def test_an_answer_from_before_this_state_is_no_answer():
     assert answered(after, row, {}) == [said]
 
 
-def hold(tx: Any, row: dict[str, Any]) -> None:
+def hold(tx: Any, row: Workload) -> None:
     workloads.transition(
-        tx, Transition.HOLD, [{"uid": row["uid"], "epoch": row["epoch"], "reason": "HeldByUser"}]
+        tx, Transition.HOLD, [{"uid": row.uid, "epoch": row.epoch, "reason": "HeldByUser"}]
     )
 
 
@@ -246,9 +248,7 @@ def a_workload(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def a_row(**columns: Any) -> dict[str, Any]:
+def a_row(**columns: Any) -> Workload:
     """A workload's row: it runs on member north."""
-    counts = {"active": 1, "ready": 1, "succeeded": 0, "failed": 0}
-    times = {"started_at": None, "placed_at": NOW, "created_at": NOW, "finished_at": None}
-    words = {"state": "Running", "reason": "", "message": "", "cluster": "north"}
-    return {**counts, **times, **words, **columns}
+    runs = {"state": State.RUNNING, "cluster": "north", "active": 1, "ready": 1, "placed_at": NOW}
+    return build.a_workload("u-1", **(runs | columns))

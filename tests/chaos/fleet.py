@@ -42,7 +42,7 @@ class Part:
 
     name: str
     command: list[str]
-    process: subprocess.Popen | None = None
+    process: subprocess.Popen[Any] | None = None
     down_until: float = 0.0  # monotonic
     wanted: bool = True
     ends: list[int] = field(default_factory=list)

@@ -73,7 +73,7 @@ class _Player:
         self._pool = ThreadPoolExecutor(_USERS)
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = itertools.count()
-        self._load: list[subprocess.Popen] = []
+        self._load: list[subprocess.Popen[Any]] = []
         self._forgotten: set[str] = set()
         self._stopped: set[str] = set()
 

@@ -8,7 +8,7 @@ import pytest
 from hub.services.queues import multikueue
 from hub.store import clusters, objects
 from shared.kinds.kueue_v1beta2 import GROUP
-from tests.checks.answers import a_check, checked
+from tests.checks.controller import a_check, checked
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio

@@ -13,10 +13,10 @@ from hub.services.works import compose
 from hub.services.works.compose import Stamp
 from hub.store import clusters, manifests, works
 from shared.errors import Rejected
-from tests.checks.answers import a_check, a_checked_queue, activate, answer, checked
+from tests.checks.controller import a_check, a_checked_queue, activate, answer, checked
+from tests.scheduling.autoscaled import a_member, report
+from tests.scheduling.build import a_class
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
-from tests.scheduling.test_elastic import a_member, report
-from tests.scheduling.test_preemption import a_class
 
 pytestmark = pytest.mark.anyio
 CPU = FlavorResource("gold-flavor", "cpu")
@@ -245,7 +245,7 @@ async def test_nodes_to_come_may_be_reserved(tmp_path: Path) -> None:
     async with running(tmp_path) as hub:
         await a_member(hub, "east", 2)
         await a_checked_queue(hub, "budget")
-        small = {"requests": {"cpu": "4"}, "queue": "gold"}
+        small: dict[str, Any] = {"requests": {"cpu": "4"}, "queue": "gold"}
         first, second, third = "", "", ""
         for name in ("x", "y", "z"):
             (uid,) = await hub.apply(a_job(name, **small))

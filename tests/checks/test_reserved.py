@@ -8,7 +8,7 @@ import pytest
 from hub.domain.quota.declared import FlavorResource
 from hub.store import works
 from shared.errors import Rejected
-from tests.checks.answers import a_checked_queue, answer, answer_all
+from tests.checks.controller import a_checked_queue, answer, answer_all
 from tests.scheduling.hubs import a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio

@@ -34,7 +34,7 @@ class Scripted:
     bodies: list[bytes] = field(default_factory=list)
 
 
-def items(*found: dict) -> Answer:
+def items(*found: dict[str, Any]) -> Answer:
     """A list as the hub gives it."""
     return Answer({"items": list(found), "continue": None})
 

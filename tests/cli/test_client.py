@@ -3,6 +3,7 @@
 import inspect
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,8 @@ def test_a_connection_closed_while_idle_is_noticed():
     answers = [Answer({"items": []}, close=True), Answer(a_join_token(), 201)]
     with answering(*answers) as script, Client(script.address) as hub:
         hub.queues()
-        kept = hub._transport._http._transport._pool.connections
+        pooled: Any = hub._transport._http._transport
+        kept = pooled._pool.connections
         deadline = time.monotonic() + 5
         while not all(each.has_expired() for each in kept) and time.monotonic() < deadline:
             pass  # until the server's end of the connection has arrived
@@ -274,6 +276,7 @@ def test_a_client_may_be_shared_by_threads():
 def test_a_call_is_a_function_of_its_client():
     """Looked up on the class it takes the client first; its words and arguments are to be seen."""
     with answering(Answer(a_listed_cluster())) as script, Client(script.address) as hub:
-        assert Client.cluster(hub, "gpu-1") == hub.cluster("gpu-1")
+        of_the_class: Any = Client.cluster
+        assert of_the_class(hub, "gpu-1") == hub.cluster("gpu-1")
         assert str(inspect.signature(hub.cluster)).startswith("(name: str)")
         assert inspect.getdoc(hub.cluster) == "One member cluster."

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ CHANGE = {"revision": 7, "kind": "jobs", "keys": ["01a1"], "at": "2026-03-01T12:
 STATE = {"uid": "01a1", "namespace": "a", "name": "w", "state": "Placed", "epoch": 2}
 
 
-def _events(*told: dict) -> Answer:
+def _events(*told: dict[str, Any]) -> Answer:
     return Answer(b"".join(b"id: 7\ndata: " + json.dumps(e).encode() + b"\n\n" for e in told))
 
 

@@ -27,7 +27,7 @@ JOBS = [
 ]
 
 
-def _demo(*arguments: str, **more) -> subprocess.Popen:
+def _demo(*arguments: str, **more) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "roadstead.cli", "demo", *arguments],
         text=True,

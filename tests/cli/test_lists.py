@@ -1,9 +1,11 @@
 """What each verb shows: tables that fit 80 columns, pages, and -o json, yaml or wide."""
 
+import contextlib
 import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -163,9 +165,11 @@ def test_explain_says_why_a_job_waits(hub):
     assert "What happened" in done.lines
 
 
-def _watching(server: str) -> subprocess.Popen:
+@contextlib.contextmanager
+def _watching(server: str) -> Iterator[subprocess.Popen[str]]:
+    """`jobs ls --watch` as a process that ends with the block, however that ends."""
     command = [sys.executable, "-m", "roadstead.cli", "--server", server, "jobs", "ls", "--watch"]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -173,14 +177,18 @@ def _watching(server: str) -> subprocess.Popen:
         cwd=REPOSITORY,
         env=environment_without_ours(),
     )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_watch_goes_on_through_a_restart_and_ends_with_ctrl_c():
     """--watch prints again every second, says when the hub is away, goes on, and ends with 0."""
     away = Answer({"code": "Unavailable", "detail": "starting"}, 503)
     answers = [items(a_listed_job("one")), away, items(a_listed_job("two"))]
-    with answering(*answers) as script:
-        process = _watching(script.address)
+    with answering(*answers) as script, _watching(script.address) as process:
         printed = [process.stdout.readline() for _ in range(4)]
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)

@@ -1,5 +1,7 @@
 """Members of a local fleet: numbers, files with every documented field, and files with mistakes."""
 
+from typing import Any
+
 import click
 import pytest
 import yaml
@@ -28,11 +30,11 @@ def _file(tmp_path, document) -> str:
     return str(path)
 
 
-def _with(**fields) -> dict:
+def _with(**fields) -> dict[str, Any]:
     return {"members": [{**MEMBER, **fields}]}
 
 
-def _pool_with(**fields) -> dict:
+def _pool_with(**fields) -> dict[str, Any]:
     return _with(pools=[{**POOL, **fields}])
 
 

@@ -1,12 +1,14 @@
 """`roadstead queues`: who waits in one, in order, and what a queue borrows."""
 
+from typing import Any
+
 from tests.cli.commands import run
 from tests.cli.scripted import Answer, answering, items
 
 VISIBILITY = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 
 
-def waiting(name: str, at: int, **more: object) -> dict:
+def waiting(name: str, at: int, **more: object) -> dict[str, Any]:
     return {
         "metadata": {
             "name": f"job-{name}-0a1b2",

@@ -1,6 +1,7 @@
 """Colour, live lists and progress: on a terminal, and nowhere else."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_watched_list_outlives_its_hub():
     assert "one" in done.terminal[: done.terminal.index("trying again")]
 
 
-def _deleting(script_address: str, **where: bool):
+def _deleting(script_address: str, **where: Any):
     names = [f"01a{number}" for number in range(20)]
     return on_terminal("--server", script_address, "jobs", "delete", *names, **where)
 

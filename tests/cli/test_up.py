@@ -34,7 +34,7 @@ CHILDREN = {"hub", "sim-hub", "sim-north", "sim-south", "agent-north", "agent-so
 
 def _start(
     folder: Path, members: Path, *more: str, listen: str = "127.0.0.1:0"
-) -> subprocess.Popen:
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "roadstead.cli", "up", f"--data={folder}"),

@@ -154,7 +154,8 @@ _OK: Final = "said "
 async def _word_of_the_hub(it: World, uid: str, name: tuple[str, str, str, str]) -> str:
     """`said `, and the Warning where the hub refused it; "" as long as there is nothing."""
     hub = it.hub.hub
-    if uid in await hub.read(known_uids, [uid]) or await hub.read(objects.find, *name):
+    known = uid in await hub.read(known_uids, [uid])
+    if known or await hub.read(objects.find, *name) is not None:
         return _OK
     for event in (await it.kube.list("v1", "Event")).items:
         if event["involvedObject"].get("uid") == uid and event["type"] == "Warning":

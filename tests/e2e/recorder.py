@@ -14,7 +14,7 @@ import urllib.request
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import yaml
 
@@ -106,7 +106,7 @@ class Recorder:
             except (OSError, ValueError, urllib.error.URLError):
                 self._stop.wait(_RETRY_S)
 
-    def _see(self, member: str, kind: str, item: dict) -> None:
+    def _see(self, member: str, kind: str, item: dict[str, Any]) -> None:
         meta, status = item["metadata"], item.get("status", {})
         with self._lock:
             if kind == "jobs":
@@ -139,7 +139,7 @@ class ApiServer:
         if "token" in user:
             self._headers["Authorization"] = f"Bearer {user['token']}"
 
-    def get(self, path: str) -> dict:
+    def get(self, path: str) -> dict[str, Any]:
         with self._open(path, 10) as answer:
             return json.load(answer)
 

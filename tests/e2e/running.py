@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from roadstead import Client
+from tests import waiting
 
 REPOSITORY = Path(__file__).parents[2]
 T = TypeVar("T")
@@ -24,7 +25,7 @@ class RunningFleet:
 
     folder: Path
     server: str
-    process: subprocess.Popen
+    process: subprocess.Popen[Any]
 
     def client(self) -> Client:
         return Client(self.server, (self.folder / "admin.token").read_text().strip())
@@ -43,7 +44,7 @@ class RunningFleet:
             return self.folder / "hub.kubeconfig"
         return self.folder / "members" / f"{member}.kubeconfig"
 
-    def cli(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess:
+    def cli(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run the `roadstead` command against this fleet."""
         return subprocess.run(
             [sys.executable, "-m", "roadstead.cli", *arguments],
@@ -58,7 +59,7 @@ class RunningFleet:
 
     def kubectl(
         self, *arguments: str, cluster: str = "hub", stdin: str | None = None
-    ) -> subprocess.CompletedProcess:
+    ) -> subprocess.CompletedProcess[str]:
         """Run kubectl against the hub cluster or a member."""
         return subprocess.run(
             ["kubectl", f"--kubeconfig={self.kubeconfig(cluster)}", *arguments],
@@ -89,7 +90,7 @@ class RunningFleet:
 @contextlib.contextmanager
 def running_fleet(
     folder: Path,
-    members: list[dict] | int,
+    members: list[dict[str, Any]] | int,
     *,
     packed: bool = False,
     env: dict[str, str] | None = None,
@@ -135,16 +136,18 @@ def until(condition: Callable[[], T], within_s: float, what: str) -> T:
         if found:
             return found
         assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
-        time.sleep(0.1)
+        waiting.pause(0.1, why="between two looks")
 
 
-def a_pool(count: int = 4, *, name: str = "main", labels: dict | None = None, **resources) -> dict:
+def a_pool(
+    count: int = 4, *, name: str = "main", labels: dict[str, Any] | None = None, **resources
+) -> dict[str, Any]:
     """A pool of `count` nodes; resources as keywords, dashes and dots by `_` are not needed here."""
     allocatable = {"cpu": "16", "memory": "64Gi", **resources}
     return {"name": name, "count": count, "labels": labels or {}, "allocatable": allocatable}
 
 
-def equal_members(count: int, *, nodes: int = 4, **pool) -> list[dict]:
+def equal_members(count: int, *, nodes: int = 4, **pool) -> list[dict[str, Any]]:
     """`count` equal members m1, m2, …"""
     return [{"name": f"m{i}", "pools": [a_pool(nodes, **pool)]} for i in range(1, count + 1)]
 

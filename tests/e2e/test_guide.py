@@ -5,6 +5,7 @@ ways, and end in the same place: the same clusters, scores, reasons, conditions 
 """
 
 import re
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_the_guide_ends_the_same_by_kubectl_cli_and_rest(tmp_path):
     assert ends["kubectl"] == ends["cli"] == ends["rest"]
 
 
-def _settled(fleet) -> dict:
+def _settled(fleet) -> dict[str, Any]:
     """Where everything is once both jobs have ended and all placements have all conditions."""
     with fleet.client() as hub:
         until(lambda: _ended(hub), 60, "both jobs have ended")
@@ -88,7 +89,7 @@ def _ladder(placement: Placement) -> list[Condition]:
     return [c for c in placement.conditions if c.type.startswith(placement.kind)]
 
 
-def _shape(placement: Placement) -> dict:
+def _shape(placement: Placement) -> dict[str, Any]:
     """What has to be equal: everything but times."""
     prefix = placement.kind
     assert [c.type for c in _ladder(placement)] == [prefix + c for c in CONDITIONS]

@@ -5,10 +5,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
+from tests import waiting
 from tests.e2e import exactly_once
 from tests.e2e.running import REPOSITORY
 
@@ -51,9 +51,9 @@ def kill_hub_and_silence_agent(fleet) -> None:
     """kill -9 of the hub; the agent acts on what it was told last, then stops for 15 s."""
     agent = fleet.pid("agent-m1")
     os.kill(fleet.pid("hub"), signal.SIGKILL)
-    time.sleep(0.7)  # the fault itself: so long the agent goes on
+    waiting.pause(0.7, why="the fault itself: so long the agent goes on")
     os.kill(agent, signal.SIGSTOP)
     try:
-        time.sleep(15)
+        waiting.pause(15, why="the fault itself: so long it is stopped")
     finally:
         os.kill(agent, signal.SIGCONT)

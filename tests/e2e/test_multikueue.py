@@ -1,6 +1,7 @@
 """A MultiKueue setup, unchanged, on an embedded fleet: by kubectl on the hub cluster, and by the command."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -35,7 +36,7 @@ def test_a_multikueue_setup_works_unchanged(tmp_path):
             ("admissioncheck", "dispatch"),
             ("clusterqueue", "cluster-queue"),
         ):
-            until(lambda k=kind, n=name: _active(fleet, k, n), 30, f"{kind} {name} is Active")
+            until(partial(_active, fleet, kind, name), 30, f"{kind} {name} is Active")
         until(lambda: _complete(fleet, "sample-job-1"), 30, "the hub cluster's Job is Complete")
 
 

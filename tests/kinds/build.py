@@ -30,9 +30,7 @@ def a_queue(version: str = "v1beta2", **spec: Any) -> dict[str, Any]:
     return an_object(f"{KUEUE}/{version}", "ClusterQueue", "queue", **spec)
 
 
-def a_group(
-    flavor: str = "default", limits: dict[str, Any] | None = None, **nominal: Any
-) -> dict[str, Any]:
+def a_group(flavor: str = "default", limits: Any = None, **nominal: Any) -> dict[str, Any]:
     """A resource group of one flavor with the nominal quotas given."""
     resources = [{"name": n, "nominalQuota": q, **(limits or {})} for n, q in nominal.items()]
     return {

@@ -1,11 +1,13 @@
 """Jobs at the intake, beyond the list of bad inputs."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies as st
 
 from shared import kinds
 from shared.errors import Rejected
-from shared.kinds import batch_v1
+from shared.kinds import batch_v1, pod as pod_kind
 from shared.kinds.problems import Problems
 from shared.resources import job_pod_sets
 from tests.kinds.build import a_container, a_job, a_workload, refused
@@ -171,7 +173,11 @@ def test_faults_of_the_job_spec_are_found(field, fault):
 
 def test_more_indexes_may_not_fail_than_there_are():
     """maxFailedIndexes is at most the number of completions."""
-    indexed = {"completionMode": "Indexed", "completions": 2, "backoffLimitPerIndex": 1}
+    indexed: dict[str, Any] = {
+        "completionMode": "Indexed",
+        "completions": 2,
+        "backoffLimitPerIndex": 1,
+    }
     assert refused(a_job(**indexed, maxFailedIndexes=3)) == {"spec.maxFailedIndexes": "OutOfRange"}
     assert kinds.parse(a_job(**indexed, maxFailedIndexes=2)).spec["maxFailedIndexes"] == 2
 
@@ -282,7 +288,7 @@ def test_a_remembered_template_gives_the_same_answer(pod, parallelism):
     job = a_job(pod=pod, parallelism=parallelism, completions=200)
     afresh = Problems()
     batch_v1.check_job_spec(job["spec"], afresh)
-    batch_v1.pod.check_template(job["spec"]["template"], "spec.template", afresh, of_job=True)
+    pod_kind.check_template(job["spec"]["template"], "spec.template", afresh, of_job=True)
     first, again = answer_to(job), answer_to(job)
     assert first == again
     if afresh:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import yaml
@@ -32,8 +33,8 @@ class Stub:
     """The server's state."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, dict] = {}
-        self.history: list[tuple[int, str, dict]] = []
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.history: list[tuple[int, str, dict[str, Any]]] = []
         self.version = 1
         self.oldest = 0
         self.faults: list[Fault] = []
@@ -46,7 +47,7 @@ class Stub:
 
     # --- the script ------------------------------------------------------------------------------
 
-    def put(self, name: str, value: str = "1") -> dict:
+    def put(self, name: str, value: str = "1") -> dict[str, Any]:
         kind = "MODIFIED" if name in self.objects else "ADDED"
         uid = (
             self.objects[name]["metadata"]["uid"]
@@ -75,7 +76,7 @@ class Stub:
         gone = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
         self._log("DELETED", gone)
 
-    def _log(self, kind: str, obj: dict) -> None:
+    def _log(self, kind: str, obj: dict[str, Any]) -> None:
         self.history.append((self.version, kind, obj))
         self._changed.set()
         self._changed = asyncio.Event()
@@ -117,7 +118,7 @@ class Stub:
         start = int(request.query.get("continue") or 0)
         limit = int(request.query.get("limit") or 0) or len(names)
         page = names[start : start + limit]
-        metadata: dict = {"resourceVersion": str(self.version)}
+        metadata: dict[str, Any] = {"resourceVersion": str(self.version)}
         if start + limit < len(names):
             metadata["continue"] = str(start + limit)
         items = [

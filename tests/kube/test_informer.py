@@ -6,6 +6,7 @@ import pytest
 
 from shared.kube.client import KubeClient
 from shared.kube.informer import Informer, as_is
+from tests import waiting
 from tests.kube.stub import running, status
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +17,7 @@ class Following:
 
     def __init__(self, stub, client, **options):
         self.stub = stub
-        self.told = []
+        self.told: list[tuple[str, str]] = []
         self.informer = Informer(
             client,
             "v1",
@@ -28,11 +29,7 @@ class Following:
         self.task = asyncio.create_task(self.informer.run())
 
     async def until(self, holds):
-        async with asyncio.timeout(10):
-            while True:
-                if holds():
-                    return
-                await asyncio.sleep(0.01)
+        await waiting.eventually(holds, within_s=10)
 
     async def level(self):
         """Wait until the cache is what the server holds."""
@@ -49,23 +46,29 @@ def name_of(obj):
     return obj["metadata"]["name"]
 
 
+class Follow:
+    """Starts informers on one stub."""
+
+    def __init__(self, stub, client):
+        self.stub, self._client = stub, client
+        self.made: list[Following] = []
+
+    def __call__(self, **options):
+        self.made.append(Following(self.stub, self._client, **options))
+        return self.made[-1]
+
+
 @pytest.fixture
 async def following(tmp_path):
     async with (
         running(tmp_path) as (stub, kubeconfig),
         await KubeClient.connect(kubeconfig) as client,
     ):
-        made = []
-
-        def follow(**options):
-            made.append(Following(stub, client, **options))
-            return made[-1]
-
-        follow.stub = stub
+        follow = Follow(stub, client)
         yield follow
-        for each in made:
+        for each in follow.made:
             each.task.cancel()
-        await asyncio.gather(*(each.task for each in made), return_exceptions=True)
+        await asyncio.gather(*(each.task for each in follow.made), return_exceptions=True)
 
 
 async def test_it_lists_and_then_follows(following):

@@ -7,6 +7,7 @@ from shared.kubesim.agenda import Agenda, WorkList
 from shared.kubesim.behaviours import attach
 from shared.kubesim.builtin.kinds import built_in_registry
 from shared.kubesim.store.objects import ObjectStore
+from tests import waiting
 from tests.kubesim.world import World, a_job, a_pod, a_pool
 
 
@@ -18,11 +19,6 @@ def a_cluster(clock):
 def is_complete(store):
     job = store.get("jobs.batch", "default", "job")
     return "completionTime" in job.get("status", {})
-
-
-async def turns(count):
-    for _ in range(count):
-        await asyncio.sleep(0)
 
 
 def test_a_job_runs_on_the_machines_clock():
@@ -51,14 +47,14 @@ def test_a_job_runs_on_a_manual_clock():
         store, behaviours = a_cluster(clock)
         await behaviours.start()
         store.create("jobs.batch", a_job(run_seconds="100"))
-        await turns(20)
+        await waiting.turns(20)
         clock.advance(0.2)
-        await turns(20)
+        await waiting.turns(20)
         clock.advance(99)
-        await turns(20)
+        await waiting.turns(20)
         early = is_complete(store)
         clock.advance(1)
-        await turns(20)
+        await waiting.turns(20)
         await behaviours.stop()
         return early, is_complete(store)
 
@@ -74,7 +70,7 @@ def test_nothing_acts_after_stop():
         await behaviours.stop()
         await behaviours.stop()
         store.create("jobs.batch", a_job())
-        await turns(20)
+        await waiting.turns(20)
         return store.list("pods")
 
     assert asyncio.run(story()) == []
@@ -90,13 +86,13 @@ def test_an_earlier_deadline_is_not_missed():
         start = clock.now().timestamp()
         work.add_at("late", start + 100)
         waiter = asyncio.create_task(agenda.wait())
-        await turns(5)
+        await waiting.turns(5)
         work.add_at("early", start + 1)
-        await turns(5)
+        await waiting.turns(5)
         waiter = asyncio.create_task(agenda.wait())
-        await turns(5)
+        await waiting.turns(5)
         clock.advance(1)
-        await turns(5)
+        await waiting.turns(5)
         agenda.release_due(clock.now().timestamp())
         done = waiter.done()
         agenda.close()

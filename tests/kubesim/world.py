@@ -144,10 +144,10 @@ def a_job(
     template_annotations = {"sim.roadstead.dev/run-seconds": run_seconds}
     if exit_code is not None:
         template_annotations["sim.roadstead.dev/exit-code"] = str(exit_code)
-    container = {"name": "main", "image": "busybox:1.36"}
+    container: dict[str, Any] = {"name": "main", "image": "busybox:1.36"}
     if requests:
         container["resources"] = {"requests": requests}
-    meta = {"name": name, "namespace": NAMESPACE}
+    meta: dict[str, Any] = {"name": name, "namespace": NAMESPACE}
     if annotations:
         meta["annotations"] = annotations
     if labels:

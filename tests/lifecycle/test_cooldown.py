@@ -3,8 +3,8 @@
 import pytest
 
 from hub.services.context.settings import Queueing, Settings
-from tests.lifecycle.lives import gone, lively, passed, reported
-from tests.lifecycle.test_priority import CLASS, LOWER, a_class
+from tests.lifecycle.steps import CLASS, LOWER, gone, lively, passed, reported
+from tests.scheduling.build import a_class
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.explain.job import explain_job
 from hub.services.jobs.cancel import cancel_job, delete_job
 from hub.services.jobs.hold import hold_job
@@ -94,7 +95,7 @@ async def test_deleting_again_frees_a_name_that_an_earlier_deletion_left_taken(t
         agent, uid = await running(hub)
         await agent.sync(ran(uid, succeeded=1, result="Succeeded"))
         await hub.write(
-            lambda unit: workloads.change(unit, [{"uid": uid, "withdraw_to": "Deleted"}])
+            lambda unit: workloads.change(unit, [{"uid": uid, "withdraw_to": WithdrawTo.DELETED}])
         )
         await hub.write(delete_job, uid, "admin")
         assert (await hub.job(uid)).live is None

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store.transaction import Transaction
 from shared.kinds.registry import parse
-from tests.lifecycle.lives import admitted, gone, lively
+from tests.lifecycle.steps import admitted, gone, lively
 from tests.scheduling.hubs import Running, a_job, running
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 async def being_deleted(hub: Running) -> str:
     uid = await admitted(hub)
     await lively(hub, uid)
-    await hub.hub.write(withdraw_jobs, [uid], "Deleted", "Deleted", "")
+    await hub.hub.write(withdraw_jobs, [uid], WithdrawTo.DELETED, "Deleted", "")
     assert (await hub.job(uid)).state == "Withdrawing"
     return uid
 

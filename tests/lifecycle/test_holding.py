@@ -1,12 +1,16 @@
 """Hold and release: by REST on a served hub, and what they do to jobs that run."""
 
+from typing import Any
+
 import pytest
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.jobs import hold
+from hub.services.jobs.cancel import cancel_job, delete_job
 from hub.services.works.evict import evict
 from shared.errors import Rejected
 from tests.api.serving import Served, a_job, served
-from tests.lifecycle.lives import admitted, gone, lively, passed, watching
+from tests.lifecycle.steps import admitted, gone, lively, passed, watching
 from tests.scheduling.hubs import Running, running
 
 pytestmark = pytest.mark.anyio
@@ -16,16 +20,16 @@ async def _submitted(hub: Served) -> str:
     return (await hub.admin.post("/v1/jobs", json=a_job())).json()["uid"]
 
 
-async def _post(hub: Served, uid: str, verb: str) -> tuple[int, dict]:
+async def _post(hub: Served, uid: str, verb: str) -> tuple[int, dict[str, Any]]:
     reply = await hub.admin.post(f"/v1/jobs/{uid}/{verb}")
     return reply.status_code, reply.json()
 
 
-async def _hold(hub: Running, uid: str) -> dict:
+async def _hold(hub: Running, uid: str) -> dict[str, Any]:
     return await hub.hub.write(hold.hold_job, uid, "ann")
 
 
-async def _release(hub: Running, uid: str) -> dict:
+async def _release(hub: Running, uid: str) -> dict[str, Any]:
     return await hub.hub.write(hold.release_job, uid, "ann")
 
 
@@ -120,14 +124,23 @@ async def test_a_job_being_preempted_can_be_held(tmp_path):
         assert (await hub.job(uid)).state == "Held"
 
 
-async def test_a_job_that_is_being_cancelled_can_not_be_held(tmp_path):
-    """Cancelled is stronger than Held."""
+@pytest.mark.parametrize("to", ["Cancelled", "Deleted", "Deactivated"])
+async def test_a_job_that_is_on_its_way_to_an_end_can_not_be_held(tmp_path, to):
+    """Cancelled, Deleted and Deactivated are stronger than Held; the job ends as was wished before."""
     async with running(tmp_path) as hub:
         uid = await admitted(hub)
+        ways = {
+            "Cancelled": lambda tx: cancel_job(tx, uid, "ann"),
+            "Deleted": lambda tx: delete_job(tx, uid, "ann"),
+            "Deactivated": lambda tx: evict(tx, [uid], "x", "y", to=WithdrawTo.DEACTIVATED),
+        }
         await lively(hub, uid)
-        await hub.hub.db.write(lambda tx: hold.evict(tx, [uid], "x", "y", to="Deactivated"))
-        with pytest.raises(Rejected, match="Deactivated"):
+        await hub.hub.write(ways[to])
+        with pytest.raises(Rejected, match=to):
             await _hold(hub, uid)
+        assert (await hub.job(uid)).withdraw_to == to
+        await gone(hub, uid)
+        assert (await hub.job(uid)).state == ("Cancelled" if to == "Deleted" else to)
 
 
 async def test_a_deactivated_job_is_reactivated_with_all_of_its_time(tmp_path):

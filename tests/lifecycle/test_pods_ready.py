@@ -6,10 +6,9 @@ import pytest
 
 from hub.services.context.settings import Queueing, Settings
 from hub.services.outside.executors import report_status
-from tests.lifecycle.lives import admitted, gone, lively, offered, passed, reported, watching
+from tests.lifecycle.steps import admitted, gone, lively, offered, passed, reported, watching
+from tests.scheduling.build import a_workload, in_cohort
 from tests.scheduling.hubs import Running, a_job, running
-from tests.scheduling.test_bare import a_workload
-from tests.scheduling.test_cohorts import in_cohort
 
 pytestmark = pytest.mark.anyio
 

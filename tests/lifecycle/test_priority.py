@@ -1,22 +1,14 @@
 """Priority that changes: of a job that waits at once, of one that runs for who may displace it."""
 
+from typing import Any
+
 import pytest
 
-from tests.lifecycle.lives import admitted, gone, lively
-from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, a_queue, running
+from tests.lifecycle.steps import CLASS, LOWER, admitted, gone, lively
+from tests.scheduling.build import a_class
+from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
-CLASS = "kueue.x-k8s.io/priority-class"
-LOWER = {"preemption": {"withinClusterQueue": "LowerPriority"}}
-
-
-def a_class(name: str, value: int) -> dict:
-    return {
-        "apiVersion": KUEUE,
-        "kind": "WorkloadPriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    }
 
 
 async def _with_classes(hub: Running) -> None:
@@ -29,7 +21,7 @@ async def _submit(hub: Running, name: str, named: str = "") -> str:
     return (await hub.apply(_job(name, named)))[0]
 
 
-def _job(name: str, named: str) -> dict:
+def _job(name: str, named: str) -> dict[str, Any]:
     labels = {CLASS: named} if named else {}
     return a_job(name, queue="q", requests={"cpu": "8"}, labels=labels)
 

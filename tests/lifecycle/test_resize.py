@@ -1,20 +1,22 @@
 """Parallelism that changes while a job is on its cluster: the difference is admitted anew."""
 
+from typing import Any
+
 import orjson
 import pytest
 
 from hub.services.members.observe import ObservedReport, take_reports
 from hub.services.works import compose
 from hub.store import works
-from tests.lifecycle.lives import gone, lively, passed, reported
+from tests.lifecycle.steps import gone, lively, passed, reported
+from tests.scheduling.build import in_cohort
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
-from tests.scheduling.test_cohorts import in_cohort
 from tests.sync.hubs import seen
 
 pytestmark = pytest.mark.anyio
 
 
-def a_crowd(pods: int, name: str = "j") -> dict:
+def a_crowd(pods: int, name: str = "j") -> dict[str, Any]:
     """A Job of so many pods at a time, of 20 in all."""
     job = a_job(name, queue="q", count=pods)
     job["spec"]["completions"] = 20

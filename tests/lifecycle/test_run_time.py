@@ -6,7 +6,7 @@ from hub.services.works.evict import evict
 from shared.clock import SteadyClock
 from shared.errors import Rejected
 from shared.kinds.registry import parse
-from tests.lifecycle.lives import admitted, gone, lively, passed, reported, watching
+from tests.lifecycle.steps import admitted, gone, lively, passed, reported, watching
 from tests.scheduling.hubs import Running, a_job, running
 from tests.shared.clocks import SetClock
 

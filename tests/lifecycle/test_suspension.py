@@ -1,5 +1,7 @@
 """The workbench rule: what can not be suspended waits only where nobody is ever preempted."""
 
+from typing import Any
+
 import pytest
 
 from hub.services.context.settings import Queueing, Settings
@@ -12,7 +14,7 @@ PREEMPTS = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 IN_COHORT = {"cohortName": "all"}
 
 
-def a_workbench(name: str, queue: str) -> dict:
+def a_workbench(name: str, queue: str) -> dict[str, Any]:
     """A Job whose pods carry what notebook controllers write on theirs."""
     job = a_job(name, queue=queue)
     job["spec"]["template"]["metadata"] = {"labels": {"notebook-name": name}}

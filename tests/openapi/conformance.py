@@ -21,7 +21,7 @@ OPEN = (ShownObject, ObjectList)
 
 def faults(model: Any, content: bytes) -> list[str]:
     """What is missing in an answer, is there besides, or is of another type."""
-    extra = None if model in OPEN else "forbid"
+    extra: Any = None if model in OPEN else "forbid"
     try:
         pydantic.TypeAdapter(model).validate_json(content, extra=extra)
     except pydantic.ValidationError as fault:

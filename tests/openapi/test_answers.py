@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import MutableMapping
 from typing import Any
 
 import httpx
@@ -106,14 +107,14 @@ async def _heard(hub: Seeded, path: str) -> list[bytes]:
             await asyncio.Event().wait()
         return asked.pop()
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         for found in re.findall(rb"^data: (.*)$", message.get("body", b""), re.MULTILINE):
             seen.append(found)
             hub.served.hub.closing.set()
 
     client = hub.http["token"]
     headers = [(k.lower().encode(), v.encode()) for k, v in client.headers.items()]
-    scope = {
+    scope: dict[str, Any] = {
         "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
         "query_string": b"revision=0", "headers": headers, "http_version": "1.1",
         "scheme": "http", "root_path": "", "asgi": {"version": "3.0"},

@@ -137,7 +137,7 @@ class Asking:
         self._open.append(seeded(folder))
         self._hub = self._loop.run_until_complete(self._open[-1].__aenter__())
 
-    def ask(self, case: schemathesis.Case) -> requests.Response:
+    def ask(self, case: schemathesis.Case[Any]) -> requests.Response:
         """What the hub answers."""
         if "uid" in case.path_parameters:
             case.path_parameters["uid"] = self._uid(case.path_parameters["uid"])
@@ -149,8 +149,9 @@ class Asking:
             if name.lower() != "authorization"
         ]
         client = self._hub.http[scheme]
+        content: Any = sent.body
         asked = client.build_request(
-            str(sent.method), str(sent.url), headers=headers, content=sent.body
+            str(sent.method), str(sent.url), headers=headers, content=content
         )
         reply = self._loop.run_until_complete(client.send(asked))
         return _as_requests(sent, reply)
@@ -165,8 +166,9 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 def _as_requests(sent: requests.PreparedRequest, reply: httpx.Response) -> requests.Response:
+    headers: Any = reply.headers.multi_items()  # a Set-Cookie may be there twice
     raw = HTTPResponse(
-        io.BytesIO(reply.content), headers=reply.headers.multi_items(), status=reply.status_code,
+        io.BytesIO(reply.content), headers=headers, status=reply.status_code,
         preload_content=False,
     )  # fmt: skip
     return requests.adapters.HTTPAdapter().build_response(sent, raw)

@@ -112,7 +112,7 @@ async def test_parameters_are_those_that_are_taken(routes):
     for route in described_routes(routes):
         (verb,) = (each.lower() for each in route.methods)
         parameters = told["paths"][route.path_format][verb].get("parameters", [])
-        by_place = {"path": set(), "query": set(), "header": set()}
+        by_place: dict[str, set[str]] = {"path": set(), "query": set(), "header": set()}
         for each in parameters:
             by_place[each["in"]].add(each["name"])
         assert by_place["path"] == set(route.param_convertors), route.path

@@ -1,6 +1,5 @@
 """A hub with placements: members with capacity, the guide's files, and turns of the controller."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,29 @@ from hub.services.reading.draft import draft
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.kinds import parse
+from tests import waiting
 from tests.sync.hubs import Agent, Running, seen
 
 GUIDE = Path(__file__).parents[2] / "examples" / "guide"
 FLEET = "placement.kubernetes-fleet.io"
+
+_GROUPS = {"ClusterQueue": "kueue.x-k8s.io", "LocalQueue": "kueue.x-k8s.io"}
+CONFIG = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop, labels: {tier: web}}
+data: {color: blue}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: everywhere, namespace: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, labelSelector: {matchLabels: {tier: web}}}]
+"""
 
 
 def capacity(cpu: int, memory: int) -> dict[str, Any]:
@@ -62,7 +80,7 @@ class Fleet:
     async def turn(self) -> None:
         """Let the controller follow everything."""
         for _ in range(6):
-            await asyncio.sleep(0)
+            await waiting.turns()
             await self.controller.tick()
         await self.hub.settled()
 
@@ -99,9 +117,6 @@ class Fleet:
             for work in self.agents[name].works.values()
             if work["action"] == "Apply"
         )
-
-
-_GROUPS = {"ClusterQueue": "kueue.x-k8s.io", "LocalQueue": "kueue.x-k8s.io"}
 
 
 def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:

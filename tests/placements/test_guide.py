@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.workloads.states import WithdrawTo
 from tests.placements.fleet import GUIDE, Fleet, conditions
 from tests.sync.hubs import ran, running_hub
 
@@ -187,4 +188,4 @@ def all_events(unit, uid):
 def delete(unit, uid):
     from hub.services.works.withdraw import withdraw_jobs
 
-    return withdraw_jobs(unit, [uid], "Deleted")
+    return withdraw_jobs(unit, [uid], WithdrawTo.DELETED)

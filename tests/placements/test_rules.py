@@ -10,27 +10,11 @@ from hub.services.objects.delete import delete_object
 from hub.services.objects.fence import fence_cluster
 from hub.services.questions.clusters import get_cluster
 from hub.store import workloads
-from tests.placements.fleet import FLEET, Fleet, conditions
+from tests.placements.fleet import CONFIG, FLEET, Fleet, conditions
 from tests.sync.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
 
-CONFIG = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: shop, labels: {tier: web}}
-data: {color: blue}
----
-apiVersion: placement.kubernetes-fleet.io/v1
-kind: ResourcePlacement
-metadata: {name: everywhere, namespace: shop}
-spec:
-  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, labelSelector: {matchLabels: {tier: web}}}]
-"""
 BEST = """
 apiVersion: placement.kubernetes-fleet.io/v1
 kind: ResourcePlacement

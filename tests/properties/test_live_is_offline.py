@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.attempt import Attempt, Ending
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
@@ -19,10 +19,10 @@ from hub.offline.cycle import Engine, engine_of
 from hub.offline.settings import settings_of
 from hub.services.context.settings import Queueing, Settings
 from hub.store.records.workloads import Workload
-from tests.checks.answers import a_check, activate, answer, checked
+from tests.checks.controller import a_check, activate, answer, checked
+from tests.examples import examples
+from tests.scheduling.build import a_class, a_cohort, in_cohort
 from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import a_cohort, in_cohort
-from tests.scheduling.test_preemption import a_class
 
 QUEUES = ("a", "b", "d")
 DOORS = ("a", "a2", "b", "d")  # a2 leads to ClusterQueue a, too
@@ -70,7 +70,7 @@ steps = st.lists(
 ).map(lambda parts: [step for part in parts for step in part])
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@examples(30, suppress_health_check=[HealthCheck.too_slow])
 @given(queues, steps, st.booleans(), st.booleans(), st.sets(st.sampled_from(QUEUES)))
 def test_hub_and_simulator_decide_alike(
     declared: tuple[dict[str, Any], ...],

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from hub.domain.admission.nomination import Rules
 from hub.domain.cycle.profile import Profile
@@ -26,25 +26,31 @@ from tests.domain.build import (
     decide,
     where,
 )
+from tests.examples import Contents, examples
 
 CPU = FlavorResource("any", "cpu")
 PROFILE = Profile(rules=Rules(for_room=True))
 Held = tuple[int, int, int]  # cluster, cpu, priority
 
 fleets = st.lists(st.integers(2, 8), min_size=1, max_size=3)  # cpu of the one node of each cluster
-held = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(0, 6)), max_size=9)
-heads = st.lists(st.tuples(st.integers(2, 8), st.integers(1, 5)), min_size=1, max_size=3)
+heads = st.lists(st.tuples(st.integers(2, 5), st.integers(1, 5)), min_size=1, max_size=3).map(
+    lambda asked: {f"w{n}": each for n, each in enumerate(asked)}
+)
+Fleet = tuple[list[int], dict[str, Held]]
 
 
-def standing(sizes: list[int], holders: list[Held]) -> dict[str, Held]:
-    """Those that fit where they are said to run, by uid."""
-    left = list(sizes)
-    found = {}
-    for number, (cluster, cpu, priority) in enumerate(holders):
-        if cluster < len(sizes) and cpu <= left[cluster]:
-            left[cluster] -= cpu
-            found[f"h{number}"] = (cluster, cpu, priority)
-    return found
+@st.composite
+def crowded(draw: st.DrawFn) -> Fleet:
+    """Clusters with at most two cores free on each, and those that run there, by uid."""
+    sizes = draw(fleets)
+    held: dict[str, Held] = {}
+    for cluster, size in enumerate(sizes):
+        left = size - draw(st.integers(0, 2))
+        while left > 0:
+            cpu = draw(st.integers(1, min(4, left)))
+            held[f"h{len(held)}"] = (cluster, cpu, draw(st.integers(0, 5)))
+            left -= cpu
+    return sizes, held
 
 
 def a_scene(
@@ -78,18 +84,29 @@ def a_scene(
     )
 
 
+def test_most_of_what_is_drawn_makes_somebody_go() -> None:
+    """The rules below have something to say: in at least a quarter of the fleets somebody is evicted."""
+    contents = Contents()
+
+    @examples(60)
+    @given(crowded(), heads)
+    def play(fleet: Fleet, ask: dict[str, tuple[int, int]]) -> None:
+        contents.note(decide(a_scene(*fleet, ask), PROFILE).evictions)
+
+    play()
+    assert contents.are_in(0.25), contents.seen
+
+
 def victims_of(plan: Plan, nominated: Nominated) -> set[str]:
     return {e.uid for e in plan.evictions if e.by == nominated.uid}
 
 
-@settings(deadline=None)
-@given(fleets, held, heads)
+@given(crowded(), heads)
 def test_everybody_who_goes_has_a_lower_priority_and_stands_where_it_is_needed(
-    sizes: list[int], holders: list[Held], waiting: list[tuple[int, int]]
+    fleet: Fleet, ask: dict[str, tuple[int, int]]
 ) -> None:
     """All victims of one preemptor are on the cluster that it is nominated for, and below it."""
-    there = standing(sizes, holders)
-    ask = {f"w{n}": each for n, each in enumerate(waiting)}
+    sizes, there = fleet
     plan = decide(a_scene(sizes, there, ask), PROFILE)
     for nominated in plan.nominated:
         victims = victims_of(plan, nominated)
@@ -98,16 +115,14 @@ def test_everybody_who_goes_has_a_lower_priority_and_stands_where_it_is_needed(
         assert all(there[uid][2] < ask[nominated.uid][1] for uid in victims)
 
 
-@settings(deadline=None)
-@given(fleets, held, heads)
+@given(crowded(), heads)
 def test_a_preemption_leads_to_the_placement_it_was_made_for(
-    sizes: list[int], holders: list[Held], waiting: list[tuple[int, int]]
+    fleet: Fleet, ask: dict[str, tuple[int, int]]
 ) -> None:
     """Once the victims are gone, and what else the plan placed stands, the nominees fit where they were
     nominated; without any one victim somebody would not.
     """
-    there = standing(sizes, holders)
-    ask = {f"w{n}": each for n, each in enumerate(waiting)}
+    sizes, there = fleet
     plan = decide(a_scene(sizes, there, ask), PROFILE)
     gone = {e.uid for e in plan.evictions}
     after = {uid: each for uid, each in there.items() if uid not in gone}
@@ -123,14 +138,12 @@ def test_a_preemption_leads_to_the_placement_it_was_made_for(
         assert used[at] + cpu > sizes[at]
 
 
-@settings(deadline=None)
-@given(fleets, held, heads)
+@given(crowded(), heads)
 def test_nobody_goes_who_could_come_back_in_turn(
-    sizes: list[int], holders: list[Held], waiting: list[tuple[int, int]]
+    fleet: Fleet, ask: dict[str, tuple[int, int]]
 ) -> None:
     """Victims that wait again displace none of those that they went for."""
-    there = standing(sizes, holders)
-    ask = {f"w{n}": each for n, each in enumerate(waiting)}
+    sizes, there = fleet
     plan = decide(a_scene(sizes, there, ask), PROFILE)
     gone = {e.uid for e in plan.evictions}
     after = {uid: each for uid, each in there.items() if uid not in gone}

@@ -1,8 +1,9 @@
 """Preemption for quota where clusters matter: it evicts on one cluster, and leads to the placement there."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from hub.domain.cycle.snapshot import Nomination, Snapshot
 from hub.domain.fleet.free_capacity import NodeAsk
@@ -25,6 +26,7 @@ from tests.domain.build import (
     decide,
     where,
 )
+from tests.examples import Contents, examples
 
 CPU = FlavorResource("any", "cpu")
 Gang = tuple[str, int, int, int]  # queue, pods, cpu of each, priority
@@ -33,35 +35,45 @@ Held = tuple[int, Gang]  # cluster
 queues = st.sampled_from(["q", "r"])
 gangs = st.tuples(queues, st.integers(1, 3), st.integers(1, 3), st.integers(0, 3))
 fleets = st.lists(st.integers(3, 9), min_size=2, max_size=3)  # cpu of the one node of each cluster
-held = st.lists(st.tuples(st.integers(0, 2), gangs), min_size=2, max_size=8)
-waiting = st.lists(gangs, min_size=1, max_size=4)
-quotas = st.tuples(st.integers(2, 9), st.integers(0, 9))
+waiting = st.lists(gangs, min_size=1, max_size=4).map(
+    lambda asked: {f"w{n}": gang for n, gang in enumerate(asked)}
+)
+
+
+class Crowd(NamedTuple):
+    """Cores of each cluster, quota of `q` and of `r`, and those that hold some of both, by uid."""
+
+    sizes: list[int]
+    quota: tuple[int, int]
+    held: dict[str, Held]
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> Crowd:
+    """Full clusters, and a cohort with at most three cores to spare, however they are divided."""
+    sizes = draw(fleets)
+    held: dict[str, Held] = {}
+    for cluster, size in enumerate(sizes):
+        left = size - draw(st.integers(0, 2))
+        while left >= total(gang := draw(gangs)):
+            held[f"h{len(held)}"] = (cluster, gang)
+            left -= total(gang)
+    quota = sum(total(gang) for _, gang in held.values()) + draw(st.integers(0, 3))
+    own = draw(st.integers(0, quota))
+    return Crowd(sizes, (own, quota - own), held)
 
 
 def total(gang: Gang) -> int:
     return gang[1] * gang[2]
 
 
-def standing(sizes: list[int], quota: tuple[int, int], holders: list[Held]) -> dict[str, Held]:
-    """Those for whom there is room where they are said to run, and quota in the cohort, by uid."""
-    left, free = list(sizes), sum(quota)
-    found = {}
-    for number, (cluster, gang) in enumerate(holders):
-        if cluster < len(sizes) and total(gang) <= min(left[cluster], free):
-            left[cluster] -= total(gang)
-            free -= total(gang)
-            found[f"h{number}"] = (cluster, gang)
-    return found
-
-
 def pods_of(gang: Gang) -> Pods:
     return ((Resources(amounts({"cpu": gang[2]})), NodeAsk(), gang[1]),)
 
 
-def a_scene(
-    sizes: list[int], quota: tuple[int, int], holders: dict[str, Held], ask: dict[str, Gang]
-) -> Snapshot:
+def a_scene(crowd: Crowd, ask: dict[str, Gang]) -> Snapshot:
     """Two queues in one cohort, each of which may preempt in itself and reclaim what it lent."""
+    sizes, quota, holders = crowd
     used = [
         sum(total(gang) for at, gang in holders.values() if at == n) for n in range(len(sizes))
     ]
@@ -95,50 +107,54 @@ def a_scene(
     )
 
 
-def once_they_are_gone(
-    sizes: list[int],
-    quota: tuple[int, int],
-    there: dict[str, Held],
-    ask: dict[str, Gang],
-    plan: Plan,
-) -> Plan:
+def test_much_of_what_is_drawn_makes_somebody_go() -> None:
+    """The rules below have something to say: in at least one of seven scenes somebody is evicted."""
+    contents = Contents()
+
+    @examples(60)
+    @given(crowded(), waiting)
+    def play(crowd: Crowd, ask: dict[str, Gang]) -> None:
+        contents.note(decide(a_scene(crowd, ask)).evictions)
+
+    play()
+    assert contents.are_in(0.15), contents.seen
+
+
+def once_they_are_gone(crowd: Crowd, ask: dict[str, Gang], plan: Plan) -> Plan:
     """The next cycle: victims are gone, what was placed stands, nominees keep their claims."""
     gone = {e.uid for e in plan.evictions}
-    after = {uid: each for uid, each in there.items() if uid not in gone}
+    after = {uid: each for uid, each in crowd.held.items() if uid not in gone}
     for placement in plan.placements:  # a later round may have evicted what an earlier one placed
         if placement.uid not in gone:
             after[placement.uid] = (int(placement.cluster[1:]), ask[placement.uid])
     left = {uid: gang for uid, gang in ask.items() if uid not in where(plan)}
     claims = {n.uid: Nomination(n.cluster, pods_of(ask[n.uid])) for n in plan.nominated}
-    return decide(replace(a_scene(sizes, quota, after, left), nominations=claims))
+    return decide(replace(a_scene(crowd._replace(held=after), left), nominations=claims))
 
 
-@settings(deadline=None, max_examples=250)
-@given(fleets, quotas, held, waiting)
+@examples(250)
+@given(crowded(), waiting)
 # Who goes before it takes the room that its victims would have left it: then nobody is evicted for it.
-@example([6, 3], (6, 2), [(0, ("q", 1, 1, 0))] * 4, [("q", 2, 3, 1), ("r", 2, 1, 0)])
-def test_a_plan_leads_to_the_placement_it_was_made_for(
-    sizes: list[int], quota: tuple[int, int], holders: list[Held], gangs: list[Gang]
-) -> None:
+@example(
+    Crowd([6, 3], (6, 2), {f"h{n}": (0, ("q", 1, 1, 0)) for n in range(4)}),
+    {"w0": ("q", 2, 3, 1), "w1": ("r", 2, 1, 0)},
+)
+def test_a_plan_leads_to_the_placement_it_was_made_for(crowd: Crowd, ask: dict[str, Gang]) -> None:
     """Victims gone and nothing else changed: every nominee is placed on its cluster, at once."""
-    there = standing(sizes, quota, holders)
-    ask = {f"w{n}": gang for n, gang in enumerate(gangs)}
-    plan = decide(a_scene(sizes, quota, there, ask))
+    plan = decide(a_scene(crowd, ask))
     if plan.evictions:
-        then = once_they_are_gone(sizes, quota, there, ask, plan)
+        then = once_they_are_gone(crowd, ask, plan)
         nominated = {n.uid: n.cluster for n in plan.nominated}
         assert nominated.items() <= where(then).items()
 
 
-@settings(deadline=None, max_examples=250)
-@given(fleets, quotas, held, waiting)
+@examples(250)
+@given(crowded(), waiting)
 def test_nobody_is_evicted_for_a_gang_that_fits_nowhere(
-    sizes: list[int], quota: tuple[int, int], holders: list[Held], gangs: list[Gang]
+    crowd: Crowd, ask: dict[str, Gang]
 ) -> None:
     """Whoever preempts is nominated for one cluster that is large enough for all of its pods."""
-    there = standing(sizes, quota, holders)
-    ask = {f"w{n}": gang for n, gang in enumerate(gangs)}
-    plan = decide(a_scene(sizes, quota, there, ask))
+    plan = decide(a_scene(crowd, ask))
     assert {e.by for e in plan.evictions} <= {n.uid for n in plan.nominated}
     for nominated in plan.nominated:
-        assert total(ask[nominated.uid]) <= sizes[int(nominated.cluster[1:])]
+        assert total(ask[nominated.uid]) <= crowd.sizes[int(nominated.cluster[1:])]

@@ -28,7 +28,7 @@ from tests.domain.build import (
     decide,
     where,
 )
-from tests.properties.test_cycle import snapshots
+from tests.properties.strategies import snapshots
 
 SECOND = 1_000_000
 

@@ -13,12 +13,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
+from tests import waiting
 from tests.realkube import build
 
 # What differs between any two clusters, and what stands for it in a transcript; order matters.
@@ -122,11 +122,10 @@ def simulated(folder: Path, pools: object) -> Iterator[Cluster]:
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
-        deadline = time.monotonic() + 30
-        while "ready " not in log.read_text():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        waiting.until(
+            lambda: "ready " in log.read_text() or process.poll() is not None, "ready", within_s=30
+        )
+        assert process.poll() is None, log.read_text()
         yield Cluster(kubeconfig, Path(shutil.which("kubectl") or build.programs().kubectl))
     finally:
         process.terminate()

@@ -20,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from tests import waiting
 from tests.realkube import build, nodes
 
 START_TIMEOUT_S = 120
@@ -215,4 +216,4 @@ def await_true(question: Any, *, what: str, timeout_s: float = 30) -> None:
     while not question():
         if time.monotonic() > deadline:
             raise PlaneError(f"after {timeout_s:g} s still not so: {what}")
-        time.sleep(0.1)
+        waiting.pause(0.1, why="between two looks")

@@ -6,13 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from roadstead import Client, RoadsteadError
 from tests.e2e.running import REPOSITORY, until
 from tests.realkube.plane import Fleet, Plane
 
 
-def member(name: str, count: int, cpu: str, memory: str) -> dict:
+def member(name: str, count: int, cpu: str, memory: str) -> dict[str, Any]:
     """A member of a members file: `count` equal nodes."""
     allocatable = {"cpu": cpu, "memory": memory, "pods": "110"}
     return {"name": name, "pools": [{"name": "p", "count": count, "allocatable": allocatable}]}
@@ -52,9 +53,9 @@ def hub_and_agents(
 
     The hub is its cluster's administrator unless it is given a kubeconfig.
     """
-    running: list[subprocess.Popen] = []
+    running: list[subprocess.Popen[Any]] = []
 
-    def start(module: str, *arguments: str) -> subprocess.Popen:
+    def start(module: str, *arguments: str) -> subprocess.Popen[Any]:
         log = (folder / f"{module}-{len(running)}.log").open("wb")
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments, "--die-with-parent"],

@@ -14,6 +14,6 @@ def test_a_build_that_takes_too_long_says_that_it_goes_on(monkeypatch, tmp_path)
         raise subprocess.TimeoutExpired(command, options["timeout"])
 
     monkeypatch.setattr(build, "go_is_missing", lambda: None)
-    monkeypatch.setattr(build.subprocess, "run", too_long)
+    monkeypatch.setattr(subprocess, "run", too_long)
     with pytest.raises(build.CannotBuildError, match=r"after 40 minutes.*once more goes on"):
         build._build("realkube", tmp_path / "realkube")

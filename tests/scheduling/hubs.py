@@ -3,10 +3,11 @@
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
+from hub.domain.workloads.states import Transition
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
@@ -89,14 +90,18 @@ class Running:
 
     async def change(self, uid: str, **columns: Any) -> None:
         """Set columns of a job, as another service would."""
-        await self.hub.db.write(lambda tx: workloads.change(tx, [change_of(uid, columns)]))
+        await self.hub.db.write(
+            lambda tx: workloads.change(tx, [change_of(uid, cast("Any", columns))])
+        )
 
     async def transition(self, name: str, uid: str, **columns: Any) -> None:
         """Move a job by hand, as an agent's report would."""
         row = await self.job(uid)
 
         def run(tx: Transaction) -> list[str]:
-            return workloads.transition(tx, name, [move_of(uid, row.epoch, columns)])
+            return workloads.transition(
+                tx, Transition(name), [move_of(uid, row.epoch, cast("Any", columns))]
+            )
 
         assert await self.hub.db.write(run) == [uid]
 

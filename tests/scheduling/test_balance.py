@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hub.services.context.settings import Scheduling, Settings
-from tests.lifecycle.lives import lively
+from tests.lifecycle.steps import lively
 from tests.scheduling.hubs import Running, a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio

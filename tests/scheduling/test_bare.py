@@ -15,34 +15,11 @@ from hub.store import objects, workloads, works
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.registry import parse
-from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import in_cohort
+from tests.scheduling.build import a_workload, in_cohort
+from tests.scheduling.hubs import Running, a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio
 PREEMPTS = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
-
-
-def a_workload(name: str, queue: str = "a", **given: Any) -> dict[str, Any]:
-    """A Workload of one pod of 1 cpu; `cpu`, `count`, `min_count`, and any field of its spec."""
-    requests = {"cpu": str(given.pop("cpu", 1))}
-    pod_set: dict[str, Any] = {
-        "name": given.pop("pod_set", "main"),
-        "count": given.pop("count", 1),
-        "template": {
-            "spec": {
-                "restartPolicy": "Never",
-                "containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}],
-            }
-        },
-    }
-    if "min_count" in given:
-        pod_set["minCount"] = given.pop("min_count")
-    return {
-        "apiVersion": KUEUE,
-        "kind": "Workload",
-        "metadata": {"name": name, "namespace": given.pop("namespace", "team-a")},
-        "spec": {"queueName": queue, "podSets": [pod_set], **given},
-    }
 
 
 async def states(hub: Running, uids: list[str]) -> list[str]:

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from hub.store.feed import Subscription
+from tests.scheduling.build import WITHIN, in_cohort, start, submit, urgent
 from tests.scheduling.hubs import Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, submit
-from tests.scheduling.test_preemption import WITHIN, start, urgent
 
 pytestmark = pytest.mark.anyio
 

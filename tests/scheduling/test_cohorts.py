@@ -10,64 +10,10 @@ from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from hub.store.transaction import Transaction
 from shared.kinds.registry import parse
-from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
+from tests.scheduling.build import a_cohort, in_cohort, states, submit
+from tests.scheduling.hubs import KUEUE, Running, a_pool, running
 
 pytestmark = pytest.mark.anyio
-
-
-def in_cohort(
-    name: str, nominal: str, cohort: str = "all", flavor: str = "any", **given: Any
-) -> list[dict[str, Any]]:
-    """Queue and door of one name with cpu of one flavor; `borrow`, `lend`, `preemption`, `strict`."""
-    limits = {"borrowingLimit": given.get("borrow"), "lendingLimit": given.get("lend")}
-    resource = {"name": "cpu", "nominalQuota": nominal} | {k: v for k, v in limits.items() if v}
-    spec: dict[str, Any] = {
-        "namespaceSelector": {},
-        "resourceGroups": [
-            {
-                "coveredResources": ["cpu"],
-                "flavors": [{"name": flavor, "resources": [resource]}],
-            }
-        ],
-    }
-    if cohort:
-        spec["cohortName"] = cohort
-    if given.get("preemption"):
-        spec["preemption"] = given["preemption"]
-    if given.get("strict"):
-        spec["queueingStrategy"] = "StrictFIFO"
-    return [
-        {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": flavor}},
-        {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
-        {
-            "apiVersion": KUEUE,
-            "kind": "LocalQueue",
-            "metadata": {"name": name, "namespace": "team-a"},
-            "spec": {"clusterQueue": name},
-        },
-    ]
-
-
-def a_cohort(name: str, cpu: str = "", parent: str = "") -> dict[str, Any]:
-    """A Cohort with quota of its own."""
-    spec: dict[str, Any] = {"parentName": parent} if parent else {}
-    if cpu:
-        flavor = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": cpu}]}
-        spec["resourceGroups"] = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
-    return {"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": name}, "spec": spec}
-
-
-async def submit(hub: Running, queue: str, cpu: str, *names: str) -> list[str]:
-    """Jobs of one pod, a moment apart."""
-    uids = []
-    for name in names:
-        uids += await hub.apply(a_job(name, queue=queue, requests={"cpu": cpu}))
-        hub.clock.advance(1)
-    return uids
-
-
-async def states(hub: Running, uids: list[str]) -> list[str]:
-    return [(await hub.job(uid)).state for uid in uids]
 
 
 async def test_a_queue_borrows_what_others_in_its_cohort_do_not_use(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Admission fair sharing on a live hub: LocalQueues that used less go first (queueing 2.7)."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,50 +9,12 @@ from hub.services.index import fair_usage
 from hub.services.jobs import cancel
 from hub.services.questions import queues
 from hub.store import usage
-from tests.checks.answers import a_check, activate, answer, checked
-from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, states
-from tests.scheduling.test_forecast import heard
-from tests.scheduling.test_preemption import WITHIN, a_class, start
+from tests.checks.controller import a_check, activate, answer, checked
+from tests.scheduling.build import WITHIN, heard, start, states
+from tests.scheduling.fair_usage import by_usage, consumed, shared, submit
+from tests.scheduling.hubs import Running, a_pool, running
 
 pytestmark = pytest.mark.anyio
-
-
-def by_usage(**given: Any) -> Settings:
-    given = {"usage_half_life_s": 600.0, "usage_sampling_s": 60.0} | given
-    return Settings(queueing=Queueing(admission_fair_sharing="On", **given))
-
-
-def shared(cpu: str, weights: dict[str, str], **given: Any) -> list[dict[str, Any]]:
-    """ClusterQueue `q` whose order is by usage, with a LocalQueue for each weight."""
-    flavor, queue, _ = in_cohort("q", cpu, cohort="", **given)
-    queue["spec"]["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
-    doors = [
-        {
-            "apiVersion": KUEUE,
-            "kind": "LocalQueue",
-            "metadata": {"name": name, "namespace": "team-a"},
-            "spec": {"clusterQueue": "q", "fairSharing": {"weight": weight}},
-        }
-        for name, weight in weights.items()
-    ]
-    return [flavor, queue, *doors, a_class("high", 100)]
-
-
-async def submit(hub: Running, door: str, *names: str, priority: str = "") -> list[str]:
-    label = {"kueue.x-k8s.io/priority-class": priority} if priority else {}
-    uids = []
-    for name in names:
-        uids += await hub.apply(a_job(name, queue=door, requests={"cpu": "1"}, labels=label))
-        hub.clock.advance(1)
-    return uids
-
-
-async def consumed(hub: Running, amounts: dict[str, float]) -> None:
-    """LocalQueues have used so many cores, as of now."""
-    now = hub.clock.now()
-    rows = [usage.Consumed("team-a", name, {"cpu": used}, now) for name, used in amounts.items()]
-    await hub.hub.write(usage.put, rows)
 
 
 async def history(hub: Running) -> dict[str, float]:

@@ -6,48 +6,18 @@ from typing import Any
 
 import pytest
 
+from hub.domain.workloads.states import State
 from hub.services.members import liveness
 from hub.services.questions.clusters import get_cluster
 from hub.store import clusters
+from tests.scheduling.autoscaled import GROUP, a_member, declared, report
+from tests.scheduling.build import WITHIN, in_cohort, start, urgent
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
-from tests.scheduling.test_cohorts import in_cohort
-from tests.scheduling.test_preemption import WITHIN, start, urgent
 
 pytestmark = pytest.mark.anyio
 
-GROUP = {"group": "burst"}
 EAST = {"roadstead.dev/clusters": "east"}
 WEST = {"roadstead.dev/clusters": "west"}
-
-
-def declared(name: str, most: int, labels: dict[str, str] | None = None) -> dict[str, Any]:
-    """A MemberCluster with a pool of 4-cpu nodes, at most so many."""
-    pool = {
-        "name": "burst", "maxNodes": most, "labels": GROUP if labels is None else labels,
-        "allocatable": {"cpu": "4", "memory": "16Gi"},
-    }  # fmt: skip
-    return {
-        "apiVersion": "cluster.kubernetes-fleet.io/v1",
-        "kind": "MemberCluster",
-        "metadata": {"name": name},
-        "spec": {"pools": [pool]},
-    }
-
-
-async def a_member(hub: Running, name: str, most: int, *pools: dict[str, Any]) -> None:
-    """Declare a member, let it join, and let it report by the labels that the hub asks for."""
-    await hub.apply(declared(name, most))
-    now = hub.clock.now()
-    await hub.hub.db.write(
-        lambda unit: clusters.change(unit, name, joined_at=now, heartbeat_at=now)
-    )
-    await hub.settle()
-    await report(hub, name, *pools)
-
-
-async def report(hub: Running, name: str, *pools: dict[str, Any], **capacity: Any) -> None:
-    """What the agent says, grouped by the keys in force."""
-    await hub.cluster(name, *pools, pools_revision=hub.scheduler.index.keys.revision, **capacity)
 
 
 async def submit(hub: Running, *names: str, cpu: str = "4", count: int = 1) -> list[str]:
@@ -94,10 +64,10 @@ async def test_nodes_to_come_are_promised_once(tmp_path: Path) -> None:
         await a_member(hub, "east", 2)
         uids = await submit(hub, "a", "b", "c")
         await hub.settle()
-        assert [r.state for r in await hub.jobs(uids)].count("Placed") == 2
+        assert [r.state for r in await hub.jobs(uids)].count(State.PLACED) == 2
         await report(hub, "east", a_pool(2, GROUP, cpu="4"))
         await hub.settle()
-        assert [r.state for r in await hub.jobs(uids)].count("Placed") == 2
+        assert [r.state for r in await hub.jobs(uids)].count(State.PLACED) == 2
 
 
 async def test_what_nodes_to_come_were_promised_survives_a_restart(tmp_path: Path) -> None:

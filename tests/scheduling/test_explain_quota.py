@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.scheduling.build import RECLAIM, WITHIN, in_cohort, start, submit, urgent
 from tests.scheduling.hubs import a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, submit
-from tests.scheduling.test_preemption import RECLAIM, WITHIN, start, urgent
 
 pytestmark = pytest.mark.anyio
 

@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from hub.store.tables import clusters
-from hub.store.transaction import Transaction
+from tests.scheduling.build import heard, in_cohort, start, states, told
 from tests.scheduling.hubs import Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, states
-from tests.scheduling.test_preemption import start
-from tests.scheduling.test_remedies import told
 
 pytestmark = pytest.mark.anyio
 
@@ -156,8 +152,3 @@ async def test_the_forecast_comes_true(tmp_path: Path) -> None:
             await hub.settle()
         assert rests_on == ["one", "two", "three"]
         assert (await hub.job(waits)).placed_at.isoformat() == predicted.replace("Z", "+00:00")
-
-
-def heard(tx: Transaction) -> None:
-    """Agents report that they are there."""
-    tx.conn.execute(clusters.update().values(heartbeat_at=tx.now))

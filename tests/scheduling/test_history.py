@@ -4,13 +4,14 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
 from hub.services.index.index import ScheduleIndex
 from hub.store import workloads
 from hub.store.records.workloads import WorkloadMove
+from tests.examples import examples
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 MOVES = ["offer", "apply", "start", "succeed", "fail", "lose", "withdraw", "requeue", "cancel"]
@@ -26,7 +27,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(steps)
 def test_following_equals_reading_anew(history: list[tuple[str, int]]) -> None:
     """Charges, room and lines are functions of the committed rows, not of the way to them."""

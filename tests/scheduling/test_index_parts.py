@@ -40,7 +40,8 @@ async def test_parts_are_the_whole(tmp_path):
         await hub.apply(*a_queue("line"))
         await hub.apply(*(a_job(f"job-{i}", queue="line") for i in range(2 * PART + 1)))
         news = await hub.hub.read(reader.read_all)
-        rows, rules, known = list(news.workloads), news.rules, set()
+        rows, rules = list(news.workloads), news.rules
+        known: set[str] = set()
         parts = list(news.parts())
         assert parts[0].rules == rules
         assert [row for part in parts[1:] for row in part.workloads] == rows

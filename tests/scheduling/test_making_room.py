@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from hub.services.context.settings import Queueing, Settings
+from tests.scheduling.build import WITHIN, in_cohort, start, states, submit, urgent
 from tests.scheduling.hubs import Running, a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, states, submit
-from tests.scheduling.test_preemption import WITHIN, start, urgent
 
 pytestmark = pytest.mark.anyio
 

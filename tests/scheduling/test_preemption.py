@@ -2,46 +2,15 @@
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hub.domain.instants import stamp
 from hub.services.questions import jobs
-from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, states, submit
+from tests.scheduling.build import RECLAIM, WITHIN, in_cohort, start, states, submit, urgent
+from tests.scheduling.hubs import Running, a_pool, running
 
 pytestmark = pytest.mark.anyio
-
-WITHIN = {"withinClusterQueue": "LowerPriority"}
-RECLAIM = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
-
-
-def a_class(name: str, value: int) -> dict[str, Any]:
-    return {
-        "apiVersion": KUEUE,
-        "kind": "WorkloadPriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    }
-
-
-async def urgent(hub: Running, name: str, queue: str, cpu: str, **given: Any) -> str:
-    """A Job of priority class `high` (100)."""
-    await hub.apply(a_class("high", 100))
-    label = {"kueue.x-k8s.io/priority-class": "high"}
-    job = a_job(name, queue=queue, requests={"cpu": cpu}, labels=label, **given)
-    (uid,) = await hub.apply(job)
-    hub.clock.advance(1)
-    return uid
-
-
-async def start(hub: Running, *uids: str) -> None:
-    """As agents would report: offered, applied, running."""
-    for uid in uids:
-        for move in ("offer", "apply", "start"):
-            await hub.transition(move, uid)
-    await hub.settle()
 
 
 async def test_lower_priority_goes_gracefully_and_the_higher_is_placed(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from hub.domain.workloads.origin import Origin
 from hub.services.objects import delete
 from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from tests.scheduling.build import in_cohort, states, submit
 from tests.scheduling.hubs import a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, states, submit
 
 pytestmark = pytest.mark.anyio
 

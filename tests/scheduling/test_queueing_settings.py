@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from hub.services.context.settings import Queueing, Settings
+from tests.scheduling.build import RECLAIM, WITHIN, in_cohort, start, states, submit, urgent
 from tests.scheduling.hubs import Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import in_cohort, states, submit
-from tests.scheduling.test_preemption import RECLAIM, WITHIN, start, urgent
 
 pytestmark = pytest.mark.anyio
 

@@ -1,6 +1,7 @@
 """What changes between a decision and its commit: nothing that was decided of something else is written."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,13 @@ from hub.services.jobs import cancel, hold
 from hub.services.objects.fence import fence_cluster
 from hub.services.scheduling.commit import Committed, PreparedPlan, commit_plan, prepare
 from hub.store import clusters
-from tests.checks.answers import a_checked_queue, answer
+from tests.checks.controller import a_checked_queue, answer
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
 
 
-def of_forty(pods: int) -> dict:
+def of_forty(pods: int) -> dict[str, Any]:
     """A Job of forty pods, so many at a time."""
     job = a_job("j", queue="q", count=pods)
     job["spec"]["completions"] = 40

@@ -1,22 +1,14 @@
 """Explain says what would change it: each sentence is what the engine says of the other picture."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hub.services.context.settings import Queueing, Settings
-from hub.services.explain import study
+from tests.scheduling.build import WITHIN, in_cohort, start, states, submit, told, urgent
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue, running
-from tests.scheduling.test_cohorts import in_cohort, states, submit
-from tests.scheduling.test_preemption import WITHIN, start, urgent
 
 pytestmark = pytest.mark.anyio
-
-
-async def told(hub: Running, uid: str) -> dict[str, Any]:
-    """Explanation of one job as REST gives it."""
-    return await study.explain(hub.hub, uid, lambda: hub.scheduler.index)
 
 
 async def remedies(hub: Running, uid: str) -> dict[str, str]:

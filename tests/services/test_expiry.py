@@ -1,12 +1,14 @@
 """Everything that grows stays bounded."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
 
 from hub.controllers.expiry import Expiry
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.states import Transition
 from hub.services.access import credentials
 from hub.services.context.settings import Api, Retention, Settings
 from hub.store import tables, workloads, works
@@ -106,10 +108,10 @@ async def test_a_record_outlives_its_copy_in_the_member(tmp_path):
         uid = job["uid"]
 
         def finish(tx):
-            workloads.transition(tx, "place", [{"uid": uid, "epoch": 0, "cluster": "c1"}])
+            workloads.transition(tx, Transition.PLACE, [{"uid": uid, "epoch": 0, "cluster": "c1"}])
             works.upsert(tx, [_work(uid)])
             for name in ("offer", "succeed"):
-                workloads.transition(tx, name, [{"uid": uid, "epoch": 1}])
+                workloads.transition(tx, Transition(name), [{"uid": uid, "epoch": 1}])
             works.act(tx, "Keep", [("c1", uid)])
 
         await hub.db.write(finish)
@@ -133,7 +135,7 @@ async def test_a_former_leader_removes_nothing(tmp_path):
             await Expiry(hub.hub, lambda: 99).tick()
 
 
-def _work(uid: str) -> dict:
+def _work(uid: str) -> dict[str, Any]:
     return {
         "cluster": "c1",
         "uid": uid,

@@ -3,6 +3,7 @@
 import datetime as dt
 
 from shared.clock import ManualClock
+from tests import waiting
 
 
 class SetClock(ManualClock):
@@ -18,3 +19,12 @@ class SetClock(ManualClock):
 
     def now(self) -> dt.datetime:
         return super().now() + self._off
+
+
+class InstantClock(ManualClock):
+    """A clock for loops that would wait: time goes on at once."""
+
+    async def sleep(self, seconds: float) -> None:
+        """The time is over, and others have had a turn."""
+        self.advance(seconds)
+        await waiting.turns()

@@ -3,12 +3,13 @@
 import json
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from shared.bounds import Bounds, has_more_nodes
 from shared.errors import Rejected
 from shared.manifest_json import cut_json
 from shared.manifests import read_documents, read_ndjson, read_yaml
+from tests.examples import examples
 
 JSON, YAML, NDJSON = "application/json", "application/yaml", "application/x-ndjson"
 TIGHT = Bounds(document_bytes=400, document_nodes=60, documents=5, nodes=150)
@@ -56,7 +57,7 @@ def test_values_behind_a_long_text_are_counted():
 
 
 @given(st.lists(_VALUES, max_size=6), st.sampled_from([None, 1]), st.booleans())
-@settings(max_examples=200)
+@examples(200)
 def test_a_list_is_cut_into_its_items(items, indent, as_list):
     """Each piece is one item as it was written; of a `v1 List` its items are."""
     whole = {"apiVersion": "v1", "kind": "List", "items": items} if as_list else items

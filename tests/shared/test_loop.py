@@ -7,6 +7,7 @@ import pytest
 
 from shared.clock import ManualClock
 from shared.loop import Loop
+from tests import waiting
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +18,7 @@ async def until(condition: object, clock: ManualClock, step_s: float = 1.0) -> N
         if condition():  # type: ignore[operator]
             return
         clock.advance(step_s)
-        await asyncio.sleep(0)
+        await waiting.turns()
     raise AssertionError("it never came to be")
 
 

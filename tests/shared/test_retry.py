@@ -1,12 +1,14 @@
 """Waiting before the next attempt: bounded, growing, and never in step."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from shared import retry
 from shared.clock import ManualClock
+from tests import waiting
 
 
 class Flaky:
@@ -27,10 +29,12 @@ class Flaky:
 def run(work, step_s=60, **options):
     async def main():
         clock = ManualClock()
-        task = asyncio.create_task(retry.retrying(clock, is_os_error, **options)(work))
+        task: asyncio.Task[Any] = asyncio.create_task(
+            retry.retrying(clock, is_os_error, **options)(work)
+        )
         while not task.done():
             clock.advance(step_s)
-            await asyncio.sleep(0)
+            await waiting.turns()
         return await task
 
     return asyncio.run(main())
@@ -78,7 +82,7 @@ def test_no_attempt_begins_when_the_time_is_over():
 
 def test_an_attempt_that_got_somewhere_counts_as_the_first():
     """After progress the next failure is the first one again: its wait is short."""
-    numbers = []
+    numbers: list[int] = []
     run(
         Flaky(5),
         fresh=lambda: len(numbers) == 3,
@@ -93,7 +97,7 @@ def test_an_end_from_outside_is_never_retried():
     async def main():
         clock = ManualClock()
         task = asyncio.create_task(retry.retrying(clock)(clock.sleep, 10))
-        await asyncio.sleep(0)
+        await waiting.turns()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -1,6 +1,7 @@
 """Secrets and environment values are taken out of whatever is shown; the rest stays as it is."""
 
 import base64
+from typing import Any
 
 from shared import secrecy
 
@@ -11,7 +12,7 @@ def mark(content: bytes) -> str:
 
 def test_a_secret_inside_another_object_is_redacted():
     """Envelopes carry manifests: a Secret is one wherever it stands."""
-    secret = {
+    secret: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Secret",
         "data": {"k": base64.b64encode(b"12345").decode()},

@@ -24,7 +24,7 @@ from agent.works.marks import Marks
 from agent.works.observed_set import ObservedSet
 from agent.works.tracked import TrackedWork
 from shared.wire.agent_v1 import LEASE_S, Mark, Observed, Work
-from tests.simulation.eyes import CLIENT, HUB_ID, QUIET, Eyes, OwnClock
+from tests.simulation.agent_io import CLIENT, HUB_ID, QUIET, OwnClock, SimulatedObserver
 from tests.simulation.network import Network
 from tests.simulation.world import Call, Violation, World
 
@@ -59,7 +59,7 @@ class Driven(Reconciler):
         self.tracked_works = {}
         self.observed = ObservedSet()
         self.agent = agent
-        self.observer = self.eyes = Eyes(agent, self)
+        self.observer = self.eyes = SimulatedObserver(agent, self)
         self._applier = Applier(CLIENT, HUB_ID, agent.clock)
         self._hub_id = HUB_ID
         self._lease = agent.lease
@@ -192,7 +192,7 @@ class Talk(Exchange):
         held = self.desired
         base = Base(held._revision, held._digest.hex())
         said = Saying(self._full, observed.digest, list(entries))
-        request = Request(
+        request: Any = Request(
             self._session, self._seq, self._cluster_uid, self.incarnation,
             self._reconciler.marks.tell(everything=self._full), base, said,
         )  # fmt: skip
@@ -226,11 +226,11 @@ class Agent:
             session,
             f"uid-{network.name}",
             self.reconciler,
-            self.lease,  # type: ignore[arg-type]
+            self.lease,
             lease_s=LEASE_S,
             clock=self.clock,
             health=QUIET,
-            meters=QUIET,  # type: ignore[arg-type]
+            meters=QUIET,
         )
         self.waiting = False  # for the answer to a request that says something
         self.due_at = float("inf")

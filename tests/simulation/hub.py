@@ -4,7 +4,6 @@ The scheduler is small: a job that waits is placed on some cluster that is heard
 it, while the quota lasts. Its choice is not what is looked at here.
 """
 
-import asyncio
 import datetime as dt
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from shared.wire.agent_v1 import (
     SyncRequest,
     Work as Wire,
 )
+from tests import waiting
 from tests.simulation import memory
 from tests.simulation.checks import Checks
 from tests.simulation.memory import Store, Transaction
@@ -42,7 +42,7 @@ class HubClock:
 
     async def sleep(self, seconds: float) -> None:
         """Nobody waits here: the world goes on between calls, not within them."""
-        await asyncio.sleep(0)
+        await waiting.turns()
 
 
 class Answers(memory.sync.AgentSync):  # type: ignore[misc, name-defined]

@@ -10,7 +10,7 @@ from typing import Any
 from shared import labels
 from shared.kube import errors
 from tests.simulation.checks import Checks
-from tests.simulation.words import words
+from tests.simulation.trace import job_text
 from tests.simulation.world import World
 
 Object = dict[str, Any]
@@ -71,7 +71,7 @@ class Member:
             raise errors.AlreadyExists(409, "AlreadyExists", name)
         metadata = {**given["metadata"], "uid": self.new_uid("job"), "generation": 1}
         job = self._stored("Job", "ADDED", {**given, "metadata": metadata, "status": {}})
-        self.world.note(f"{self.name}: {name} is made {words(job)}")
+        self.world.note(f"{self.name}: {name} is made {job_text(job)}")
         self.world.happens("made", self.name)
         self._noted_start(None, job)
         self._look_soon(name)
@@ -113,7 +113,7 @@ class Member:
             self._drop(job)
             return job
         self._stored("Job", "MODIFIED", job)
-        self.world.note(f"{self.name}: {name} is patched {words(job)}")
+        self.world.note(f"{self.name}: {name} is patched {job_text(job)}")
         self._noted_start(held, job)
         self._look_soon(name)
         return job
@@ -152,7 +152,7 @@ class Member:
         if metadata != had:
             job = self._stored("Job", "MODIFIED", job)
             who = "by hand" if by_hand else "by the agent"
-            self.world.note(f"{self.name}: {name} is deleted {who} ({policy}) {words(job)}")
+            self.world.note(f"{self.name}: {name} is deleted {who} ({policy}) {job_text(job)}")
         self._look_soon(name)
         return job
 
@@ -167,7 +167,7 @@ class Member:
         name = job["metadata"]["name"]
         del self.jobs[name]
         self._removed("Job", job)
-        self.world.note(f"{self.name}: {name} is gone {words(job)}")
+        self.world.note(f"{self.name}: {name} is gone {job_text(job)}")
         self.world.happens("gone", self.name)
         self.checks.dropped(self.name, job)
         self._look_soon(name)
@@ -231,7 +231,7 @@ class Member:
             job = self._stored("Job", "MODIFIED", {**job, "status": status})
             if over or "conditions" in status:
                 name = job["metadata"]["name"]
-                self.world.note(f"{self.name}: {name} counts {words(job)}")
+                self.world.note(f"{self.name}: {name} counts {job_text(job)}")
             self.checks.status(self.name, job)
         for pod in over:
             counted = self._pod(pod, tracked=False)

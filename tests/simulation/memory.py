@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State, sources, target
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, sources, target
 from hub.services.works import compose
 from hub.store.records.workloads import Workload
 from hub.store.works import Composable, Desired, WorkRow
@@ -106,8 +106,9 @@ class Transaction:
 def _rule(name: str) -> tuple[frozenset[str], str, bool]:
     rule = _ALLOWED.get(name)
     if rule is None:
-        state = target(name)
-        rule = _ALLOWED[name] = (frozenset(map(str, sources(name))), str(state), state in QUEUED)
+        move = Transition(name)
+        state = target(move)
+        rule = _ALLOWED[name] = (frozenset(map(str, sources(move))), str(state), state in QUEUED)
     return rule
 
 
@@ -234,8 +235,8 @@ def composable(tx: Transaction, cluster: str, uids: Sequence[str]) -> list[Compo
                 job_manifest=orjson.dumps(manifest(job)) if job is not None else None,
                 job_hash=f"m{row['generation']}", queue=None,
                 state=job["state"] if job is not None else None,
-                workload_epoch=job["epoch"] if known else None,  # type: ignore[index]
-                ttl_s=job["ttl_s"] if known else None,  # type: ignore[index]
+                workload_epoch=job["epoch"] if known else None,
+                ttl_s=job["ttl_s"] if known else None,
                 object_manifest=None, object_hash=None, annotations=None,
             )
         )  # fmt: skip

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.simulation import memory
 from tests.simulation.agent import Agent
-from tests.simulation.befall import BEFALLS, a_stranger
 from tests.simulation.checks import Checks
+from tests.simulation.fault_effects import BEFALLS, a_stranger
 from tests.simulation.faults import AT_ONCE, CLUSTERS, OF_JOBS, Fault, Scenario
 from tests.simulation.hub import SimHub
 from tests.simulation.member import Member

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import orjson
 from sqlalchemy import select
 
+from hub.domain.workloads.states import WithdrawTo
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
 from hub.services.index.reader import FOLLOWED
@@ -93,8 +94,8 @@ class Whole:
         self.look_soon()
 
     async def _start(self) -> None:
-        self.db = Database.open(f"sqlite:///{self.folder}/hub.db", self.clock)  # type: ignore[arg-type]
-        self.hub = Hub(self.db, self.clock)  # type: ignore[arg-type]
+        self.db = Database.open(f"sqlite:///{self.folder}/hub.db", self.clock)
+        self.hub = Hub(self.db, self.clock)
         self.term = await self.hub.write(leadership.seize, "simulation")
         self.sync = await self._agent_sync()
         self._works = self.db.subscribe("works", "settings")
@@ -118,7 +119,7 @@ class Whole:
     async def _agent_sync(self, **more: Any) -> AgentSync:
         return AgentSync(
             self.db,
-            self.clock,  # type: ignore[arg-type]
+            self.clock,
             hub_id=HUB_ID,
             term=lambda: self.term,
             **{"incarnation": "inc-1", **more},
@@ -327,7 +328,7 @@ def _carry_out(tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> Non
         case "delete":
             cancel.delete_job(tx, uid, "somebody")
         case "deactivate" if row["state"] not in _ENDED:
-            evict.evict(tx, [uid], "Deactivated", "", to="Deactivated")
+            evict.evict(tx, [uid], "Deactivated", "", to=WithdrawTo.DEACTIVATED)
         case "preempt" if row["state"] in _HELD:
             evict.evict(tx, [uid], "Preempted", "")
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
@@ -91,7 +92,7 @@ def test_a_scenario_is_what_its_seed_says():
 def test_a_job_that_was_only_held_does_not_end_failed():
     """What its pods did because they were told to end is no failure of the job: it runs again."""
     held = Fault(at=5.0, kind="hold", where="w0", seconds=3.0, draw=0.5)
-    quiet = {
+    quiet: dict[str, Any] = {
         "trouble": 0.0,
         "failing": 0.0,
         "foreign": False,

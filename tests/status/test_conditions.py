@@ -15,7 +15,7 @@ from hub.services.queues.conditions import (
     local_queue_conditions,
 )
 from tests.scheduling.hubs import a_job, a_pool, a_queue
-from tests.status.desk import desk
+from tests.status.http_hub import http_hub
 
 pytestmark = pytest.mark.anyio
 
@@ -133,7 +133,7 @@ def test_of_several_reasons_the_queue_gives_the_first_of_kueues(
 async def test_the_typo_is_told_by_queue_and_job(tmp_path: Path):
     """The queueing article's case: the queue's condition and the job's reason name the label."""
     text = "no member has nodes with gpu-type=a100"
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await it.hub.apply(*a_queue("gpu", flavor={"nodeLabels": {"gpu-type": "a100"}}))
         north = a_pool(cpu="8", labels={"gpu-type": "h100"})
         await it.hub.cluster("north", north, pools_revision=9)

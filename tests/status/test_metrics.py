@@ -6,12 +6,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.scheduling.hubs import a_job, a_pool, a_queue
-from tests.status.desk import Desk, desk
+from tests.status.http_hub import HttpHub, http_hub
 
 pytestmark = pytest.mark.anyio
 
 
-async def samples(it: Desk, queue: str) -> dict[str, float]:
+async def samples(it: HttpHub, queue: str) -> dict[str, float]:
     """What `/metrics` says of one queue: name and further labels → value."""
     reply = await it.http.get("/metrics")
     assert reply.status_code == 200, reply.text
@@ -28,7 +28,7 @@ async def samples(it: Desk, queue: str) -> dict[str, float]:
 
 async def test_gauges_of_a_queue(tmp_path: Path):
     """Who waits and who is parked, who reserves, quota and usage in cores, no limit as +Inf."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await it.hub.apply(*a_queue("gauged", quota={"cpu": "1500m"}))
         await it.hub.cluster("north", a_pool(cpu="8"))
         await it.hub.apply(*(a_job(f"j{n}", queue="gauged") for n in range(3)))
@@ -49,7 +49,7 @@ async def test_gauges_of_a_queue(tmp_path: Path):
 
 async def test_admissions_are_counted_with_their_wait(tmp_path: Path):
     """From being queued to being admitted, per ClusterQueue."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await it.hub.apply(*a_queue("counted"))
         await it.hub.apply(a_job("train", queue="counted"))
         it.hub.clock.advance(30)
@@ -64,7 +64,7 @@ async def test_admissions_are_counted_with_their_wait(tmp_path: Path):
 
 async def test_evictions_are_counted_by_reason(tmp_path: Path):
     """A victim, by the queue that it leaves, and by the queue that it made room for."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         spec = {"preemption": {"withinClusterQueue": "LowerPriority"}}
         high = {
             "apiVersion": "kueue.x-k8s.io/v1beta2",

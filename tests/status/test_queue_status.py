@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.scheduling.fair_usage import by_usage, consumed, shared
 from tests.scheduling.hubs import KUEUE, a_job, a_pool, a_queue
-from tests.scheduling.test_consumption import by_usage, consumed, shared
-from tests.status.desk import Desk, desk
+from tests.status.http_hub import HttpHub, http_hub
 
 pytestmark = pytest.mark.anyio
 
@@ -21,14 +21,14 @@ def a_check(name: str = "budget") -> dict[str, Any]:
     }
 
 
-async def status(it: Desk, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+async def status(it: HttpHub, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
     """`status` of an object of Kueue's group, as REST shows it."""
     where = f"namespaces/{namespace}/{name}" if namespace else name
     shown = await it.get(f"/v1/objects/kueue.x-k8s.io/{kind}/{where}")
     return dict(shown["status"])
 
 
-async def lending(it: Desk) -> None:
+async def lending(it: HttpHub) -> None:
     """team-a of 1 cpu in a cohort uses 3, of which 2 are team-b's; one more waits, for want of room."""
     spec = {"cohortName": "all"}
     await it.hub.apply(*a_queue("a", quota={"cpu": "1"}, spec=spec))
@@ -43,7 +43,7 @@ async def lending(it: Desk) -> None:
 
 async def test_a_queue_counts_and_says_what_it_borrows(tmp_path: Path):
     """Pending, reserving, admitted; per flavor the total and what is beyond the nominal quota."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await lending(it)
         got = await status(it, "ClusterQueue", "a")
         counts = [got[f"{kind}Workloads"] for kind in ("pending", "reserving", "admitted")]
@@ -55,7 +55,7 @@ async def test_a_queue_counts_and_says_what_it_borrows(tmp_path: Path):
 
 async def test_a_queue_shows_its_weighted_share(tmp_path: Path):
     """2 of the 5 cpu that the cohort could lend: 400 thousandths; a queue inside its quota has 0."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await lending(it)
         assert (await status(it, "ClusterQueue", "a"))["fairSharing"] == {"weightedShare": 400}
         assert (await status(it, "ClusterQueue", "b"))["fairSharing"] == {"weightedShare": 0}
@@ -65,7 +65,7 @@ async def test_a_queue_shows_its_weighted_share(tmp_path: Path):
 
 async def test_a_local_queue_shows_its_own_part(tmp_path: Path):
     """Counts and totals by flavor, without borrowing, which is its ClusterQueue's."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await lending(it)
         got = await status(it, "LocalQueue", "a", "team-a")
         assert (got["pendingWorkloads"], got["admittedWorkloads"]) == (1, 3)
@@ -75,7 +75,7 @@ async def test_a_local_queue_shows_its_own_part(tmp_path: Path):
 
 async def test_a_cohort_shows_its_share(tmp_path: Path):
     """A root has none to be measured by: 0."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         cohort = {"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": "all"}, "spec": {}}
         await it.hub.apply(cohort)
         await lending(it)
@@ -84,7 +84,7 @@ async def test_a_cohort_shows_its_share(tmp_path: Path):
 
 async def test_what_waits_for_checks_is_reserved_not_used(tmp_path: Path):
     """flavorsReservation has it, flavorsUsage has not; it reserves and is not admitted."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         checks = {"admissionChecksStrategy": {"admissionChecks": [{"name": "budget"}]}}
         await it.hub.apply(a_check(), *a_queue("all", spec=checks))
         await it.hub.cluster("north", a_pool(cpu="8"))
@@ -105,7 +105,7 @@ async def test_what_waits_for_checks_is_reserved_not_used(tmp_path: Path):
 
 async def test_a_held_workload_is_not_pending(tmp_path: Path):
     """It is not in line."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await it.hub.apply(*a_queue("all"))
         (uid,) = await it.hub.apply(a_job("train", queue="all"))
         await it.hub.transition("hold", uid)
@@ -114,7 +114,7 @@ async def test_a_held_workload_is_not_pending(tmp_path: Path):
 
 async def test_a_queue_that_can_not_be_read_hides_no_other(tmp_path: Path):
     """The others have their figures."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await lending(it)
         rows = await it.get("/v1/objects/kueue.x-k8s.io/ClusterQueue")
         assert [r["status"]["pendingWorkloads"] for r in rows["items"]] == [1, 0]
@@ -122,7 +122,7 @@ async def test_a_queue_that_can_not_be_read_hides_no_other(tmp_path: Path):
 
 async def test_a_local_queue_shows_what_it_has_consumed(tmp_path: Path):
     """Where usage decides the order: status.fairSharing.admissionFairSharingStatus, as Kueue has it."""
-    async with desk(tmp_path, by_usage()) as it:
+    async with http_hub(tmp_path, by_usage()) as it:
         await it.hub.apply(*shared("1", {"lq-a": "1"}))
         await consumed(it.hub, {"lq-a": 2.5})
         got = await status(it, "LocalQueue", "lq-a", "team-a")

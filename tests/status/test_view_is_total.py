@@ -9,7 +9,7 @@ from hub.domain.plan import Reason
 from hub.domain.workloads.states import TERMINAL, State
 from hub.services.kueue_view.conditions import CONDITIONS
 from hub.services.kueue_view.workload import workload_object
-from tests.status.desk import A_SHAPE, NOW, a_row
+from tests.status.rows import A_SHAPE, NOW, a_row
 
 # Reasons of QuotaReserved=False, those of before included (queueing reference, 1.5).
 WAITING = {

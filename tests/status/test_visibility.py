@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.scheduling.fair_usage import by_usage, consumed, shared, submit
 from tests.scheduling.hubs import a_job, a_pool, a_queue
-from tests.scheduling.test_consumption import by_usage, consumed, shared, submit
-from tests.status.desk import Desk, desk
+from tests.status.http_hub import HttpHub, http_hub
 
 pytestmark = pytest.mark.anyio
 VISIBILITY = "/apis/visibility.kueue.x-k8s.io/v1beta2"
@@ -22,7 +22,7 @@ def high(name: str = "high", value: int = 100) -> dict[str, Any]:
     }
 
 
-async def waiting(it: Desk) -> None:
+async def waiting(it: HttpHub) -> None:
     """One cpu of quota: `first` runs; `second`, `third` and, before them, `urgent` wait."""
     await it.hub.apply(*a_queue("all", quota={"cpu": "1"}), high())
     await it.hub.cluster("north", a_pool(cpu="8"))
@@ -42,7 +42,7 @@ def names(items: list[dict[str, Any]]) -> list[str]:
 
 async def test_pending_workloads_come_in_the_order_of_the_queue(tmp_path: Path):
     """Priority first, then age; positions count from 0; what runs is not among them."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await waiting(it)
         got = await it.get(f"{VISIBILITY}/clusterqueues/all/pendingworkloads")
         assert got["kind"] == "PendingWorkloadsSummary"
@@ -55,7 +55,7 @@ async def test_pending_workloads_come_in_the_order_of_the_queue(tmp_path: Path):
 
 async def test_offset_and_limit_cut_the_list_and_keep_positions(tmp_path: Path):
     """The second of three still is the second."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await waiting(it)
         path = f"{VISIBILITY}/clusterqueues/all/pendingworkloads"
         got = await it.get(path, offset=1, limit=1)
@@ -65,7 +65,7 @@ async def test_offset_and_limit_cut_the_list_and_keep_positions(tmp_path: Path):
 
 async def test_a_local_queue_shows_its_own_with_both_positions(tmp_path: Path):
     """Those of other namespaces are counted in positionInClusterQueue, and not shown."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await waiting(it)
         door = a_queue("all", namespace="team-b")[2]
         labels = {"kueue.x-k8s.io/priority-class": "high"}
@@ -81,7 +81,7 @@ async def test_a_local_queue_shows_its_own_with_both_positions(tmp_path: Path):
 
 async def test_those_that_can_not_be_considered_come_last(tmp_path: Path):
     """A stopped LocalQueue's workloads are pending too."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await waiting(it)
         door = a_queue("all", namespace="team-b")[2]
         door["spec"]["stopPolicy"] = "Hold"
@@ -105,7 +105,7 @@ async def test_a_question_that_makes_no_sense_is_refused(
     tmp_path: Path, path: str, status: int, code: str
 ):
     """With the hub's own problem and its code."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await it.hub.apply(*a_queue("all"))
         reply = await it.http.get(VISIBILITY + path)
         assert (reply.status_code, reply.json()["code"]) == (status, code)
@@ -113,7 +113,7 @@ async def test_a_question_that_makes_no_sense_is_refused(
 
 async def test_every_job_has_a_workload(tmp_path: Path):
     """Newest first, with conditions, admission, and the pod template as it was sent."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await waiting(it)
         got = await it.get("/v1/workloads")
         assert got["kind"] == "WorkloadList"
@@ -128,7 +128,7 @@ async def test_every_job_has_a_workload(tmp_path: Path):
 
 async def test_a_workload_is_found_by_its_name(tmp_path: Path):
     """What the list shows can be asked for; another suffix is nobody's."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await waiting(it)
         (listed,) = (await it.get("/v1/workloads", condition="Admitted"))["items"]
         name = listed["metadata"]["name"]
@@ -150,14 +150,14 @@ async def test_a_workload_is_found_by_its_name(tmp_path: Path):
 )
 async def test_lists_are_narrowed(tmp_path: Path, query: dict[str, str], expected: list[str]):
     """By namespace, queue, ClusterQueue, state, and any condition."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await waiting(it)
         assert sorted(names((await it.get("/v1/workloads", **query))["items"])) == sorted(expected)
 
 
 async def test_lists_go_on(tmp_path: Path):
     """A page's continue token asks for the next; the last has none."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         await waiting(it)
         seen, token = [], ""
         while True:
@@ -171,7 +171,7 @@ async def test_lists_go_on(tmp_path: Path):
 
 async def test_a_condition_that_does_not_exist_is_refused(tmp_path: Path):
     """InvalidCondition names those there are."""
-    async with desk(tmp_path) as it:
+    async with http_hub(tmp_path) as it:
         reply = await it.http.get("/v1/workloads", params={"condition": "Happy"})
         assert (reply.status_code, reply.json()["code"]) == (422, "InvalidCondition")
         assert "Admitted" in reply.json()["detail"]
@@ -179,7 +179,7 @@ async def test_a_condition_that_does_not_exist_is_refused(tmp_path: Path):
 
 async def test_where_usage_decides_it_decides_positions(tmp_path: Path):
     """The LocalQueue that used less stands first, whatever the priority."""
-    async with desk(tmp_path, by_usage()) as it:
+    async with http_hub(tmp_path, by_usage()) as it:
         await it.hub.apply(*shared("1", {"lq-a": "1", "lq-b": "1"}))
         await consumed(it.hub, {"lq-a": 10.0, "lq-b": 1.0})
         await submit(it.hub, "lq-a", "wa", priority="high")

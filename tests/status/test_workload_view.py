@@ -5,20 +5,21 @@ from typing import Any
 import pytest
 
 from hub.services.kueue_view.workload import workload_name, workload_object
-from tests.status.desk import A_SHAPE, a_row, an_admitted_row, evicted, minutes
+from hub.store.records.workloads import Workload
+from tests.status.rows import A_SHAPE, a_row, an_admitted_row, evicted, minutes
 
 
-def view(row: dict[str, Any], at: float = 10) -> dict[str, Any]:
+def view(row: Workload, at: float = 10) -> dict[str, Any]:
     return workload_object(row, A_SHAPE, now=minutes(at))
 
 
-def said(row: dict[str, Any], at: float = 10) -> dict[str, str]:
+def said(row: Workload, at: float = 10) -> dict[str, str]:
     """Conditions as type → "status reason"."""
     conditions = view(row, at)["status"]["conditions"]
     return {each["type"]: f"{each['status']} {each['reason']}" for each in conditions}
 
 
-def message(row: dict[str, Any], kind: str) -> str:
+def message(row: Workload, kind: str) -> str:
     (found,) = [c for c in view(row)["status"]["conditions"] if c["type"] == kind]
     return str(found["message"])
 
@@ -45,7 +46,7 @@ def test_the_job_owns_its_workload():
 
 def test_the_spec_says_what_is_asked():
     """Queue, priority and its class, pod sets with the template as it was sent, longest run."""
-    job = {"spec": {"template": {"spec": {"containers": []}}}}
+    job: dict[str, Any] = {"spec": {"template": {"spec": {"containers": []}}}}
     row = a_row(priority=7, priority_class="high", max_runtime_s=60)
     spec = workload_object(row, A_SHAPE, job, now=minutes(0))["spec"]
     assert spec["queueName"] == "gpu"

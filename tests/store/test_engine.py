@@ -15,6 +15,15 @@ from hub.store.errors import StaleTerm, StoreUnavailable
 from hub.store.leases import seize
 from tests.store.build import opened
 
+
+def put(name, value):
+    return lambda tx: settings.put(tx, name, value)
+
+
+def touch(kind, key):
+    return lambda tx: tx.touch(kind, key)
+
+
 pytestmark = pytest.mark.anyio
 
 
@@ -36,7 +45,7 @@ async def test_a_failing_function_undoes_itself_alone(tmp_path):
 
         writes = []
         for i in range(20):
-            writes.append(db.write(lambda tx, i=i: settings.put(tx, f"good{i}", i)))
+            writes.append(db.write(put(f"good{i}", i)))
             writes.append(db.write(bad))
         answers = await asyncio.gather(*writes, return_exceptions=True)
         assert [type(a).__name__ for a in answers] == ["NoneType", "LookupError"] * 20
@@ -136,12 +145,15 @@ async def test_the_feed_is_in_order_and_without_holes(tmp_path):
     async with opened(tmp_path) as db:
         feed = db.subscribe()
         for i in range(5):
-            await db.write(lambda tx, i=i: tx.touch("workloads", f"w{i}"))
+            await db.write(touch("workloads", f"w{i}"))
         change = await feed.get()
-        assert (change.revision, change.keys["workloads"]) == (5, {f"w{i}" for i in range(5)})
+        assert (change.revision, change.keys["workloads"]) == (
+            5,
+            frozenset(f"w{i}" for i in range(5)),
+        )
         await db.write(lambda tx: tx.touch("clusters", "c"))
         change = await feed.get()
-        assert (change.revision, dict(change.keys)) == (6, {"clusters": {"c"}})
+        assert (change.revision, dict(change.keys)) == (6, {"clusters": frozenset({"c"})})
         rows = await db.read(lambda tx: changes.since(tx, 0, 100))
         assert [row[0] for row in rows] == [1, 2, 3, 4, 5, 6]
 
@@ -258,7 +270,11 @@ async def test_what_the_writer_remembers_is_never_stale(tmp_path):
         return tx.remembered("settings", "a", lambda: settings.get(tx, "a"))
 
     def put(value):
-        return lambda tx: (settings.put(tx, "a", value), seen(tx))[1]
+        def run(tx):
+            settings.put(tx, "a", value)
+            return seen(tx)
+
+        return run
 
     def fail(tx):
         tx.remembered("shapes", "known", set).add("x")

@@ -4,13 +4,15 @@ import asyncio
 import sqlite3
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 from sqlalchemy import text
 
 from hub.domain.workloads.states import State
 from hub.store import tallies, workloads
+from tests.examples import examples
 from tests.store.build import START, a_workload, opened
 
 COUNTED = (
@@ -47,7 +49,8 @@ def take(tx, step):
     elif verb == "remove":
         tx.conn.execute(text("DELETE FROM workloads WHERE uid = :uid"), {"uid": uid})
     else:
-        workloads.change(tx, [{"uid": uid, verb: values[0]}])
+        change: Any = {"uid": uid, verb: values[0]}
+        workloads.change(tx, [change])
 
 
 def same(tx):
@@ -57,7 +60,7 @@ def same(tx):
     return kept == counted
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(turns=st.lists(st.lists(steps, max_size=8), max_size=8))
 @example(
     turns=[[("add", "w0", "", "Pending"), ("deleted_at", "w0", START)], [("live", "w0", True)]]

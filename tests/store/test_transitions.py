@@ -1,13 +1,15 @@
 """`transition` is the one way a state changes, by the domain's table."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
-from hypothesis import given, settings as hypothesis_settings, strategies as st
+from hypothesis import given, strategies as st
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, TRANSITIONS, State
 from hub.store import events, workloads
 from shared.clock import ManualClock
+from tests.examples import examples
 from tests.store.build import START, a_workload, opened
 
 pytestmark = pytest.mark.anyio
@@ -108,12 +110,13 @@ async def test_a_thousand_move_at_once(tmp_path):
 async def test_only_transitions_change_states(tmp_path):
     """`change` refuses the column."""
     async with opened(tmp_path) as db:
+        change: Any = {"uid": "w", "state": "Running"}
         with pytest.raises(ValueError, match="transition"):
-            await db.write(lambda u: workloads.change(u, [{"uid": "w", "state": "Running"}]))
+            await db.write(lambda u: workloads.change(u, [change]))
 
 
 @given(st.lists(st.sampled_from(sorted(TRANSITIONS)), max_size=12))
-@hypothesis_settings(max_examples=30)
+@examples(30)
 def test_any_sequence_keeps_the_invariants(tmp_path_factory, names):
     """Whatever is asked in whatever order: states that wait hold no cluster, ends have a time."""
     import asyncio

@@ -12,7 +12,7 @@ from shared.clock import SystemClock
 PATIENCE_S = 5.0
 
 
-def a_writer(*waiting: Any) -> Writer:
+def a_writer(*waiting: Any) -> Any:
     """A writer without its thread, with these in its queue."""
     writer = Writer.__new__(Writer)
     writer._clock = SystemClock()

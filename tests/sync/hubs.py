@@ -19,6 +19,7 @@ from hub.api.errors import refused
 from hub.api.guard import Guard
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.states import Transition
 from hub.services.access.credentials import issue_join
 from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
@@ -27,7 +28,7 @@ from hub.services.jobs.accept import submit_jobs
 from hub.services.members.desired import digest_line
 from hub.services.members.sync import AgentSync
 from hub.services.reading.draft import draft
-from hub.store import clusters, workloads, works
+from hub.store import audit, clusters, events, workloads, works
 from hub.store.engine import Database
 from hub.store.records.workloads import Workload, move_of
 from hub.store.transaction import Transaction
@@ -35,6 +36,7 @@ from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
+from tests import waiting
 
 JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
@@ -139,7 +141,7 @@ class Running:
             ]
             if all(same) and len(rows) == sum(len(each) for each in index._sets.values()):
                 return
-            await asyncio.sleep(0.002)
+            await waiting.span(0.002, why="between two looks")
         raise AssertionError("the index does not follow the store")
 
 
@@ -242,7 +244,7 @@ def ran(uid: str, epoch: int = 1, **job: Any) -> Observed:
 
 @contextlib.asynccontextmanager
 async def running_hub(
-    directory: Path, clock: ManualClock | None = None, limits: Settings | None = None
+    directory: Path, clock: Any = None, limits: Settings | None = None
 ) -> AsyncIterator[Running]:
     """A hub on a database file in `directory`; the same directory goes on where it stopped."""
     now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
@@ -310,8 +312,8 @@ def _place(
 ) -> None:
     row = workloads.get(tx, uid)
     assert row is not None
-    columns = {"cluster": cluster, "cluster_queue": "default", "scores": scores}
-    assert workloads.transition(tx, "place", [move_of(uid, row.epoch, columns)]) == [uid]
+    columns: Any = {"cluster": cluster, "cluster_queue": "default", "scores": scores}
+    assert workloads.transition(tx, Transition.PLACE, [move_of(uid, row.epoch, columns)]) == [uid]
     works.upsert(
         tx,
         [
@@ -329,3 +331,29 @@ def _place(
             }
         ],
     )
+
+
+async def noted(hub: Running) -> list[tuple[str, str]]:
+    """Who did what according to the audit, newest first."""
+    rows = await hub.hub.read(audit.list_rows)
+    return [(row["principal"], row["outcome"]) for row in rows]
+
+
+async def warnings_of(hub: Running, name: str) -> list[str]:
+    """Reasons of the Warnings about a member."""
+    rows = await hub.hub.read(lambda tx: events.list_events(tx, kind="MemberCluster", name=name))
+    return [row["reason"] for row in rows if row["type"] == "Warning"]
+
+
+def away(table):
+    return lambda tx: tx.conn.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
+
+
+def back(table):
+    return lambda tx: tx.conn.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
+
+
+def a_stray(hub, uid: str, incarnation: str = "", **more):
+    """What an agent says of a Job with our labels that it does not find among its works."""
+    of = incarnation or hub.sync.incarnation
+    return seen(uid, "Applied", object_uid="m-1", incarnation=of, job={}, **more)

@@ -1,6 +1,7 @@
 """How epochs end: a result stands whatever was wished for, and nothing is given back before its end."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.sync.hubs import ran, running_hub, seen
 pytestmark = pytest.mark.anyio
 
 DONE = {"result": "Succeeded", "succeeded": 1}
-FAILED = {"result": "Failed", "failed": 1, "reason": "BackoffLimitExceeded"}
+FAILED: dict[str, Any] = {"result": "Failed", "failed": 1, "reason": "BackoffLimitExceeded"}
 
 
 @pytest.mark.parametrize("phase", ["Applied", "Gone", "Missing"])

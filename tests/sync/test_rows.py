@@ -8,7 +8,7 @@ the list has it, and why:
 - 93: there is no second acceptance: an administrator makes the join token, for one name.
 - 94, 118: credentials are not rotated. Joining anew ends the one before, which is answered Revoked.
 - 95: the code is SessionSuperseded.
-- 97, 108: what is missing is told by the digests, in the answer to the same request.
+- 97, 108: what is missing is warnings_of by the digests, in the answer to the same request.
 - 98: incarnations have no order. That the store went back is proved by marks (`test_timeline`).
 - 99: the cluster is not cordoned by who holds a copy of its credential: it is silent, and so suspect.
 - 111: no message has the agent's clock; what a member's API server stamps decides nothing.
@@ -23,25 +23,10 @@ from hub.api.agents import MAX_ENTRIES
 from hub.services.access.credentials import issue_join
 from hub.services.context.settings import Settings
 from hub.services.questions.clusters import get_cluster
-from hub.store import audit, events
 from shared.wire.agent_v1 import PROTO, SYNC_PATH
-from tests.sync.hubs import Agent, Running, ran, running_hub
+from tests.sync.hubs import Agent, noted, ran, running_hub, warnings_of
 
 pytestmark = pytest.mark.anyio
-
-
-async def noted(hub: Running) -> list[tuple[str, str]]:
-    """Who did what according to the audit, newest first."""
-    rows = await hub.hub.read(audit.list_rows)
-    return [(row["principal"], row["outcome"]) for row in rows]
-
-
-async def told(hub: Running, name: str) -> list[str]:
-    """Reasons of the Warnings about a member."""
-    rows = await hub.hub.read(
-        lambda unit: events.list_events(unit, kind="MemberCluster", name=name)
-    )
-    return [row["reason"] for row in rows if row["type"] == "Warning"]
 
 
 async def refusal(agent: Agent, **more: object) -> tuple[int, str]:
@@ -84,7 +69,7 @@ async def test_row_92_speaking_for_another_cluster(tmp_path: Path, named: object
         for _ in range(3):
             assert await refusal(agent, cluster=named, nonsense=1) == (403, "IdentityMismatch")
         assert await noted(hub) == [("agent of north", "IdentityMismatch")]
-        assert await told(hub, "north") == ["IdentityMismatch"]
+        assert await warnings_of(hub, "north") == ["IdentityMismatch"]
         assert (await agent.sync())["session"] == agent.session
 
 

@@ -12,17 +12,17 @@ Not as the list has it, and why:
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hub.services.context.settings import Settings
 from hub.services.questions.clusters import get_cluster
 from hub.services.works.withdraw import withdraw_jobs
-from tests.sync.hubs import Agent, Running, ran, running_hub, seen
-from tests.sync.test_rows import noted, told
+from tests.sync.hubs import Agent, Running, noted, ran, running_hub, seen, warnings_of
 
 pytestmark = pytest.mark.anyio
-RUNS = {"active": 1, "running_since": "2026-05-01T00:00:01Z"}
+RUNS: dict[str, Any] = {"active": 1, "running_since": "2026-05-01T00:00:01Z"}
 
 
 def codes(reply) -> dict[str, str]:
@@ -45,7 +45,11 @@ async def test_row_100_a_job_that_nobody_knows(tmp_path: Path):
         agent = await hub.join("north")
         uid = await hub.placed("north")
         await agent.sync()
-        more = {"object_uid": "m-1", "incarnation": hub.sync.incarnation, "job": RUNS}
+        more: dict[str, Any] = {
+            "object_uid": "m-1",
+            "incarnation": hub.sync.incarnation,
+            "job": RUNS,
+        }
         reply = await agent.sync(seen("dead", "Applied", **more), ran(uid, **RUNS))
         assert codes(reply) == {"dead": "Unknown"}
         assert reply["orders"] == [{"uid": "dead", "object_uid": "m-1", "action": "Remove"}]
@@ -83,7 +87,7 @@ async def test_row_103_jobs_of_another_cluster(tmp_path: Path):
             reply = await south.sync(*(ran(uid, result="Succeeded") for uid in uids))
             assert codes(reply) == dict.fromkeys(uids, "NotYours")
         assert await noted(hub) == [("agent of south", "NotYours")]
-        assert await told(hub, "south") == ["NotYours"]
+        assert await warnings_of(hub, "south") == ["NotYours"]
         assert {(await hub.job(uid)).state for uid in uids} == {"Placed"}
         hub.clock.advance(600)
         await south.sync(ran(uids[0], result="Failed"))
@@ -148,7 +152,7 @@ def a_capacity(
     ids=["negative", "no number", "1e30", "63 bits", "free", "a blank", "no name", "no list"],
 )
 async def test_row_109_room_that_can_not_be(tmp_path: Path, capacity: dict[str, object]):
-    """Refused by itself and told once; the last good report stays, and entries are taken."""
+    """Refused by itself and warnings_of once; the last good report stays, and entries are taken."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         uid = await hub.placed("north")
@@ -156,7 +160,7 @@ async def test_row_109_room_that_can_not_be(tmp_path: Path, capacity: dict[str, 
         reply = await agent.sync(ran(uid, **RUNS), capacity=capacity)
         assert codes(reply) == {"": "CapacityInvalid"}
         assert (await agent.sync(capacity=capacity))["refused"]
-        assert await told(hub, "north") == ["CapacityInvalid"]
+        assert await warnings_of(hub, "north") == ["CapacityInvalid"]
         assert (await resources(hub))["cpu"]["allocatable"] == "8"
         assert (await hub.job(uid)).state == "Running"
 

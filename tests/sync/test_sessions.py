@@ -13,6 +13,7 @@ from hub.services.members.sessions import ObservedDigest, Session
 from hub.store.transaction import Transaction
 from shared.session_ids import new_session
 from shared.wire.agent_v1 import Observed, ObservedSet, SetDigest, SyncRequest
+from tests import waiting
 from tests.sync.hubs import Agent, Running, running_hub
 
 pytestmark = pytest.mark.anyio
@@ -38,8 +39,7 @@ async def commits_wait(hub: Running) -> AsyncIterator[None]:
 
 async def idle() -> None:
     """Let everything go on that can."""
-    for _ in range(200):
-        await asyncio.sleep(0)
+    await waiting.turns(200)
 
 
 def a_report(

@@ -3,7 +3,6 @@
 The table itself is away, so that statements fail as they would on a file that can not be read.
 """
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -16,19 +15,11 @@ from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from hub.store.errors import StoreUnavailable
 from shared.kinds import parse
-from tests.placements.fleet import Fleet
-from tests.placements.test_rules import CONFIG
-from tests.sync.hubs import _place, running_hub
+from tests import waiting
+from tests.placements.fleet import CONFIG, Fleet
+from tests.sync.hubs import _place, away, back, running_hub
 
 pytestmark = pytest.mark.anyio
-
-
-def away(table):
-    return lambda tx: tx.conn.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
-
-
-def back(table):
-    return lambda tx: tx.conn.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
 
 
 async def test_the_desired_sets_follow_again_once_the_store_answers(tmp_path: Path):
@@ -44,7 +35,7 @@ async def test_the_desired_sets_follow_again_once_the_store_answers(tmp_path: Pa
 
         await hub.write(place)
         for _ in range(20):  # let the follower fail
-            await asyncio.sleep(0)
+            await waiting.turns()
             hub.clock.advance(1)
         await hub.write(back("works"))
         for _ in range(200):

@@ -5,15 +5,9 @@ from pathlib import Path
 import pytest
 
 from hub.services.works.withdraw import withdraw_jobs
-from tests.sync.hubs import running_hub, seen
+from tests.sync.hubs import a_stray, running_hub, seen
 
 pytestmark = pytest.mark.anyio
-
-
-def a_stray(hub, uid: str, incarnation: str = "", **more):
-    """What an agent says of a Job with our labels that it does not find among its works."""
-    of = incarnation or hub.sync.incarnation
-    return seen(uid, "Applied", object_uid="m-1", incarnation=of, job={}, **more)
 
 
 async def test_a_stray_of_this_incarnation_is_ordered_away(tmp_path: Path):

@@ -5,9 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.sync.hubs import ran, running_hub, seen
+from tests import waiting
+from tests.sync.hubs import Running, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
+
+
+async def held(hub: Running, cluster: str) -> None:
+    """Wait until a request of this cluster is held for news."""
+    await waiting.eventually(lambda: hub.sync._sets.of(cluster)._waiters)
 
 
 async def test_a_placed_job_is_offered_before_the_reply_leaves(tmp_path: Path):
@@ -128,7 +134,7 @@ async def test_a_poll_ends_when_there_is_news(tmp_path: Path):
         agent = await hub.join("north")
         await agent.sync()
         poll = asyncio.create_task(agent.sync(wait_s=20))
-        await asyncio.sleep(0.05)
+        await held(hub, "north")
         assert not poll.done()
         await hub.placed("north")
         reply = await asyncio.wait_for(poll, 5)
@@ -141,7 +147,7 @@ async def test_a_newer_request_ends_the_older_one_empty(tmp_path: Path):
         agent = await hub.join("north")
         await agent.sync()
         older = asyncio.create_task(agent.post(agent.request(wait_s=20)))
-        await asyncio.sleep(0.05)
+        await held(hub, "north")
         newer = asyncio.create_task(agent.post(agent.request(wait_s=20)))
         answer = (await asyncio.wait_for(older, 5)).json()
         assert (answer["desired"]["works"], answer["desired"]["revision"]) == ([], 0)

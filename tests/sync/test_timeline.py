@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def copied(folder: Path, name: str) -> Path:
     return Path(shutil.copytree(folder, folder.parent / name))
 
 
-async def a_past(tmp_path: Path) -> tuple[Path, Agent, list[dict]]:
+async def a_past(tmp_path: Path) -> tuple[Path, Agent, list[dict[str, Any]]]:
     """A hub that was backed up and went on: the backup, an agent, and the marks that it holds."""
     folder = tmp_path / "hub"
     folder.mkdir()
@@ -36,7 +37,9 @@ async def a_past(tmp_path: Path) -> tuple[Path, Agent, list[dict]]:
         return backup, agent, list(agent.marks)
 
 
-def connected(agent: Agent, hub, marks: list[dict], session: str = "session-north-9") -> Agent:
+def connected(
+    agent: Agent, hub, marks: list[dict[str, Any]], session: str = "session-north-9"
+) -> Agent:
     """The same agent, started anew beside another state of the hub."""
     agent.running = hub
     agent.restart(session)
@@ -173,7 +176,7 @@ async def test_what_was_done_since_the_backup_is_shown(tmp_path: Path):
     async with running_hub(backup) as hub:
         before = await accepted(hub, agent, marks)
         waiting = await hub.submit("waits-here")
-        kept = {"incarnation": before, "phase": "Applied"}
+        kept: dict[str, Any] = {"incarnation": before, "phase": "Applied"}
         for uid, job in (("lost", {"result": "Succeeded"}), (waiting, {"active": 2})):
             await agent.sync(seen(uid, object_uid=f"m-{uid}", job=job, **kept))
         told = await hub.hub.read(restored)

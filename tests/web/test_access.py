@@ -3,14 +3,14 @@
 import pytest
 
 from hub.services.access import credentials
-from tests.web.looking import looking
+from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_without_a_token_there_is_a_way_in_and_nothing_else(tmp_path):
     """No job, cluster or queue is named to a stranger, and no stream is opened."""
-    async with looking(tmp_path) as hub, hub.browser() as stranger:
+    async with served_page(tmp_path) as hub, hub.browser() as stranger:
         await hub.submit("secret-job")
         reply = await stranger.get("/")
         assert "Access token" in reply.text
@@ -22,7 +22,7 @@ async def test_without_a_token_there_is_a_way_in_and_nothing_else(tmp_path):
 @pytest.mark.parametrize("role", ["administrator", "viewer"])
 async def test_people_sign_in_with_their_token(tmp_path, role):
     """The token becomes a cookie out of the reach of scripts and other sites, never part of an address."""
-    async with looking(tmp_path) as hub, hub.browser() as http:
+    async with served_page(tmp_path) as hub, hub.browser() as http:
         await hub.submit("some-job")
         reply = await http.post("/login", data={"token": hub.tokens[role]})
         assert (reply.status_code, reply.headers["location"]) == (303, "/")
@@ -43,7 +43,7 @@ def held(http):
 
 async def test_a_browser_never_holds_the_token(tmp_path):
     """The cookie is worth nothing as a bearer, a token nothing as a cookie."""
-    async with looking(tmp_path) as hub, hub.signed_in() as http, hub.browser() as other:
+    async with served_page(tmp_path) as hub, hub.signed_in() as http, hub.browser() as other:
         token = hub.tokens["administrator"]
         assert token.split(".")[1] not in held(http)
         as_bearer = {"Authorization": f"Bearer {held(http)}"}
@@ -54,7 +54,7 @@ async def test_a_browser_never_holds_the_token(tmp_path):
 
 async def test_a_session_ends_by_itself(tmp_path):
     """After its time the page asks for the token again, whatever the browser keeps."""
-    async with looking(tmp_path) as hub, hub.signed_in() as http:
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
         value = held(http)
         hub.clock.advance(hub.hub.settings.api.session_kept.total_seconds() - 60)
         assert "Sign out" in (await http.get("/", headers={"Cookie": f"roadstead={value}"})).text
@@ -65,7 +65,7 @@ async def test_a_session_ends_by_itself(tmp_path):
 
 async def test_signing_out_ends_that_session_alone(tmp_path):
     """A kept cookie opens nothing any more; the person's other browser goes on, as does the token."""
-    async with looking(tmp_path) as hub, hub.signed_in() as one, hub.signed_in() as two:
+    async with served_page(tmp_path) as hub, hub.signed_in() as one, hub.signed_in() as two:
         value = held(one)
         await one.post("/logout")
         async with hub.browser() as thief:
@@ -79,7 +79,7 @@ async def test_signing_out_ends_that_session_alone(tmp_path):
 @pytest.mark.parametrize("given", ["", "nonsense", "a.b", "agent"])
 async def test_other_tokens_are_refused(tmp_path, given):
     """A token that is unknown, or an agent's, leads back to the way in, which says so."""
-    async with looking(tmp_path) as hub, hub.browser() as http:
+    async with served_page(tmp_path) as hub, hub.browser() as http:
         reply = await http.post("/login", data={"token": hub.tokens.get(given, given)})
         assert (reply.status_code, reply.headers["location"]) == (303, "/?wrong")
         assert "set-cookie" not in reply.headers
@@ -88,7 +88,7 @@ async def test_other_tokens_are_refused(tmp_path, given):
 
 async def test_signing_out_forgets_the_cookie(tmp_path):
     """Afterwards there is the way in again."""
-    async with looking(tmp_path) as hub, hub.signed_in("viewer") as http:
+    async with served_page(tmp_path) as hub, hub.signed_in("viewer") as http:
         assert "Sign out" in (await http.get("/")).text
         assert (await http.post("/logout")).headers["location"] == "/"
         assert "Access token" in (await http.get("/")).text
@@ -96,7 +96,7 @@ async def test_signing_out_forgets_the_cookie(tmp_path):
 
 async def test_a_token_that_ended_shows_nothing_more(tmp_path):
     """Revoked while somebody is signed in with it: the next look is refused."""
-    async with looking(tmp_path) as hub, hub.signed_in("viewer") as http:
+    async with served_page(tmp_path) as hub, hub.signed_in("viewer") as http:
         await hub.hub.write(credentials.replace_bearer, "viewer", "a-viewer", "")
         assert "Access token" in (await http.get("/")).text
         assert (await http.get("/live")).status_code == 401
@@ -109,7 +109,7 @@ async def test_a_token_that_ended_shows_nothing_more(tmp_path):
 )
 async def test_forms_of_other_sites_are_refused(tmp_path, path, headers):
     """Neither signed in nor out from elsewhere."""
-    async with looking(tmp_path) as hub, hub.browser() as http:
+    async with served_page(tmp_path) as hub, hub.browser() as http:
         given = {"token": hub.tokens["viewer"]}
         reply = await http.post(path, data=given, headers=headers)
         assert (reply.status_code, reply.json()["code"]) == (403, "Forbidden")
@@ -117,7 +117,7 @@ async def test_forms_of_other_sites_are_refused(tmp_path, path, headers):
 
 async def test_the_own_site_may_send_its_form(tmp_path):
     """With the origin that a browser states."""
-    async with looking(tmp_path) as hub, hub.browser() as http:
+    async with served_page(tmp_path) as hub, hub.browser() as http:
         given = {"token": hub.tokens["viewer"]}
         reply = await http.post("/login", data=given, headers={"Origin": "http://hub"})
         assert reply.headers["location"] == "/"
@@ -125,7 +125,7 @@ async def test_the_own_site_may_send_its_form(tmp_path):
 
 async def test_every_answer_of_the_page_is_fenced(tmp_path):
     """Nothing from elsewhere, nothing inline, no framing, no sniffing, no referrer to others."""
-    async with looking(tmp_path) as hub, hub.signed_in() as http:
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
         page = (await http.get("/")).text
         assert "style=" not in page
         assert "<script>" not in page
@@ -141,7 +141,7 @@ async def test_every_answer_of_the_page_is_fenced(tmp_path):
 
 async def test_static_files_are_kept_by_version(tmp_path):
     """A browser keeps a file for good under the page's address of it, and only there."""
-    async with looking(tmp_path) as hub, hub.signed_in() as http:
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
         page = (await http.get("/")).text
         versioned = page.split('rel="stylesheet" href="')[1].split('"')[0]
         assert "immutable" in (await http.get(versioned)).headers["cache-control"]

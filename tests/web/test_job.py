@@ -4,13 +4,13 @@ import pytest
 
 from hub.services.context import leadership
 from hub.services.scheduling.turn import Scheduler
-from tests.web.looking import Looking, looking
+from tests.web.pages import ServedPage, served_page
 
 pytestmark = pytest.mark.anyio
 HOSTILE = "<script>alert(1)</script>"
 
 
-async def scheduled(look: Looking) -> None:
+async def scheduled(look: ServedPage) -> None:
     """A scheduler that has looked at everything once, with its index beside the page."""
     term = await look.hub.write(leadership.seize, "test")
     scheduler = Scheduler(look.hub, lambda: term)
@@ -21,7 +21,7 @@ async def scheduled(look: Looking) -> None:
 
 async def test_a_waiting_job_has_a_page_that_says_what_would_change_it(tmp_path):
     """Linked from its row; the sentences are those of REST."""
-    async with looking(tmp_path) as look:
+    async with served_page(tmp_path) as look:
         (uid,) = await look.submit("wide")
         await scheduled(look)
         assert f"/jobs/{uid}" in (await look.see()).values("href")
@@ -34,7 +34,7 @@ async def test_a_waiting_job_has_a_page_that_says_what_would_change_it(tmp_path)
 
 async def test_without_scheduler_it_says_what_the_store_knows(tmp_path):
     """A hub that does not schedule shows the row's own reason."""
-    async with looking(tmp_path) as look:
+    async with served_page(tmp_path) as look:
         (uid,) = await look.submit("plain")
         await look.alter("workloads", f"uid = '{uid}'", reason="Somehow", message=HOSTILE)
         page = await look.see(f"/jobs/{uid}")
@@ -44,7 +44,7 @@ async def test_without_scheduler_it_says_what_the_store_knows(tmp_path):
 
 async def test_every_job_has_a_page_that_says_what_happened(tmp_path):
     """Linked from its row, however it stands."""
-    async with looking(tmp_path) as look:
+    async with served_page(tmp_path) as look:
         (uid,) = await look.submit("done")
         await look.finish(uid)
         await look.hub.write(_say, uid)
@@ -60,7 +60,7 @@ def _say(tx, uid):
 
 async def test_a_job_that_is_not_there_is_told_on_a_page(tmp_path):
     """With the way back, for it is people who come by such an address."""
-    async with looking(tmp_path) as look, look.signed_in() as http:
+    async with served_page(tmp_path) as look, look.signed_in() as http:
         reply = await http.get("/jobs/nope")
         assert (reply.status_code, reply.headers["content-type"]) == (
             404,
@@ -71,7 +71,7 @@ async def test_a_job_that_is_not_there_is_told_on_a_page(tmp_path):
 
 async def test_it_is_shown_to_those_who_are_signed_in(tmp_path):
     """Anybody else gets the way in, and learns nothing of the job."""
-    async with looking(tmp_path) as look:
+    async with served_page(tmp_path) as look:
         (uid,) = await look.submit("secret")
         async with look.browser() as http:
             reply = await http.get(f"/jobs/{uid}")

@@ -4,14 +4,14 @@ import pytest
 
 from hub.services.questions.dashboard import JOBS_PER_PAGE
 from tests.api.serving import a_job
-from tests.web.looking import looking
+from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_page_of_5000_jobs_is_bounded(tmp_path):
     """It has one page of rows, the true counts, and the way to the next page."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         jobs = [a_job(f"j{i:04}") for i in range(5000)]
         assert (await hub.api.post("/v1/jobs:batch", json=jobs)).status_code == 200
         page = await hub.see()
@@ -26,7 +26,7 @@ async def test_a_page_of_5000_jobs_is_bounded(tmp_path):
 
 async def test_pages_show_every_job_once(tmp_path):
     """Those that have not ended first, the oldest first; then those that have, the latest first."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         uids = await hub.submit(*(f"j{i:03}" for i in range(130)))
         ended = uids[70:]
         await hub.finish(*ended)
@@ -38,7 +38,7 @@ async def test_pages_show_every_job_once(tmp_path):
 
 async def test_a_group_and_a_text_choose_jobs(tmp_path):
     """By state, by part of a name, by both."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         red, blue, old = await hub.submit("red", "blue", "old-red")
         await hub.finish(old)
         assert (await hub.see("/?state=waiting")).jobs == sorted([red, blue])
@@ -54,14 +54,14 @@ async def test_a_group_and_a_text_choose_jobs(tmp_path):
 )
 async def test_what_makes_no_sense_is_left_out(tmp_path, query):
     """The plain page is shown."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         uids = await hub.submit("one")
         assert (await hub.see(f"/?{query}")).jobs == uids
 
 
 async def test_a_view_without_jobs_leads_back(tmp_path):
     """A search without result is not an empty hub."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         await hub.submit("one")
         words = (await hub.see("/?q=nothing")).words
         assert "No job is shown by this. Show all jobs" in words
@@ -70,6 +70,6 @@ async def test_a_view_without_jobs_leads_back(tmp_path):
 
 async def test_the_stream_follows_the_view(tmp_path):
     """What is searched for, and the page, are asked of the stream too."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         page = await hub.see("/?q=a%26b&page=3&state=running")
         assert page.values("data-stream") == ["/live?state=running&q=a%26b&page=3"]

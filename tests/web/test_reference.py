@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.api.listening import listening
-from tests.web.looking import Read, looking
+from tests.web.pages import Read, served_page
 
 pytestmark = pytest.mark.anyio
 PAGE = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -13,7 +13,7 @@ PAGE = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 async def test_the_reference_needs_nothing_from_elsewhere(tmp_path):
     """Every address on the page is the hub's own and is served; the policy lets the browser ask no other."""
-    async with looking(tmp_path) as hub, hub.browser() as http:
+    async with served_page(tmp_path) as hub, hub.browser() as http:
         reply = await http.get("/docs")
         assert reply.status_code == 200
         policy = reply.headers["content-security-policy"]
@@ -36,14 +36,14 @@ async def test_the_reference_needs_nothing_from_elsewhere(tmp_path):
 
 async def test_no_other_file_is_served_beside_the_reference(tmp_path):
     """Names are looked up in a list, not on the disk."""
-    async with looking(tmp_path) as hub, hub.browser() as http:
+    async with served_page(tmp_path) as hub, hub.browser() as http:
         for name in ("redoc.standalone.js", "..%2f__init__.py", "core.py"):
             assert (await http.get(f"/docs/{name}")).status_code == 404
 
 
 async def test_an_unknown_address_is_a_page_for_a_browser(tmp_path):
     """404 with a way back; what was asked for is shown as text only, and it runs nothing."""
-    async with looking(tmp_path) as hub, hub.browser() as http:
+    async with served_page(tmp_path) as hub, hub.browser() as http:
         reply = await http.get("/jbos/<script>x", headers=PAGE)
         assert (reply.status_code, reply.headers["content-type"]) == (
             404,

@@ -9,7 +9,7 @@ from hub.services.context import hub_cluster, timeline
 from hub.store import settings
 from hub.store.tables import events, works
 from shared.wire.agent_v1 import Mark
-from tests.web.looking import looking
+from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
 HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}}"
@@ -76,13 +76,14 @@ def _add_rows(tx):
     }
     drift = [{"path": "/data/a", "hub": "1", "member": "2", "first_seen": "2026-03-01T11:00:00Z"}]
     row |= {"cluster": "c1", "uid": "w1", "kind": "ConfigMap", "namespace": "team-a"}
+    row["options"] = ApplyOptions()
     row |= {"name": "settings", "drift": drift, "created_at": tx.now}
     tx.conn.execute(insert(works).values(**row))
 
 
 async def test_a_store_that_went_back_needs_attention(tmp_path):
     """Until somebody accepts it nothing starts: the page says so first, with the way on."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         mark = Mark(run="lost", revision=900, proof="")
         await hub.hub.write(settings.put, "incarnation", "one")
         await hub.hub.write(timeline.stop, "north", mark, "one")
@@ -93,7 +94,7 @@ async def test_a_store_that_went_back_needs_attention(tmp_path):
 
 async def test_a_bridge_that_stands_still_needs_attention(tmp_path):
     """Its hub cluster does not answer: what people apply there does not arrive."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         assert "bridge" not in (await hub.see()).words
         silent = {"status": "False", "reason": "HubClusterSilent", "message": "TimedOut: 3 s"}
         await hub.hub.write(hub_cluster.tell_condition, silent)
@@ -103,7 +104,7 @@ async def test_a_bridge_that_stands_still_needs_attention(tmp_path):
 
 async def test_all_jobs_of_a_silent_cluster_are_counted(tmp_path):
     """Those that are on their way back from it too, not the Unknown ones alone."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         states = ("Running", "Unknown", "Withdrawing")
         assert (await hub.api.post("/v1/clusters", json={"name": "north"})).status_code == 201
         for uid, state in zip(await hub.submit(*"abc"), states, strict=True):
@@ -115,7 +116,7 @@ async def test_all_jobs_of_a_silent_cluster_are_counted(tmp_path):
 
 async def test_an_unlimited_quota_is_shown_as_such(tmp_path):
     """The queue `default` has no limit: it is as readable as any other."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         await hub.submit("good")
         page = await hub.see()
         assert "Unreadable" not in page.words
@@ -124,7 +125,7 @@ async def test_an_unlimited_quota_is_shown_as_such(tmp_path):
 
 async def test_hostile_texts_stay_texts_in_every_cell(tmp_path):
     """Names, messages, labels, taints, scores and drift are shown as they are and never as elements."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         uid = await _fill(hub)
         plain = await hub.see()
         decision = {
@@ -181,7 +182,7 @@ async def test_hostile_texts_stay_texts_in_every_cell(tmp_path):
 )
 async def test_one_poison_row_breaks_nothing_else(tmp_path, table, where, columns, left):
     """The good job, and what does not depend on the row, are shown all the same."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         await _fill(hub)
         await hub.submit("bad")
         await hub.alter(table, where, **columns)
@@ -193,7 +194,7 @@ async def test_one_poison_row_breaks_nothing_else(tmp_path, table, where, column
 
 async def test_a_part_that_can_not_be_read_says_so(tmp_path):
     """The others are there."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         await _fill(hub)
         await hub.alter("events", "1 = 1", at="not a time")
         page = await hub.see()
@@ -203,7 +204,7 @@ async def test_a_part_that_can_not_be_read_says_so(tmp_path):
 
 async def test_empty_parts_say_what_to_do_next(tmp_path):
     """A fresh hub names the first commands."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         words = (await hub.see()).words
         assert "roadstead submit job.yaml" in words
         assert "roadstead clusters add NAME" in words
@@ -213,7 +214,7 @@ async def test_empty_parts_say_what_to_do_next(tmp_path):
 
 async def test_clusters_queues_and_drift_are_told_in_numbers(tmp_path):
     """Quota used of nominal, who has not joined, which field differs and how."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         await _fill(hub)
         words = (await hub.see()).words
         assert "nvidia.com/gpu a100 0 of 16" in words
@@ -224,7 +225,7 @@ async def test_clusters_queues_and_drift_are_told_in_numbers(tmp_path):
 
 async def test_a_queue_without_a_limit_is_shown(tmp_path):
     """The default queue, which the hub provides itself, is unlimited and no fault."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         await hub.submit("unqueued")
         words = (await hub.see()).words
         assert "of unlimited" in words
@@ -233,7 +234,7 @@ async def test_a_queue_without_a_limit_is_shown(tmp_path):
 
 async def test_ids_are_unique(tmp_path):
     """So that each row is renewed in its own place."""
-    async with looking(tmp_path) as hub:
+    async with served_page(tmp_path) as hub:
         await _fill(hub)
         ids = (await hub.see()).values("id")
         assert len(ids) == len(set(ids))

@@ -1,6 +1,7 @@
 """Why a job waits, or where it went, in words and numbers."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ NOW = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
 def a_row(**changes):
     told = changes.pop("told", {})
-    columns = {
+    columns: dict[str, Any] = {
         "uid": "u1",
         "namespace": "team-a",
         "name": "one",

@@ -1,5 +1,7 @@
 """Jobs that another incarnation of the hub made: left alone until a person deletes them."""
 
+from typing import Any
+
 import pytest
 
 from agent.decide.decision import Seen
@@ -10,7 +12,7 @@ from tests.agent.scripted_hub import a_job
 
 pytestmark = pytest.mark.anyio
 BOTH = [FOREGROUND, labels.MEMBER_FINALIZER]
-OURS = {"left": "m-1"}
+OURS: dict[str, Any] = {"left": "m-1"}
 
 
 @pytest.mark.parametrize(

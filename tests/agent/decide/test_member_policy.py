@@ -8,7 +8,7 @@ from agent.config import from_arguments
 from agent.decide.member_policy import MemberPolicy
 from shared.kube import errors
 from shared.podsecurity import Rules
-from tests.agent.reconcile.test_objects import a_config_map, a_deployment, a_namespace
+from tests.agent.build import a_config_map, a_deployment, a_namespace
 from tests.agent.scripted_hub import a_job, an_object, eventually
 from tests.bad_inputs.cases import job_cases
 

@@ -1,6 +1,7 @@
 """Sessions, leases and a hub that is away, slow or somebody else's."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from agent.main import EXIT_REFUSED, Agent
 from agent.objects.facts import finished
 from shared.clock import ManualClock, SystemClock
 from shared.kube import errors
+from tests import waiting
 from tests.agent.scripted_hub import a_job, eventually
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +31,7 @@ async def test_the_join_token_is_spent_once_and_the_credential_is_kept_private(m
 
 async def test_what_was_not_acknowledged_is_sent_again(member):
     """A report whose reply was lost is repeated, unchanged, until a reply comes."""
-    lost = []
+    lost: list[Any] = []
 
     def loses(request):
         if len(lost) < 3 and results_in(request.observed.entries):
@@ -128,8 +130,8 @@ async def test_a_new_session_confirms_nothing_as_gone_before_the_lease_is_over(m
     """An earlier agent may still act on an old reply, so Gone waits until it can not any more."""
     member.start(lease_s=2.0)
     member.hub.put(a_job(action="Withdraw"))
-    waiting = await member.hub.seen("u-1", "Waiting", "LeaseWait")
-    assert waiting.phase == "Waiting"
+    entry = await member.hub.seen("u-1", "Waiting", "LeaseWait")
+    assert entry.phase == "Waiting"
     await member.hub.seen("u-1", "Gone")
     first = member.hub.requests[0]
     gone = next(
@@ -156,13 +158,13 @@ async def test_a_superseded_agent_stands_by_when_it_is_started_again(tmp_path):
     path = tmp_path / "credential.json"
     credential.mark_superseded(path, clock.now(), lived_s=5)
     agent = Agent(Settings(hub_url="http://hub", credential=path), clock=clock)
-    waiting = asyncio.create_task(agent._stand_by())
-    await asyncio.sleep(0)
+    standing_by = asyncio.create_task(agent._stand_by())
+    await waiting.turns()
     clock.advance(59)
-    await asyncio.sleep(0)
-    assert not waiting.done()
+    await waiting.turns()
+    assert not standing_by.done()
     clock.advance(1)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(standing_by, 1)
 
 
 def test_each_time_it_is_superseded_anew_it_stands_by_longer(tmp_path):

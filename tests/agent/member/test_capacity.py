@@ -1,5 +1,7 @@
 """The account of capacity, kept event by event, is what a sum over everything would give."""
 
+from typing import Any
+
 from hypothesis import given, strategies as st
 
 from agent.member.capacity import Ledger, node_view
@@ -144,7 +146,8 @@ pods = st.fixed_dictionaries(
 @given(st.lists(st.tuples(st.integers(0, 4), st.none() | pods), max_size=40))
 def test_event_by_event_equals_all_at_once(events):
     """Whatever the order of events, the account is that of the pods that are left."""
-    ledger, there = a_ledger(a_node("n0"), a_node("n1")), {}
+    ledger = a_ledger(a_node("n0"), a_node("n1"))
+    there: dict[int, Any] = {}
     for number, shape in events:
         old = there.pop(number, None)
         new = view(a_pod(f"p{number}", **shape), None) if shape is not None else None

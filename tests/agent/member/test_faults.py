@@ -6,8 +6,8 @@ from agent.member.refusals import refused
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
+from tests.agent.build import a_config_map, drifts_of, edit
 from tests.agent.conftest import POOLS, Member
-from tests.agent.reconcile.test_objects import a_config_map, drifts_of, edit
 from tests.agent.scripted_hub import a_job, an_object
 
 pytestmark = pytest.mark.anyio

@@ -1,13 +1,14 @@
 """The agent says when its API server does not answer, and when it does again."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from agent.member.health import Health
 from shared.kube import errors
 from tests.agent.scripted_hub import a_job, eventually
-from tests.agent.unpunctual import Unpunctual
+from tests.shared.clocks import InstantClock
 
 pytestmark = pytest.mark.anyio
 
@@ -85,7 +86,8 @@ class Server:
 )
 async def test_only_questions_in_a_row_count(answers, down):
     """A server that misses one question now and then is up, also once it has been down."""
-    health = Health(Server(*answers), Unpunctual(), lambda: None)
+    server: Any = Server(*answers)
+    health = Health(server, InstantClock(), lambda: None)
     with pytest.raises(asyncio.CancelledError):
         await health.run()
     assert (health.told() is not None) is down

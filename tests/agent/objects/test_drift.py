@@ -201,7 +201,8 @@ def test_exactly_the_changed_keys_drift(data, draw):
     wanted = {key: str(value) for key, value in data.items()}
     changed = draw.draw(st.sets(st.sampled_from(sorted(wanted))) if wanted else st.just(set()))
     manifest = a_config_map(**wanted)
-    tree = {"f:data": {f"f:{key}": {} for key in wanted if key not in changed} | {".": {}}}
+    fields: dict[str, Any] = {f"f:{key}": {} for key in wanted if key not in changed}
+    tree = {"f:data": fields | {".": {}}}
     live_data = {key: ("changed" if key in changed else value) for key, value in wanted.items()}
     live = live_of(manifest, owning(tree), data=live_data)
     paths = {d.path[-1] for d in drift.differences(manifest, live, MANAGER)}

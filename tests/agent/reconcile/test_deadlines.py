@@ -1,7 +1,5 @@
 """Writes to a member name what they mean and end with the lease that allowed them."""
 
-import asyncio
-
 import httpx
 import pytest
 
@@ -15,6 +13,7 @@ from agent.works.marks import Marks
 from agent.works.tracked import TrackedWork
 from shared.clock import ManualClock, SystemClock
 from shared.kube import errors
+from tests import waiting
 from tests.agent.moments import a_live_job
 from tests.agent.scripted_hub import HUB_ID, ScriptedHub, a_job, eventually
 
@@ -28,7 +27,7 @@ class SlowHub(ScriptedHub):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         answer = await super().handle_async_request(request)
-        await asyncio.sleep(self.on_the_way_s)
+        await waiting.span(self.on_the_way_s, why="the answer is on its way")
         return answer
 
 

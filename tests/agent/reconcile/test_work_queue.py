@@ -7,14 +7,14 @@ import pytest
 from agent.reconcile.finalizers import LONGEST_S, FinalizerRemoval
 from agent.reconcile.work_queue import WorkQueue
 from shared.clock import ManualClock
-from tests.agent.unpunctual import Unpunctual
+from tests.shared.clocks import InstantClock
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_more_than_a_burst_is_decided_about_without_another_word():
     """Five hundred marked at once are taken in parts, all of them, in order."""
-    due, taken = WorkQueue(Unpunctual()), []
+    due, taken = WorkQueue(InstantClock()), []
     uids = [f"u-{number}" for number in range(500)]
     for uid in uids:
         due.mark(uid)
@@ -28,7 +28,7 @@ async def test_more_than_a_burst_is_decided_about_without_another_word():
 
 async def test_a_release_is_put_off_for_a_minute_at_most():
     """However much else is done, and however often it is decided again that the Job may go."""
-    released = []
+    released: list[tuple[str, float]] = []
 
     class Busy(ManualClock):
         async def sleep(self, seconds: float) -> None:

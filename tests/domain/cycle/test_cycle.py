@@ -255,7 +255,7 @@ def test_a_preference_by_label_scores_its_weight() -> None:
 
 def test_a_poison_workload_does_not_stop_the_others() -> None:
     """Whatever is raised for one class parks it with the fault as its reason."""
-    broken = replace(a_demand(a_pod_set(name="broken")), pod_sets=(None,))  # type: ignore[arg-type]
+    broken = replace(a_demand(a_pod_set(name="broken")), pod_sets=(None,))
     plan = decide(a_snapshot([a_lane(broken, "bad"), a_lane(a_demand(), "good")], [room_for(4)]))
     assert where(plan) == {"good": "c"}
     assert refusal(plan).reason is Reason.UNREADABLE

@@ -1,6 +1,7 @@
 """Promises are counted exactly once: until a report shows the pods, and no longer."""
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given, strategies as st
 
@@ -138,7 +139,9 @@ STEPS = st.one_of(
 
 
 @given(st.lists(STEPS, max_size=20))
-def test_what_changed_between_reports_counts_as_everything_anew(steps: list[tuple]) -> None:
+def test_what_changed_between_reports_counts_as_everything_anew(
+    steps: list[tuple[Any, ...]],
+) -> None:
     """After any reports and promises: as much is promised as if the last of each were told at once."""
     members, last = Members(), None
     alive: dict[str, tuple[int, int]] = {}

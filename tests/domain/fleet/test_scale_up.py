@@ -1,6 +1,7 @@
 """Pools that may grow: room that is not there yet counts where the room that is does not suffice."""
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given, strategies as st
 
@@ -32,11 +33,11 @@ from tests.domain.build import (
 MAY_GROW = NodeAsk(growing=True)
 
 
-def growing(nodes: int = 2, name: str = "x", **given: object) -> GrowingPool:
+def growing(nodes: int = 2, name: str = "x", **given: Any) -> GrowingPool:
     """A pool that may add `nodes` nodes; `labels`, `taints`, and amounts of one node (4 cpu)."""
     labels, taints = given.pop("labels", {}), given.pop("taints", ())
-    shape = amounts(given or {"cpu": 4})  # type: ignore[arg-type]  # what is left are amounts
-    return GrowingPool(name, labels, tuple(taints), shape, nodes)  # type: ignore[arg-type]
+    shape = amounts(given or {"cpu": 4})
+    return GrowingPool(name, labels, tuple(taints), shape, nodes)
 
 
 def elastic(*pools: GrowingPool, name: str = "c", there: int = 0, cpu: int = 4) -> Cluster:
@@ -45,7 +46,7 @@ def elastic(*pools: GrowingPool, name: str = "c", there: int = 0, cpu: int = 4) 
     return a_cluster(*real, name=name, growing=pools)
 
 
-def asking(cpu: int | str = 4, count: int = 1, **given: object) -> Lane:
+def asking(cpu: int | str = 4, count: int = 1, **given: Any) -> Lane:
     demand = a_demand(a_pod_set(count=count, requests={"cpu": cpu}), **given)
     return a_lane(demand, "w")
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_the_dominant_resource_counts() -> None:
 def test_only_nodes_that_the_job_may_use_count() -> None:
     """Idle nodes that the job does not select make a member no roomier for it."""
     ask = a_pod_set(node_selector=(("disk", "ssd"),))
-    ssd = {"labels": {"disk": "ssd"}}
+    ssd: dict[str, Any] = {"labels": {"disk": "ssd"}}
     wide = a_cluster(a_pool(cpu=100), a_pool(cpu=10, used={"cpu": 8}, **ssd), name="wide")
     narrow = a_cluster(a_pool(cpu=10, used={"cpu": 5}, **ssd), name="narrow")
     assert where(decide(a_snapshot([a_lane(a_demand(ask), "j")], [wide, narrow]))) == {

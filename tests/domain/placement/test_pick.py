@@ -1,6 +1,7 @@
 """Clusters for objects of placements: all, the best N, those named; who stays; spread."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -49,8 +50,10 @@ def test_what_the_hub_promised_is_not_available() -> None:
 )
 def test_any_resource_can_be_sorted_by(resource: str) -> None:
     """Extended resources and names with a dash or a slash are properties like cpu."""
-    less = a_cluster(a_pool(**{resource: 4}), name="z")
-    more = a_cluster(a_pool(**{resource: 8}), name="a")
+    few: dict[str, Any] = {resource: 4}
+    many: dict[str, Any] = {resource: 8}
+    less = a_cluster(a_pool(**few), name="z")
+    more = a_cluster(a_pool(**many), name="a")
     sorter = f"resources.kubernetes-fleet.io/allocatable-{resource}"
     policy = Policy("PickN", 1, preferred=(Preferred(10, sorter=sorter),))
     assert pick(policy, [less, more], NOW).selected == ("a",)
@@ -131,7 +134,7 @@ def test_required_affinity_is_labels_and_properties() -> None:
 SPREAD = (Spread("zone", 1),)
 
 
-def _zones(**counts: int) -> tuple[list, dict[str, Scores]]:
+def _zones(**counts: int) -> tuple[list[Any], dict[str, Scores]]:
     clusters, chosen = [], {}
     for zone, count in counts.items():
         clusters.append(a_cluster(name=f"{zone}-new", labels={"zone": zone}))

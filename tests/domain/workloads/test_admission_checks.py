@@ -70,7 +70,7 @@ def test_a_reservation_opens_its_checks() -> None:
 
 def test_an_eviction_asks_anew_and_counts_retries() -> None:
     """All are Pending again, saying what they were; who said Retry has said so once more."""
-    states = {
+    states: dict[str, dict[str, Any]] = {
         "budget": {"state": "Retry", "message": "no money", "retryCount": 1},
         "zone": {"state": "Ready", "podSetUpdates": [{"name": "main"}]},
     }

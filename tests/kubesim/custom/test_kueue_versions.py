@@ -1,5 +1,7 @@
 """Kueue's kinds on a simulated hub cluster are kept in v1beta2's names."""
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -91,7 +93,7 @@ def test_other_kinds_are_kept_in_new_names_too(plural, written, spec):
 
 def test_an_old_name_of_another_kind_written_later_wins():
     """A patch in v1beta1's names changes what is kept under the new one."""
-    was = {"priorityClassRef": REFERENCE}
+    was: dict[str, Any] = {"priorityClassRef": REFERENCE}
     now = kept(was | CLASS | {"priorityClassName": "low"}, was, "workloads")
     assert now == {"priorityClassRef": REFERENCE | {"name": "low"}}
     moved = {"location": "south", "locationType": "Secret"}
@@ -102,7 +104,7 @@ def test_an_old_name_of_another_kind_written_later_wins():
 
 def test_two_names_of_a_new_object_that_differ_are_the_hubs_to_refuse():
     """They are left as they were written."""
-    both = CLASS | {"priorityClassRef": REFERENCE | {"name": "low"}}
+    both: dict[str, Any] = CLASS | {"priorityClassRef": REFERENCE | {"name": "low"}}
     assert kept(both, plural="workloads") == both
     other = {"location": "south", "locationType": "Secret"}
     both = {"kubeConfig": SECRET, "clusterSource": {"kubeConfig": other}}

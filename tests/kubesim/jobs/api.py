@@ -2,15 +2,15 @@
 
 import base64
 import ssl
-import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import yaml
 
+from tests import waiting
+
 PATIENCE_S = 40
-_POLL_S = 0.1
 _MERGE = {"content-type": "application/merge-patch+json"}
 Object = dict[str, Any]
 
@@ -107,13 +107,7 @@ class Api:
 
     def until(self, question: Any, what: str) -> Any:
         """Ask until the answer is truthy, and return it; fail naming `what`."""
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            answer = question()
-            if answer:
-                return answer
-            assert time.monotonic() < deadline, f"never came true: {what}"
-            time.sleep(_POLL_S)
+        return waiting.until(question, what, within_s=PATIENCE_S)
 
     def until_condition(self, name: str, kind: str, status: str = "True") -> Object:
         """The Job, once it has the condition."""

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from shared.kubesim.apimachinery.errors import ApiError
+from tests import waiting
 from tests.kubesim.world import World, a_job, a_pod, a_pool
 
 LINES = "sim.roadstead.dev/log-lines"
@@ -100,7 +101,7 @@ def test_a_log_can_be_followed_to_its_end(world):
 
         reader = asyncio.create_task(drain())
         for _ in range(100):
-            await asyncio.sleep(0)
+            await waiting.turns()
             world.advance(0.1)
         await asyncio.wait_for(reader, 1)
         return parts

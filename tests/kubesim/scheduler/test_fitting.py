@@ -1,5 +1,7 @@
 """The index of room on nodes, held against the plain rule it speeds up."""
 
+from typing import Any
+
 from hypothesis import given, strategies as st
 
 from shared.kubesim.scheduler.fitting import Room, Rooms, lacking, static_fault
@@ -18,7 +20,9 @@ ACTIONS = st.lists(
 
 
 def a_shape(cpu, *, picky):
-    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": str(cpu)}}}]}
+    spec: dict[str, Any] = {
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": str(cpu)}}}]
+    }
     if picky:
         spec["nodeSelector"] = {"even": "yes"}
     return pod_set_of("", 1, {"spec": spec})

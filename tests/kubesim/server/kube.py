@@ -4,7 +4,6 @@ import base64
 import json
 import ssl
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 import httpx
 import yaml
 
+from tests import waiting
+
 PATIENCE_S = 30
-_POLL_S = 0.05
 Object = dict[str, Any]
 
 ROOTS = {
@@ -156,13 +156,7 @@ class Kube:
 
 def eventually(check: Callable[[], Any], what: str = "") -> Any:
     """Return the first true value of `check`; fail when patience runs out."""
-    ends_at = time.monotonic() + PATIENCE_S
-    while True:
-        found = check()
-        if found:
-            return found
-        assert time.monotonic() < ends_at, f"still waiting: {what or check}"
-        time.sleep(_POLL_S)
+    return waiting.until(check, what or str(check), within_s=PATIENCE_S)
 
 
 def _pem(cluster: Object, field: str) -> str:

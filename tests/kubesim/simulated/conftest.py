@@ -2,12 +2,12 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import waiting
 from tests.kubesim.server.kube import PATIENCE_S, Kube
 
 
@@ -27,11 +27,11 @@ class Process:
         command += [f"--kubeconfig={self.kubeconfig}", *self._options]
         with self._log.open("w") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)
-        ends_at = time.monotonic() + PATIENCE_S
-        while "ready " not in self._log.read_text():
-            assert self._process.poll() is None, self._log.read_text()
-            assert time.monotonic() < ends_at, self._log.read_text()
-            time.sleep(0.02)
+        waiting.until(self._is_ready, "ready", within_s=PATIENCE_S)
+
+    def _is_ready(self) -> bool:
+        assert self._process.poll() is None, self._log.read_text()
+        return "ready " in self._log.read_text()
 
     def kill(self) -> None:
         """kill -9."""

@@ -2,8 +2,9 @@
 
 import asyncio
 import sqlite3
+from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from shared.clock import ManualClock
 from shared.kubesim.builtin.kinds import built_in_registry
@@ -12,6 +13,7 @@ from shared.kubesim.store.journal import Journal
 from shared.kubesim.store.objects import ObjectStore
 from shared.kubesim.store.serializer import WireCache
 from shared.kubesim.store.watch import WatchHub
+from tests.examples import examples
 
 KEPT = 30
 NAMES = [f"c{n}" for n in range(12)]
@@ -54,12 +56,12 @@ async def lived(path, steps):
     return begun, held(store)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(lives=st.lists(STEPS, min_size=2, max_size=5))
 def test_a_restart_finds_every_object_as_it_was(tmp_path_factory, lives):
     """Whatever was written, deleted and pruned meanwhile, no object is lost and none comes back."""
     path = tmp_path_factory.mktemp("journal") / "j.sqlite"
-    last = {}
+    last: dict[str, Any] = {}
     for steps in lives:
         begun, ended = asyncio.run(lived(path, steps))
         assert begun == last

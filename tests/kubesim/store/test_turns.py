@@ -10,6 +10,7 @@ from shared.kubesim.store.journal import Journal
 from shared.kubesim.store.objects import ObjectStore
 from shared.kubesim.store.serializer import WireCache
 from shared.kubesim.store.watch import WatchHub
+from tests import waiting
 from tests.kubesim.world import a_job, a_pool
 
 
@@ -49,7 +50,7 @@ def test_no_commit_divides_a_pass(tmp_path):
         for _ in range(30):
             behaviours.run_pass()
             ends.add(store.rv)
-            await asyncio.sleep(0)
+            await waiting.turns()
             clock.advance(0.1)
         await journal.committed(store.rv)
         await journal.stop()

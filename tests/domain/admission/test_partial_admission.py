@@ -1,0 +1,51 @@
+"""Partial admission: the largest size that fits, down to the least that is allowed (rows A1, A2)."""
+
+import pytest
+
+from tests.offline.build import a_holder, a_queue, a_workload, play, pods
+
+PARTIAL = {"partialAdmission": True}
+
+
+def test_a1_the_largest_count_that_fits() -> None:
+    """A1: 50 pods of 2 against 50: with at least 20, 25 are admitted."""
+    played = play(
+        a_queue("q", 50), a_workload("new", "q", pod_sets=[pods(2, 50, 20)]), settings=PARTIAL
+    )
+    assert (played.verdict("new"), played.counts("new")) == (("admitted", None), [25])
+
+
+_GANG = [pods(1, 20, name="a"), pods(1, 30, 10, name="b"), pods(1, 15, 5, name="c")]
+
+
+def test_a2_several_pod_sets_shrink_together() -> None:
+    """A2: 20 fixed, 30 (at least 10), 15 (at least 5) against 50: 20, 20, 10."""
+    played = play(a_queue("q", 50), a_workload("new", "q", pod_sets=_GANG), settings=PARTIAL)
+    assert played.counts("new") == [20, 20, 10]
+
+
+def test_a2_all_or_nothing_without_partial_admission() -> None:
+    """A2: with the setting off nothing is admitted: a gang."""
+    played = play(a_queue("q", 50), a_workload("new", "q", pod_sets=_GANG))
+    assert played.verdict("new") == ("pending", "parked")
+
+
+@pytest.mark.parametrize(("quota", "counts"), [(4, [4]), (3, [3]), (2, [2]), (1, [])])
+def test_the_least_size_is_tried_too(quota: int, counts: list[int]) -> None:
+    """Partial admission goes down to minCount itself, and no further."""
+    played = play(
+        a_queue("q", quota), a_workload("new", "q", pod_sets=[pods(1, 4, 2)]), settings=PARTIAL
+    )
+    assert played.counts("new") == counts
+
+
+def test_fewer_pods_at_the_cost_of_others() -> None:
+    """2.6: the largest size that fits or may preempt; here 10 of 12, with the low priority gone."""
+    played = play(
+        a_queue("q", 10, within="LowerPriority"),
+        a_holder("low", "q", 6, prio=-1),
+        a_workload("w", "q", pod_sets=[pods(1, 12, 4)]),
+        settings={"partialAdmission": True},
+    )
+    assert played.counts("w") == [10]
+    assert played.victims("w") == {"low": "InClusterQueue"}

@@ -1,0 +1,85 @@
+"""Where a workload waits after each outcome, and what wakes it (rows B1-B4)."""
+
+from typing import Any
+
+import pytest
+
+from hub.domain.queueing.requeue import Outcome, Where, is_sticky, wake, where_next
+from hub.domain.quota.holders import PendingWorkload
+from tests.offline.build import a_condition, a_queue, a_workload, play
+
+_TABLE = [
+    (Outcome.NAMESPACE_MISMATCH, Where.PARKED, Where.PARKED),
+    (Outcome.GENERIC, Where.HEAP, Where.PARKED),
+    (Outcome.NO_FIT, Where.HEAP, Where.PARKED),
+    (Outcome.NO_CANDIDATES, Where.HEAP, Where.PARKED),
+    (Outcome.GATED, Where.HEAP, Where.PARKED),
+    (Outcome.FAILED_AFTER_NOMINATION, Where.HEAP, Where.HEAP),
+    (Outcome.PENDING_PREEMPTION, Where.HEAP, Where.HEAP),
+    (Outcome.PREEMPTION_FAILED, Where.HEAP, Where.HEAP),
+]
+
+
+@pytest.mark.parametrize(("outcome", "strict", "best_effort"), _TABLE)
+def test_b1_requeue_table(outcome: Outcome, strict: Where, best_effort: Where) -> None:
+    """B1: where a workload waits after each outcome, under both strategies."""
+    assert where_next(outcome, strict=True) is strict
+    assert where_next(outcome, strict=False) is best_effort
+
+
+def test_b1_untried_flavors_and_wake_events() -> None:
+    """B1: with flavors left to try, or an event during the cycle, it goes back on the heap."""
+    assert where_next(Outcome.NO_FIT, strict=False, untried_flavors=True) is Where.HEAP
+    assert where_next(Outcome.NO_FIT, strict=False, woken=True) is Where.HEAP
+    assert is_sticky(Outcome.PENDING_PREEMPTION, strict=False)
+    assert not is_sticky(Outcome.PENDING_PREEMPTION, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("selector", "requeue"), [({}, "heap"), ({"matchLabels": {"team": "x"}}, "parked")]
+)
+def test_b2_strict_fifo(selector: dict[str, Any], requeue: str) -> None:
+    """B2: a strict head that does not fit is back on the heap; only a namespace mismatch parks."""
+    played = play(
+        a_queue("q", 1, queueingStrategy="StrictFIFO", namespaceSelector=selector),
+        a_workload("head", "q", 2, age=9),
+        a_workload("behind", "q", 1),
+        rounds=1,
+    )
+    assert played.verdict("head") == ("pending", requeue)
+    assert played.of("behind")["reason"] == "NotConsidered"
+
+
+def test_strict_fifo_never_passes_its_head() -> None:
+    """However many rounds: nobody is admitted past a strict head; best effort passes it."""
+    for strategy, admitted in (("StrictFIFO", set()), ("BestEffortFIFO", {"behind"})):
+        played = play(
+            a_queue("q", 1, queueingStrategy=strategy),
+            a_workload("head", "q", 2, age=9),
+            a_workload("behind", "q", 1),
+            rounds=5,
+        )
+        assert played.admitted() == admitted
+
+
+def test_b3_what_a_wake_event_moves() -> None:
+    """B3: neither a namespace that does not match nor one whose time has not come is woken."""
+    parked = [
+        PendingWorkload("1", "match", "a", "q", ()),
+        PendingWorkload("2", "other", "b", "q", ()),
+        PendingWorkload("3", "match", "c", "q", (), requeue_at=100),
+    ]
+    assert [w.name for w in wake(parked, 50, {"match": True, "other": False})] == ["a"]
+
+
+@pytest.mark.parametrize(("timestamp", "first"), [("Eviction", "w2"), ("Creation", "w1")])
+def test_b4_eviction_by_timeout_moves_back(timestamp: str, first: str) -> None:
+    """B4: w1 is older but was evicted by PodsReadyTimeout after w2 was created."""
+    evicted = [a_condition("Evicted", "PodsReadyTimeout", since=-10)]
+    played = play(
+        a_queue("q", 1),
+        a_workload("w1", "q", age=100, conditions=evicted),
+        a_workload("w2", "q", age=50),
+        settings={"waitForPodsReady": {"requeuingStrategy": {"timestamp": timestamp}}},
+    )
+    assert played.admitted() == {first}

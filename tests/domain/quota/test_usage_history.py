@@ -1,0 +1,69 @@
+"""LocalQueues that used less go first (rows S1, S3)."""
+
+from typing import Any
+
+from tests.offline.build import a_local_queue, a_queue, a_workload, play
+
+_AFS = {"admissionFairSharing": {"usageHalfLifeTime": "1h", "usageSamplingInterval": "5m"}}
+
+
+_BY_USAGE: dict[str, Any] = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
+
+
+def _with_history(name: str, used: int, weight: object = 1) -> dict[str, Any]:
+    status = {"fairSharing": {"admissionFairSharingStatus": {"consumedResources": {"cpu": used}}}}
+    return a_local_queue(name, "q", spec={"fairSharing": {"weight": weight}}, status=status)
+
+
+def test_s1_lower_usage_goes_first() -> None:
+    """S1: rank 10 against 6/2 = 3: the lower goes first, whatever the priorities."""
+    played = play(
+        a_queue("q", 1, **_BY_USAGE),
+        _with_history("lq-a", 10),
+        _with_history("lq-b", 6, 2),
+        a_workload("wa", "lq-a", prio=2),
+        a_workload("wb", "lq-b", prio=1),
+        settings=_AFS,
+    )
+    assert played.admitted() == {"wb"}
+
+
+def test_s1_without_the_scope_priority_decides() -> None:
+    """S1: history counts only where the queue's admissionScope says so."""
+    played = play(
+        a_queue("q", 1),
+        _with_history("lq-a", 10),
+        _with_history("lq-b", 6, 2),
+        a_workload("wa", "lq-a", prio=2),
+        a_workload("wb", "lq-b", prio=1),
+        settings=_AFS,
+    )
+    assert played.admitted() == {"wa"}
+
+
+def test_s3_weight_zero_goes_last() -> None:
+    """S3: with no usage on either side, the LocalQueue of weight 0 is last."""
+    played = play(
+        a_queue("q", 1, **_BY_USAGE),
+        _with_history("lq-a", 0, 0),
+        _with_history("lq-b", 0),
+        a_workload("wa", "lq-a", prio=9, age=99),
+        a_workload("wb", "lq-b"),
+        settings=_AFS,
+    )
+    assert played.admitted() == {"wb"}
+
+
+def test_an_admission_counts_at_once() -> None:
+    """The entry penalty of one admission lets the other LocalQueue go next."""
+    played = play(
+        a_queue("q", 2, **_BY_USAGE),
+        _with_history("lq-a", 0),
+        _with_history("lq-b", 0),
+        a_workload("a1", "lq-a", prio=9),
+        a_workload("a2", "lq-a", prio=9),
+        a_workload("b1", "lq-b"),
+        settings=_AFS,
+        rounds=2,
+    )
+    assert played.admitted() == {"a1", "b1"}

@@ -1,0 +1,50 @@
+"""How many examples properties are tried on, and whether they have anything to check.
+
+`CI` set in the environment tries several times as many, and others in each run; a failure prints what
+draws the same example again.
+"""
+
+import os
+from collections import Counter
+from typing import Any
+
+import hypothesis
+
+IN_CI = bool(os.environ.get("CI"))
+_TIMES = 2 if IN_CI else 1
+_COUNT = 100
+
+hypothesis.settings.register_profile("dev", deadline=None, max_examples=_COUNT)
+hypothesis.settings.register_profile(
+    "ci",
+    deadline=None,
+    max_examples=_COUNT * _TIMES,
+    derandomize=False,  # where Hypothesis finds itself in CI, it draws the same examples every time
+    database=None,
+    print_blob=True,
+)
+
+
+def load_profile() -> None:
+    """Have every property follow the profile of where it runs."""
+    hypothesis.settings.load_profile("ci" if IN_CI else "dev")
+
+
+def examples(count: int, **more: Any) -> hypothesis.settings:
+    """Settings of one property that shall be tried on `count` examples, in CI on more."""
+    return hypothesis.settings(max_examples=count * _TIMES, **more)
+
+
+class Contents:
+    """Of how many examples of a property the rule had something to say."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[bool] = Counter()
+
+    def note(self, something: object) -> None:
+        """One example was played; `something`: what the rule is about, or nothing."""
+        self.seen[bool(something)] += 1
+
+    def are_in(self, share: float) -> bool:
+        """Did at least this share of the examples hold something?"""
+        return self.seen[True] >= share * self.seen.total() > 0
