@@ -11,9 +11,8 @@ from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
+from tests.scheduling.build import a_class, a_cohort, in_cohort
 from tests.scheduling.hubs import Running, a_job, a_pool, running
-from tests.scheduling.test_cohorts import a_cohort, in_cohort
-from tests.scheduling.test_preemption import a_class
 
 QUEUES = ("a", "b")
 PREEMPTS = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
@@ -65,7 +64,7 @@ async def _play(folder: Path, history: list[tuple[str, str, int]]) -> None:
 
 
 async def _end(hub: Running, uid: str) -> None:
-    state = State((await hub.job(uid))["state"]) if uid else State.HELD
+    state = (await hub.job(uid)).state if uid else State.HELD
     if state is State.WITHDRAWING:
         await hub.transition(Transition.REQUEUE, uid)
     elif state in TRANSITIONS[Transition.SUCCEED][0]:

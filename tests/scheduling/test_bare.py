@@ -297,4 +297,4 @@ async def test_a_new_leader_finds_what_it_holds(tmp_path: Path) -> None:
         (waiting,) = await hub.apply(a_workload("x"))
         await hub.settle()
         assert await states(hub, [waiting]) == ["Pending"]
-        assert hub.scheduler.index.position(waiting) == (1, 1)
+        assert hub.scheduler.index.waiting.position(waiting) == (1, 1)

@@ -59,9 +59,9 @@ async def test_followed_in_parts_and_read_anew_are_alike(tmp_path):
         await hub.apply(*a_queue("line"))
         uids = await hub.apply(*(a_job(f"job-{i}", queue="line") for i in range(2 * PART + 1)))
         await hub.follow()
-        followed = [hub.scheduler.index.position(uid) for uid in uids]
+        followed = [hub.scheduler.index.waiting.position(uid) for uid in uids]
         await hub.scheduler.load()
-        assert [hub.scheduler.index.position(uid) for uid in uids] == followed
+        assert [hub.scheduler.index.waiting.position(uid) for uid in uids] == followed
         assert sorted(place for _, place in followed) == list(range(1, len(uids) + 1))
 
 

@@ -69,7 +69,7 @@ def waiting_view(index: ScheduleIndex | None, uid: str) -> WaitingView | None:
     if lane is None:
         return None
     queue = lane.demand.queue
-    place = index.position(uid)
+    place = index.waiting.position(uid)
     return WaitingView(
         queue=queue,
         demand=lane.demand.key,

@@ -383,10 +383,6 @@ class ScheduleIndex:
             limit, lambda uid: uid in self.waiting or uid in self.held_back
         )
 
-    def position(self, uid: str) -> tuple[int, int] | None:
-        """Place in its ClusterQueue and overall, from 1; None if it is not in line."""
-        return self.waiting.position(uid)
-
 
 _LEFT_OUT: Final = "JobNeedsOneCluster"
 _MOST_DEMANDS: Final = 50_000
