@@ -35,7 +35,6 @@ METAPHORS = (
     "pulse",
     "roster",
     "rung",
-    "scene",
     "scenes",
     "sight",
     "stand",
