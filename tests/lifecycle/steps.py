@@ -4,7 +4,7 @@ from typing import Any
 
 from hub.controllers.lifetimes import Lifetimes
 from hub.domain.workloads.apply_options import ApplyOptions
-from hub.services.members.observe import ObservedReport, Taken, take_reports
+from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.store import clusters, works
 from tests.scheduling.hubs import Running, a_job, a_pool, a_queue
 from tests.sync.hubs import ran, seen
@@ -74,4 +74,4 @@ async def _report(hub: Running, cluster: str, entry: Any) -> None:
         return take_reports(unit, [ObservedReport(cluster, [entry])])
 
     taken = await hub.hub.db.write(take)
-    assert taken == [Taken()], taken
+    assert taken == [ReportOutcome()], taken

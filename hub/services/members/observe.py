@@ -38,7 +38,7 @@ class ObservedReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ReportOutcome:
     """What of a report was not taken, and why; and what the member is to remove or leave alone."""
 
     refused: list[Refused] = field(default_factory=list)
@@ -58,13 +58,13 @@ class _Writes:
 
 def take_reports(
     tx: Transaction, reports: Sequence[ObservedReport], *, heard: bool = True
-) -> list[Taken]:
+) -> list[ReportOutcome]:
     """Store the reports; per report what was not taken, and what the agent is to do about strays.
 
     `heard`: they come from the agents just now, and are not an earlier word judged again.
     """
     writes = _Writes()
-    taken: list[Taken] = []
+    taken: list[ReportOutcome] = []
     beats: set[str] = set()
     for report in reports:
         beats.add(report.cluster)
@@ -89,7 +89,7 @@ def take_reports(
     return taken
 
 
-def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> Taken:
+def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOutcome:
     newest, refused = _last_words(report.entries)
     standing = works.standing(tx, report.cluster, list(newest))
     strays = [entry for entry in newest.values() if _is_stray(entry, standing)]
@@ -105,7 +105,7 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> Taken:
             refused.append(Refused(uid=uid, code=verdict.code, detail=verdict.detail))
         else:
             _gather(report.cluster, entry, work, verdict, writes)
-    return Taken(refused, [order for order in orders if order is not None])
+    return ReportOutcome(refused, [order for order in orders if order is not None])
 
 
 def _last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[Refused]]:

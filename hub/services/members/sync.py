@@ -18,7 +18,7 @@ from hub.services.context.timeline import StoreTimeline
 from hub.services.members import sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.liveness import joined_clusters
-from hub.services.members.observe import ObservedReport, Taken, take_reports
+from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.services.members.roll_call import RollCall
 from hub.services.members.sessions import Heartbeats, Session
 from hub.services.works import offer, reply_pages
@@ -164,7 +164,7 @@ class AgentSync:
         turn = session.newer
         self.heartbeats.hear(cluster, self._clock.now())
         need_full = not session.observed.complete
-        taken = Taken()
+        taken = ReportOutcome()
         if not replay:
             taken = await self._store(cluster, session, request)
             refused = refused + taken.refused
@@ -194,14 +194,14 @@ class AgentSync:
             known.stopped = why
             raise Rejected(timeline.CODE, why, "marks")
 
-    async def _store(self, cluster: str, session: Session, request: SyncRequest) -> Taken:
+    async def _store(self, cluster: str, session: Session, request: SyncRequest) -> ReportOutcome:
         """Write what the request says; what of it was refused, and what is to be removed."""
         capacity: bytes | None = None
         if request.capacity is not None:
             capacity = await self._capacity(cluster, session, request.capacity)
         said = request.observed
         if not said.entries and capacity is None:
-            return Taken()
+            return ReportOutcome()
         incarnation = "" if self._is_stopped() else self.incarnation
         down = request.capacity.api_server if request.capacity is not None else None
         report = ObservedReport(cluster, said.entries, capacity, down, incarnation)
