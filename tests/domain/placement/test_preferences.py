@@ -1,7 +1,7 @@
 """Scores kept up to date while a cycle takes room: as if every cluster were scored anew."""
 
 import numpy as np
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Layout, Need, NodeAsk, Room
@@ -50,6 +50,12 @@ def a_need(room: Room, cpu: int) -> Need:
 
 
 @given(terms, fleets, takes)
+# Two have the largest value, and both lose some of it, one after the other.
+@example(
+    [Preferred(100, sorter=CPU)],
+    [(16, True), (16, True), (8, True)],
+    [[(1, 1, 1)], [(2, 1, 1)]],
+)
 def test_scores_after_each_placement_are_those_of_a_ranking_made_anew(
     preferred: list[Preferred],
     sizes: list[tuple[int, bool]],
