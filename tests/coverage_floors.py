@@ -38,13 +38,11 @@ def measured() -> dict[str, Counter[str]]:
 
 def shares(counts: Counter[str]) -> tuple[float, float]:
     """Per cent of lines and of branches; of nothing all is covered."""
+    lines, covered_lines = counts["num_statements"], counts["covered_lines"]
+    branches, covered_branches = counts["num_branches"], counts["covered_branches"]
     return (
-        100 * counts["covered_lines"] / counts["num_statements"]
-        if counts["num_statements"]
-        else 100.0,
-        100 * counts["covered_branches"] / counts["num_branches"]
-        if counts["num_branches"]
-        else 100.0,
+        100 * covered_lines / lines if lines else 100.0,
+        100 * covered_branches / branches if branches else 100.0,
     )
 
 

@@ -4,20 +4,22 @@ Each mutant is one small change of the module (`<` for `<=`, `and` for `or`, a c
 out); one that every test passes with survives, and is printed as a diff: either no test holds that rule,
 or the change makes no difference. mutmut makes and runs them, in a copy of the sources below `.cache`,
 so that the checkout is left alone. The tests are those that specify the module: the folders named in
-`SPECIFIED_BY`, or `TESTS="folder file …"`. Of these, mutmut runs for each mutant those that call it.
+`SPECIFIED_BY`, or `MUTATE_ARGS="--tests folder file …"`. Of these, mutmut runs for each mutant those that
+call it.
 
 Ends with 0 if every mutant was killed, 1 if some survived, 2 if the tests fail without any, 3 out of time.
 """
 
 import argparse
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-COPY = REPOSITORY / ".cache" / "mutate"
 ROOTS = ("hub", "agent", "shared", "roadstead", "tests", "examples", "docs")
 # Where the tests of a module are: the longest beginning of its path counts.
 SPECIFIED_BY = {
@@ -56,35 +58,48 @@ def tests_of(module: str) -> list[str]:
     return list(SPECIFIED_BY[max(known, key=len)]) if known else ["tests"]
 
 
-def prepare(module: str, tests: list[str]) -> None:
-    """Copy the sources, and say there what is to be mutated."""
-    shutil.rmtree(COPY, ignore_errors=True)
+def prepare(module: str, tests: list[str]) -> Path:
+    """Copy the sources to a folder of this module, and say there what is to be mutated."""
+    copy = REPOSITORY / ".cache" / "mutate" / module.replace("/", ".")
+    shutil.rmtree(copy, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "*.patch")
     for root in ROOTS:
-        shutil.copytree(REPOSITORY / root, COPY / root, ignore=ignored)
+        shutil.copytree(REPOSITORY / root, copy / root, ignore=ignored)
     root = module.partition("/")[0]
     others = [each for each in ROOTS if each != root]
     written = CONFIGURATION.format(root=root, module=module, others=others, tests=tests)
-    (COPY / "pyproject.toml").write_text((REPOSITORY / "pyproject.toml").read_text() + written)
+    (copy / "pyproject.toml").write_text((REPOSITORY / "pyproject.toml").read_text() + written)
+    return copy
 
 
-def mutmut(*arguments: str, timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run mutmut in the copy; its output is this program's unless it is asked for results."""
-    shown = arguments[0] == "run"
-    return subprocess.run(
-        [str(Path(sys.executable).with_name("mutmut")), *arguments],
-        cwd=COPY,
-        env={**os.environ, "PYTHONPATH": ""},
-        stdout=None if shown else subprocess.PIPE,
-        text=True,
-        timeout=timeout_s,
-        check=False,
+COMMAND = str(Path(sys.executable).with_name("mutmut"))
+
+
+def run(copy: Path, most_s: float) -> int | None:
+    """Make the mutants and run the tests on each; its exit code, None where the time was up."""
+    command = [COMMAND, "run", "--max-children=2"]
+    process = subprocess.Popen(command, cwd=copy, start_new_session=True)
+    try:
+        return process.wait(most_s)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:  # with the workers that it has forked
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def ask(copy: Path, *arguments: str) -> str:
+    """What mutmut says of the results."""
+    done = subprocess.run(
+        [COMMAND, *arguments], cwd=copy, capture_output=True, text=True, check=False
     )
+    return done.stdout
 
 
-def survivors() -> list[tuple[str, str]]:
+def survivors(copy: Path) -> list[tuple[str, str]]:
     """Mutants that no test noticed, and why: survived, or not called by any test."""
-    lines = mutmut("results").stdout.splitlines()
+    lines = ask(copy, "results").splitlines()
     found = [line.strip().rpartition(": ")[::2] for line in lines if ": " in line]
     return [(name, status) for name, status in found if status in {"survived", "no tests"}]
 
@@ -101,19 +116,17 @@ def main() -> int:
     module = str(Path(given.module))
     if not (REPOSITORY / module).is_file():
         parser.error(f"there is no file {module}")
-    prepare(module, given.tests or tests_of(module))
-    try:
-        ran = mutmut("run", "--max-children=2", timeout_s=given.most_s)
-    except subprocess.TimeoutExpired:
+    copy = prepare(module, given.tests or tests_of(module))
+    code = run(copy, given.most_s)
+    if code is None:
         print(f"not done within {given.most_s:g} s; what was found until then:")
-        ran = None
-    if ran is not None and ran.returncode:
+    elif code:
         return 2
-    found = survivors()
+    found = survivors(copy)
     for name, status in found:
-        print(mutmut("show", name).stdout if status == "survived" else f"# {name}: {status}\n")
+        print(ask(copy, "show", name) if status == "survived" else f"# {name}: {status}\n")
     print(f"{module}: {len(found)} mutants not noticed")
-    return 3 if ran is None else min(len(found), 1)
+    return 3 if code is None else min(len(found), 1)
 
 
 if __name__ == "__main__":

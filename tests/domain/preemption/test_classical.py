@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.offline.build import Q, a_cohort, a_holder, a_queue, a_workload, play
+from tests.offline.build import Q, a_cohort, a_condition, a_holder, a_queue, a_workload, play
 
 
 def test_p1_what_was_not_needed_is_given_back() -> None:
@@ -202,7 +202,7 @@ def test_a_budget_bounds_the_victims_of_one_preemption(budget: int, victims: int
     assert len(played.victims("new")) == victims
 
 
-def test_non_preemptible_queues_and_minimum_runtime() -> None:
+def test_non_preemptible_queues() -> None:
     """Queues declared non-preemptible lose nobody."""
     played = play(
         a_queue("q", 2, within="LowerPriority"),
@@ -211,6 +211,19 @@ def test_non_preemptible_queues_and_minimum_runtime() -> None:
         settings={"preemption": {"nonPreemptibleQueues": ["q"]}},
     )
     assert played.victims("new") == {}
+
+
+@pytest.mark.parametrize(("ran", "goes"), [(29, False), (30, True), (None, True)])
+def test_who_has_not_run_for_long_enough_is_spared(ran: float | None, goes: bool) -> None:
+    """minimumRuntime counts from the admission; at its end, and without a start, a workload may go."""
+    began = [] if ran is None else [a_condition("Admitted", "Admitted", since=-ran)]
+    played = play(
+        a_queue("q", 2, within="LowerPriority"),
+        a_holder("low", "q", 2, prio=-1, conditions=began),
+        a_workload("new", "q", 2),
+        settings={"preemption": {"minimumRuntime": "30s"}},
+    )
+    assert bool(played.victims("new")) == goes
 
 
 def test_equals_queued_at_the_same_time_spare_each_other() -> None:

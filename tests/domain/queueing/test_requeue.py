@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hub.domain.queueing.requeue import Outcome, Where, is_sticky, wake, where_next
+from hub.domain.queueing.requeue import Outcome, Where, back_off, is_sticky, wake, where_next
 from hub.domain.quota.holders import PendingWorkload
 from tests.offline.build import a_condition, a_queue, a_workload, play
 
@@ -68,8 +68,21 @@ def test_b3_what_a_wake_event_moves() -> None:
         PendingWorkload("1", "match", "a", "q", ()),
         PendingWorkload("2", "other", "b", "q", ()),
         PendingWorkload("3", "match", "c", "q", (), requeue_at=100),
+        PendingWorkload("4", "nobody knows", "d", "q", ()),
+        PendingWorkload("5", "match", "e", "q", (), requeued=False),
     ]
-    assert [w.name for w in wake(parked, 50, {"match": True, "other": False})] == ["a"]
+    matches = {"match": True, "other": False}
+    assert [w.name for w in wake(parked, 99, matches)] == ["a"]
+    assert [w.name for w in wake(parked, 100, matches)] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("attempt", "seconds"), [(1, 60), (2, 120), (6, 1920), (7, 3600), (10**6, 3600)]
+)
+def test_a_back_off_doubles_up_to_its_cap(attempt: int, seconds: float) -> None:
+    """60 s at first, an hour at most, however often it was tried."""
+    assert back_off(attempt) == seconds
+    assert back_off(attempt, base=120, cap=7200) == 2 * seconds
 
 
 @pytest.mark.parametrize(("timestamp", "first"), [("Eviction", "w2"), ("Creation", "w1")])
