@@ -194,6 +194,11 @@ class ScriptedHub(httpx.AsyncBaseTransport):
                     continue
         return result
 
+    async def taken_in(self) -> None:
+        """Wait until the agent has acted upon everything that was put or dropped so far."""
+        revision = self.revision
+        await self.until(lambda hub: hub.requests[-1].desired.revision >= revision)
+
     async def seen(self, uid: str, phase: str, reason: str | None = None, **wanted) -> Observed:
         """Wait until the newest entry of a uid has this phase (and reason); returns it."""
 

@@ -20,7 +20,7 @@ async def test_nothing_starts_after_gone_was_said(member, tmp_path):
             pods.append(event.object["metadata"]["name"])
 
     member.cluster.store.subscribe(note)
-    late = member.cluster.faults.add("delay", verb="create", resource="jobs", seconds=6.0)
+    late = member.cluster.faults.add("hold", verb="create", resource="jobs")
     member.hub.put(a_job(fresh=True, run_seconds="600"))
     member.start(lease_s=8.0)  # the earlier agent: told of the job, then cut off from the hub
     await eventually(lambda: late.hits)
@@ -37,6 +37,7 @@ async def test_nothing_starts_after_gone_was_said(member, tmp_path):
         await other.hub.seen("u-1", "Gone")
         other.hub.drop("u-1")  # from here on the job may run in another cluster
         before = len(pods)
+        member.cluster.faults.remove()
         await waiting.span(8, why="the lease of the earlier agent passes")
         assert pods[before:] == []
     finally:

@@ -5,6 +5,7 @@ in-process (`Faults.add`) or by `POST /_sim/faults` with an administrator's toke
 `{"action": "504-after", "verb": "create", "resource": "jobs", "count": 1}`.
 """
 
+import asyncio
 import itertools
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,6 +25,7 @@ ACTIONS = (
     "503",
     "504-after",  # carried out, but the reply says 504
     "delay",  # carried out after `seconds`
+    "hold",  # carried out once the fault is removed, by its id or with all
     "drop",  # the connection ends without a reply, nothing is carried out
     "drop-after",  # carried out, then the connection ends without a reply
     "stall",  # matching watches, open or new, stay silent for `seconds` from now
@@ -67,6 +69,7 @@ class Faults:
         self._clock = clock
         self._hub = hub
         self._faults: list[Fault] = []
+        self._holds: dict[int, asyncio.Event] = {}  # by the fault's id: set when it is removed
         self._ids = itertools.count(1)
 
     def add(self, action: str, **fields: Any) -> Fault:
@@ -83,11 +86,15 @@ class Faults:
                 self._hub.stall(fault.resource, self._clock.monotonic() + fault.seconds)
             case _:
                 self._faults.append(fault)
+        if action == "hold":
+            self._holds[fault.id] = asyncio.Event()
         return fault
 
     def remove(self, fault_id: int | None = None) -> None:
         """Remove one fault, or all."""
         self._faults = [one for one in self._faults if fault_id not in (None, one.id)]
+        for held in [one for one in self._holds if fault_id in (None, one)]:
+            self._holds.pop(held).set()
 
     def active(self) -> list[Fault]:
         return list(self._faults)
@@ -110,6 +117,9 @@ class Faults:
         delay = self._struck(call, verb, ("delay",))
         if delay is not None:
             await self._clock.sleep(delay.seconds)
+        hold = self._struck(call, verb, ("hold",))
+        if hold is not None:
+            await self._holds[hold.id].wait()
         if verb == "watch":
             return None
         fault = self._struck(call, verb, ("403", "409", "410", "429", "500", "503", "drop"))

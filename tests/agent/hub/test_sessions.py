@@ -1,6 +1,7 @@
 """Sessions, leases and a hub that is away, slow or somebody else's."""
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
@@ -231,11 +232,16 @@ async def test_what_is_too_large_for_one_request_comes_in_several(member):
     member.hub.takes_at_most = 200
     member.hub.put(*(a_job(uid, uid, action="Withdraw") for uid in uids))
     member.start()
-    await member.hub.until(lambda hub: all(uid in hub.observed for uid in uids))
-    said = [request.observed for request in member.hub.requests if request.observed.entries]
-    first = next(place for place, each in enumerate(said) if each.more)
-    last = next(place for place, each in enumerate(said) if place > first and not each.more)
-    assert {e.uid for each in said[first : last + 1] for e in each.entries} == set(uids)
+
+    def pages(hub):
+        """What was said from the first that is not all to the one that says so."""
+        said = [request.observed for request in hub.requests if request.observed.entries]
+        parts = list(itertools.dropwhile(lambda each: not each.more, said))
+        ends = [place for place, each in enumerate(parts) if not each.more]
+        return parts[: ends[0] + 1] if ends else None
+
+    parts = await member.hub.until(pages)
+    assert {entry.uid for part in parts for entry in part.entries} == set(uids)
 
 
 def results_in(entries):

@@ -34,13 +34,15 @@ def pods_made(member):
 
 async def test_a_create_that_lands_after_the_job_was_taken_back_starts_nothing(member, pods_made):
     """The agent gives the job back at once; what lands late is never started, and goes by order."""
-    late = member.cluster.faults.add("delay", verb="create", resource="jobs", seconds=1.5)
+    late = member.cluster.faults.add("hold", verb="create", resource="jobs")
     member.hub.put(a_job(fresh=True))
     member.start()
     await eventually(lambda: late.hits)
     member.hub.put(a_job(action="Withdraw", fresh=True))
     await member.hub.seen("u-1", "Gone")
     member.hub.drop("u-1")
+    await member.hub.taken_in()
+    member.cluster.faults.remove()
     await member.hub.seen("u-1", "Waiting", "Orphan")
     await member.absent()
     assert pods_made == []

@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -82,6 +83,18 @@ def test_a_delay_slows_a_request(sim, fault):
     started = time.monotonic()
     sim.get("namespaces", "default")
     assert time.monotonic() - started >= 0.4
+
+
+def test_a_hold_keeps_a_request_until_it_is_removed(sim, fault, name):
+    """hold carries the request out when the fault is removed, and not before."""
+    fault("hold", verb="create")
+    with ThreadPoolExecutor() as threads:
+        post = threads.submit(sim.http.post, sim.url("configmaps"), json=a_config_map(name))
+        with pytest.raises(TimeoutError):
+            post.result(timeout=0.3)
+        assert not sim.exists("configmaps", name)
+        sim.http.delete("/_sim/faults")
+        assert post.result(timeout=10).status_code == 201
 
 
 def test_a_fault_chooses_by_name(sim, fault, name):
