@@ -6,7 +6,6 @@ are on their way, where bound and succeeded are those of the very report whose f
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -205,18 +204,6 @@ class Members:
             best = np.maximum(best, coming.max(axis=1, initial=0))
             left = np.maximum(left, np.maximum(there, 0).sum(axis=1)) + coming.sum(axis=1)
         return best.tolist(), left.tolist()
-
-    def reserved(self, name: str) -> dict[str, int]:
-        """What cluster `name` is promised beyond its report, by resource."""
-        total: dict[str, int] = {}
-        for (requests, _), count in self._pods.get(name, {}).items():
-            for resource, amount in requests.items():
-                total[resource] = total.get(resource, 0) + amount * count
-        return total
-
-    def with_promises(self) -> list[Cluster]:
-        """All clusters with what they are promised, as decisions about other objects need them."""
-        return [replace(c, reserved=self.reserved(c.name)) for c in self.clusters.values()]
 
     def of_cluster(self, name: str) -> Iterable[Promise]:
         """The works a cluster may hold."""

@@ -30,6 +30,13 @@ def cpu_left(members: Members) -> int:
     return int(members.room.left[members.room.layout.row["cpu"], 0]) // 1000
 
 
+def left(members: Members) -> dict[str, int]:
+    """Cpu left in each cluster."""
+    members.refresh(lambda best, left: None)
+    cores = members.room.left[members.room.layout.row["cpu"]]
+    return dict(zip(members.room.layout.names, (int(n) // 1000 for n in cores), strict=True))
+
+
 def test_a_promise_takes_room_before_any_report_shows_it() -> None:
     """Four pods on their way leave four of eight cpu."""
     members = Members()
@@ -167,4 +174,66 @@ def test_what_changed_between_reports_counts_as_everything_anew(
     for uid, (parallelism, succeeded) in alive.items():
         anew.promise(a_promise(uid, parallelism, succeeded))
     if last is not None:
-        assert members.reserved("c") == anew.reserved("c")
+        assert left(members) == left(anew)
+
+
+def test_bound_pods_are_those_of_the_first_pod_sets() -> None:
+    """Of two pod sets of three, four bound pods are three of the first and one of the second."""
+    pods = ((ONE_CPU, NodeAsk(), 3), (Resources({"cpu": 2000}), NodeAsk(), 3))
+    promise = Promise("j", 1, "c", pods, None, 0)
+    assert promise.count(reported(9)) == (3, 3)
+    assert promise.count(reported(9, j=(4, 0))) == (0, 2)
+    assert promise.count(reported(9, j=(7, 0))) == (0, 0)
+    assert promise.count(None) == (3, 3)
+
+
+def test_more_have_succeeded_than_were_asked_for() -> None:
+    """Then none are on their way."""
+    assert a_promise(completions=3).with_succeeded(5).count(None) == (0,)
+
+
+def test_what_is_heard_of_progress_changes_nothing_else() -> None:
+    """Another count of succeeded pods: the same work, where it was, with the same pods."""
+    heard = a_promise(completions=6).with_succeeded(4)
+    assert (heard.uid, heard.epoch, heard.cluster) == ("j", 1, "c")
+    assert (heard.pod_sets, heard.completions, heard.succeeded) == (a_promise().pod_sets, 6, 4)
+
+
+def test_a_work_is_promised_to_one_cluster() -> None:
+    """Promised to another one, the first has its room back."""
+    members = Members()
+    for name in ("c", "d"):
+        members.put(a_cluster(a_pool(cpu=8), name=name))
+    members.promise(a_promise())
+    moved = a_promise()
+    moved.cluster = "d"
+    members.promise(moved)
+    assert left(members) == {"c": 8, "d": 4}
+    assert members.promised("j") is moved
+    assert [list(members.of_cluster(name)) for name in ("c", "d")] == [[], [moved]]
+    members.release("j")
+    assert (members.promised("j"), left(members)) == (None, {"c": 8, "d": 8})
+
+
+def test_a_cluster_that_left_has_no_room() -> None:
+    """It is out of the layout at the next look; one that was never there changes nothing."""
+    members = Members()
+    for name in ("c", "d"):
+        members.put(a_cluster(a_pool(cpu=8), name=name))
+    assert members.refresh(lambda best, left: None)
+    members.drop("nobody")
+    assert not members.refresh(lambda best, left: None)
+    members.drop("c")
+    assert members.refresh(lambda best, left: None)
+    assert members.room.layout.names == ("d",)
+
+
+def test_a_cluster_that_comes_back_is_promised_what_it_was() -> None:
+    """Its works are still known, and count again from its first report on."""
+    members = Members()
+    members.put(reported(8))
+    members.promise(a_promise())
+    assert cpu_left(members) == 4
+    members.drop("c")
+    members.put(reported(7, j=(1, 0)))
+    assert cpu_left(members) == 4
