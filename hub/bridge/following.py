@@ -11,6 +11,7 @@ from hub.bridge.kinds import JOB, STATIC, Mirrored
 from hub.bridge.sources import Sources
 from hub.services.placements.index import PlacementIndex
 from hub.services.placements.selecting import SKIPPED, needed_kinds
+from hub.store.records.objects import StoredObject
 from shared.documents import JsonView
 from shared.groups import PLACEMENT
 from shared.kube.client import KubeClient
@@ -30,15 +31,11 @@ class Following:
         self._needs: dict[str, frozenset[Kind]] = {}
         self._said: dict[str, str] = {}
 
-    def learn(self, rows: Iterable[JsonView]) -> bool:
+    def learn(self, rows: Iterable[StoredObject]) -> bool:
         """Take placements' rows; True where some have changed, so that a turn has something to do."""
         for row in rows:
-            if (
-                row["kind"] in PLACEMENTS
-                and row["api_group"] == PLACEMENT
-                and self._index.put(row)
-            ):
-                self._due[row["uid"]] = row["spec"] or {}
+            if row.kind in PLACEMENTS and row.api_group == PLACEMENT and self._index.put(row):
+                self._due[row.uid] = row.spec or {}
         return bool(self._due)
 
     def drop(self, uid: str) -> None:

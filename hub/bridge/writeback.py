@@ -7,7 +7,7 @@ fails is tried again; what is lost to a restart is found again, for at start eve
 import asyncio
 import datetime as dt
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -20,6 +20,7 @@ from hub.bridge.sources import Place, Source, Sources
 from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared import labels
 from shared.documents import Json
@@ -157,15 +158,17 @@ class Writeback:
                 writes.append((source, obj, wanted))
         return writes
 
-    def _wanted(self, uid: str, place: Place, obj: Object, row: Any, now: dt.datetime) -> Json:
+    def _wanted(
+        self, uid: str, place: Place, obj: Object, row: StoredObject | None, now: dt.datetime
+    ) -> Json:
         """The status of a placement or Workload; of other kinds the Accepted condition alone."""
         generation = int(obj["metadata"].get("generation") or 1)
         live = obj.get("status") or {}
         wanted: Json = {}
         told_there = place[1] == CHECK and answered_outside(obj)
         elsewhere = told_there or place[1] in (*_QUEUES, "MemberCluster")
-        if row is not None and row["status"] and not elsewhere:
-            wanted = object_status.with_generation(row["status"], row["generation"], generation)
+        if row is not None and row.status and not elsewhere:
+            wanted = object_status.with_generation(row.status, row.generation, generation)
         refusal = self._mirror.refusals.get(uid)
         said = {object_status.ACCEPTED: (refusal.code, refusal.detail) if refusal else ("", "")}
         if place[0] == PLACEMENT:
@@ -199,11 +202,11 @@ class Writeback:
         writes: list[Write] = []
         for place, uid in uids.items():
             found, row = self._sources.get(place), rows.get(uid)
-            if found is None or row is None or not row["status"]:
+            if found is None or row is None or not row.status:
                 continue
             source, obj = found
             generation = int(obj["metadata"].get("generation") or 1)
-            wanted = object_status.with_generation(row["status"], row["generation"], generation)
+            wanted = object_status.with_generation(row.status, row.generation, generation)
             if object_status.differs(wanted, obj.get("status") or {}):
                 writes.append((source, obj, wanted))
         return writes

@@ -83,7 +83,7 @@ class Placements:
     async def _load(self) -> None:
         for row in await self._hub.read(index.load_placements):
             self._index.put(row)
-            self._dirty.add(row["uid"])
+            self._dirty.add(row.uid)
         self._fleet = await self._hub.read(read_fleet)
         self._loaded = True
 
@@ -111,12 +111,12 @@ class Placements:
             if row is None:
                 if self._index.drop(uid):  # what it held may be another's now
                     self._dirty |= {uid} | self._index.unsettled
-            elif row["kind"] in _KINDS:
+            elif row.kind in _KINDS:
                 if self._index.put(row):
                     self._dirty |= {uid} | self._index.unsettled
             else:
                 self._dirty |= self._index.concerned(
-                    row["api_group"], row["kind"], row["namespace"], row["name"], row["labels"]
+                    row.api_group, row.kind, row.namespace, row.name, row.labels
                 )
 
     async def _follow_clusters(self, names: frozenset[str]) -> None:

@@ -1,29 +1,30 @@
 """Objects: a manifest of any kind the hub knows, except Jobs."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from sqlalchemy import Select, bindparam, delete, func, select, update
 
 from hub.store.dialect import CHUNK
+from hub.store.records.objects import ObjectColumns, StoredObject
 from hub.store.tables import objects
 from hub.store.transaction import Transaction
-from shared.documents import Json, JsonView
+from shared.documents import JsonView
 
 
-def add(tx: Transaction, row: JsonView) -> None:
+def add(tx: Transaction, row: StoredObject) -> None:
     """Insert one object."""
-    tx.conn.execute(objects.insert(), dict(row))
-    tx.touch("objects", row["uid"])
+    tx.conn.execute(objects.insert(), row._asdict())
+    tx.touch("objects", row.uid)
 
 
-def change(tx: Transaction, uid: str, **columns: Any) -> None:
+def change(tx: Transaction, uid: str, **columns: Unpack[ObjectColumns]) -> None:
     """Set columns of one object."""
-    tx.conn.execute(update(objects).where(objects.c.uid == uid).values(columns))
+    tx.conn.execute(update(objects).where(objects.c.uid == uid).values(dict(columns)))
     tx.touch("objects", uid)
 
 
-def set_statuses(tx: Transaction, statuses: JsonView) -> None:
+def set_statuses(tx: Transaction, statuses: Mapping[str, JsonView | None]) -> None:
     """Set the status of objects by uid."""
     if not statuses:
         return
@@ -40,22 +41,22 @@ def remove(tx: Transaction, uid: str) -> None:
     tx.touch("objects", uid)
 
 
-def get(tx: Transaction, uid: str) -> Json | None:
+def get(tx: Transaction, uid: str) -> StoredObject | None:
     """One object by uid."""
     return _first(tx, select(objects).where(objects.c.uid == uid))
 
 
-def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
+def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, StoredObject]:
     """Objects by uid; absent ones are left out."""
     every = list(uids)
-    found: dict[str, Json] = {}
+    found: dict[str, StoredObject] = {}
     for start in range(0, len(every), CHUNK):
         query = select(objects).where(objects.c.uid.in_(every[start : start + CHUNK]))
-        found.update((row["uid"], dict(row)) for row in tx.conn.execute(query).mappings())
+        found.update((row[0], StoredObject._make(row)) for row in tx.conn.execute(query))
     return found
 
 
-def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Json | None:
+def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> StoredObject | None:
     """The object of that identity, being deleted or not."""
     return _first(
         tx,
@@ -77,7 +78,7 @@ def list_kind(
     names: Sequence[str] | None = None,
     after: tuple[str, str] | None = None,
     limit: int | None = None,
-) -> list[Json]:
+) -> list[StoredObject]:
     """Objects of one kind by (namespace, name), after a position, at most `limit`."""
     query = select(objects).where(objects.c.api_group == group, objects.c.kind == kind)
     if namespace:
@@ -92,13 +93,13 @@ def list_kind(
     query = query.order_by(objects.c.namespace, objects.c.name)
     if limit is not None:
         query = query.limit(limit)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [StoredObject._make(row) for row in tx.conn.execute(query)]
 
 
-def list_namespace(tx: Transaction, namespace: str, limit: int = 1) -> list[Json]:
+def list_namespace(tx: Transaction, namespace: str, limit: int = 1) -> list[StoredObject]:
     """Objects that live in a namespace, at most `limit`."""
     query = select(objects).where(objects.c.namespace == namespace).limit(limit)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [StoredObject._make(row) for row in tx.conn.execute(query)]
 
 
 def names_of(
@@ -126,6 +127,6 @@ def kinds(tx: Transaction) -> list[tuple[str, str, int]]:
     return [(group, kind, int(count)) for group, kind, count in rows]
 
 
-def _first(tx: Transaction, query: Select[Any]) -> Json | None:
-    row = tx.conn.execute(query).mappings().first()
-    return None if row is None else dict(row)
+def _first(tx: Transaction, query: Select[Any]) -> StoredObject | None:
+    row = tx.conn.execute(query).first()
+    return None if row is None else StoredObject._make(row)

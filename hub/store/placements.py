@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
@@ -16,10 +17,10 @@ GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 
 
-def list_all(tx: Transaction) -> list[Json]:
+def list_all(tx: Transaction) -> list[StoredObject]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [StoredObject._make(row) for row in tx.conn.execute(query)]
 
 
 def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:

@@ -14,6 +14,7 @@ from hub.domain.workloads.states import CHARGED, State
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
+from hub.store.records.objects import RuleObject
 from hub.store.tables import clusters, explanations, objects, shapes, workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
@@ -155,7 +156,7 @@ def identities(tx: Transaction, uids: Iterable[str]) -> dict[str, tuple[str, str
 
 def rules(
     tx: Transaction, kinds: Sequence[tuple[str, str]], uids: Iterable[str] | None = None
-) -> list[Json]:
+) -> list[RuleObject]:
     """Objects of the kinds that scheduling reads, all or those of `uids`: what decides of each."""
     c = objects.c
     columns: tuple[Any, ...] = (
@@ -180,9 +181,9 @@ def rules(
     for chunk in chunks:
         chosen = query if chunk is None else query.where(c.uid.in_(chunk))
         found += [
-            dict(row)
-            for row in tx.conn.execute(chosen).mappings()
-            if (row["api_group"], row["kind"]) in kinds
+            RuleObject._make(row)
+            for row in tx.conn.execute(chosen)
+            if (row.api_group, row.kind) in kinds
         ]
     return found
 

@@ -15,6 +15,7 @@ from hub.bridge.writeback import Writeback
 from hub.services.context import leadership
 from hub.services.placements.index import PlacementIndex
 from hub.store import objects, workloads
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared import labels
 from shared.clock import ManualClock, SystemClock
@@ -23,6 +24,7 @@ from shared.kinds.crds import all_crds
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import FIELDS, until
+from tests.store.build import an_object
 from tests.sync.hubs import Running, running_hub
 
 CONFIG_MAP = Mirrored("", "ConfigMap", ("v1",))
@@ -99,7 +101,7 @@ class Parts:
         """The hub's row of a hub Job."""
         return await self.hub.hub.read(workloads.get, obj["metadata"]["uid"])
 
-    async def object(self, obj: dict[str, Any]) -> dict[str, Any] | None:
+    async def object(self, obj: dict[str, Any]) -> StoredObject | None:
         """The hub's row of any other object."""
         return await self.hub.hub.read(objects.get, obj["metadata"]["uid"])
 
@@ -151,19 +153,16 @@ async def on_simulated(
         await cluster.stop()
 
 
-def a_placement_row(kind: str, namespace: str, *names: str) -> dict[str, Any]:
-    """The hub's row of a ResourcePlacement that selects objects of a core kind by name."""
+def a_placement_row(kind: str, namespace: str, *names: str) -> StoredObject:
+    """A ResourcePlacement that selects objects of a core kind by name, as the hub keeps it."""
     selectors = [{"group": "", "version": "v1", "kind": kind, "name": each} for each in names]
-    return {
-        "uid": "a-placement",
-        "api_group": PLACEMENT,
-        "kind": "ResourcePlacement",
-        "namespace": namespace,
-        "spec": {"resourceSelectors": selectors},
-        "generation": 1,
-        "hash": "",
-        "deleted_at": None,
-    }
+    return an_object(
+        "a-placement",
+        api_group=PLACEMENT,
+        kind="ResourcePlacement",
+        namespace=namespace,
+        spec={"resourceSelectors": selectors},
+    )
 
 
 def a_config_map(name: str = "one") -> dict[str, Any]:

@@ -117,7 +117,7 @@ async def test_who_reads_an_old_version_finds_its_names(tmp_path: Path):
 
 def _is_alone(unit: Any) -> bool:
     row = objects.find(unit, "kueue.x-k8s.io", "ClusterQueue", "", "old")
-    return row is not None and "cohort" not in str(row["spec"])
+    return row is not None and "cohort" not in str(row.spec)
 
 
 def _is_known(unit: Any, kind: str) -> bool:

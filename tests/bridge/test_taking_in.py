@@ -100,7 +100,7 @@ async def test_a_kind_whose_api_did_not_answer_is_followed_later(tmp_path: Path)
     async with on_simulated(tmp_path, [JOB]) as (it, cluster):
         following = Following(it.kube, it.sources, it.index)
         row = a_placement_row("Widget", "lab", "one")
-        row["spec"]["resourceSelectors"][0] |= {"group": "widgets.example.com"}
+        row.spec["resourceSelectors"][0] |= {"group": "widgets.example.com"}
         following.learn([row])
         cluster.faults.add("503", count=0)
         with pytest.raises(errors.KubeError):
@@ -116,7 +116,7 @@ async def test_a_placement_that_is_gone_selects_nothing(tmp_path: Path):
         following = Following(it.kube, it.sources, it.index)
         row = a_placement_row("ConfigMap", "lab", "one")
         following.learn([row])
-        following.drop(row["uid"])
+        following.drop(row.uid)
         made = await it.create(a_config_map())
         await it.take()
         assert await it.object(made) is None

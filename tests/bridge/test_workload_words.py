@@ -139,7 +139,7 @@ async def test_whether_a_check_is_served_is_taken_from_its_conditions(tmp_path: 
             row = await it.hub.hub.read(
                 objects.find, "kueue.x-k8s.io", "AdmissionCheck", "", "budget"
             )
-            conditions = ((row or {}).get("status") or {}).get("conditions") or ()
+            conditions = ((row.status if row else None) or {}).get("conditions") or ()
             return [c["status"] for c in conditions if c["type"] == "Active"] == ["True"]
 
         await until(heard)

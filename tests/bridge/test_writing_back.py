@@ -16,14 +16,14 @@ from hub.bridge.writeback import MEMBERS_S
 from hub.domain.workloads.states import State, Transition
 from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
-from hub.store.records.workloads import Workload
+from hub.store.records.workloads import Workload, WorkloadMove
 from shared.clock import ManualClock, SystemClock
 from shared.groups import CLUSTER, KUEUE
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import FIELDS, until, world
 from tests.bridge.parts import KINDS, Parts, a_job, on_simulated
-from tests.store import build
+from tests.store.build import a_workload as a_stored_workload
 from tests.sync.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
@@ -189,7 +189,7 @@ async def test_the_word_of_a_check_is_heard_once_the_check_is_taken(tmp_path: Pa
         await it.take()
         await checks.turn(it.term)
         row = await it.object(made)
-        assert [each["reason"] for each in row["status"]["conditions"]] == ["Here"]
+        assert [each["reason"] for each in row.status["conditions"]] == ["Here"]
 
 
 @pytest.mark.parametrize("count", ["succeeded", "failed"])
@@ -208,7 +208,8 @@ def test_the_start_time_of_a_job_never_moves():
 
 def test_an_answer_from_before_this_state_is_no_answer():
     """After a restart nothing is known of what was written: the later of the two counts."""
-    row = a_row(checks={"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}})
+    checks = {"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}}
+    row = a_row(checks=checks)
     said = {"name": "budget", "state": "Ready"}
     before = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T09"}]}}
     after = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T11"}]}}
@@ -217,9 +218,8 @@ def test_an_answer_from_before_this_state_is_no_answer():
 
 
 def hold(tx: Any, row: Workload) -> None:
-    workloads.transition(
-        tx, Transition.HOLD, [{"uid": row.uid, "epoch": row.epoch, "reason": "HeldByUser"}]
-    )
+    moved = WorkloadMove(uid=row.uid, epoch=row.epoch, reason="HeldByUser")
+    workloads.transition(tx, Transition.HOLD, [moved])
 
 
 async def happens(it: Parts, job: dict[str, Any], reason: str) -> None:
@@ -249,6 +249,6 @@ def a_workload(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def a_row(**columns: Any) -> Workload:
-    """A workload's row: it runs on member north."""
-    runs = {"state": State.RUNNING, "cluster": "north", "active": 1, "ready": 1, "placed_at": NOW}
-    return build.a_workload("u-1", **(runs | columns))
+    """A workload: it runs on member north."""
+    row = a_stored_workload("w", state=State.RUNNING, cluster="north", active=1, ready=1)
+    return row._replace(placed_at=NOW, created_at=NOW, **columns)

@@ -57,7 +57,7 @@ async def active(hub: Running, kind: str, name: str) -> tuple[str, str]:
     """Status and reason of an object's condition Active."""
     row = await hub.hub.read(objects.find, GROUP, kind, "", name)
     assert row is not None
-    (condition,) = [c for c in row["status"]["conditions"] if c["type"] == "Active"]
+    (condition,) = [c for c in row.status["conditions"] if c["type"] == "Active"]
     return condition["status"], condition["reason"]
 
 
@@ -123,7 +123,7 @@ async def test_queues_that_combine_multikueue_wrongly_are_inactive(tmp_path: Pat
         row = await hub.hub.read(objects.find, GROUP, "AdmissionCheck", "", "nodes")
         assert row is not None
         said = {"conditions": [{"type": "Active", "status": "True", "reason": "Said"}]}
-        await hub.hub.db.write(lambda unit: objects.set_statuses(unit, {row["uid"]: said}))
+        await hub.hub.db.write(lambda unit: objects.set_statuses(unit, {row.uid: said}))
         for spec, reason in (
             (checked("dispatch", "again"), "MultipleMultiKueueAdmissionChecks"),
             (checked(("dispatch", ["gold-flavor"])), "MultiKueueAdmissionCheckAppliedPerFlavor"),

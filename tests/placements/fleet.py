@@ -12,6 +12,7 @@ from hub.services.context.settings import Intake
 from hub.services.objects.apply import Applied, apply_documents
 from hub.services.reading.draft import draft
 from hub.store import objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.kinds import parse
 from tests import waiting
@@ -101,14 +102,14 @@ class Fleet:
             await agent.sync(*entries)
         await self.turn()
 
-    async def object(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
+    async def object(self, kind: str, name: str, namespace: str = "") -> StoredObject | None:
         group = FLEET if kind.endswith("Placement") else _GROUPS.get(kind, "")
         return await self.hub.hub.read(objects.find, group, kind, namespace, name)
 
     async def status(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
         row = await self.object(kind, name, namespace)
         assert row is not None
-        return row["status"] or {}
+        return row.status or {}
 
     def held(self, name: str) -> list[str]:
         """What an agent holds: Kind/name."""

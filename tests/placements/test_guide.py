@@ -56,8 +56,8 @@ async def test_a_job_gets_its_placement_and_waits_until_it_is_placed(tmp_path: P
         await applied_guide(fleet)
         placement = await fleet.object("ResourcePlacement", "job1-placement", "compute-jobs")
         job = await job_named(hub, "mock-workload")
-        assert job.placement == placement["uid"]
-        assert conditions(placement["status"]) == {
+        assert job.placement == placement.uid
+        assert conditions(placement.status) == {
             "ResourcePlacementScheduled": ("False", "SchedulingPolicyUnfulfilled")
         }
 
@@ -142,7 +142,7 @@ async def test_the_rungs_are_told_as_events(tmp_path: Path):
         await applied_guide(fleet)
         await fleet.sync()
         placement = await fleet.object("ResourcePlacement", "queue-placement", "compute-jobs")
-        events = await hub.hub.read(all_events, placement["uid"])
+        events = await hub.hub.read(all_events, placement.uid)
         assert [each for each in events if each.startswith("Placement")] == [
             "PlacementRolloutStarted",
             "PlacementOverriddenSucceeded",

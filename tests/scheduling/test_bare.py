@@ -197,7 +197,7 @@ async def test_the_owner_of_a_workload_is_what_is_admitted(tmp_path: Path) -> No
             return objects.get(tx, applied.uid)
 
         row = await hub.hub.db.write(run)
-        assert row["status"]["conditions"][0]["reason"] == "HasOwner"
+        assert row.status["conditions"][0]["reason"] == "HasOwner"
         await hub.settle()
         assert not hub.scheduler.index.holders.get("a")
 

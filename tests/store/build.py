@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.domain.workloads.states import State
 from hub.store.engine import Database
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared.clock import ManualClock
 
@@ -47,5 +48,29 @@ def a_workload(uid: str, **columns: Any) -> Workload:
         message="",
         created_at=START,
         queued_at=START,
+    )
+    return row._replace(**columns)
+
+
+def an_object(uid: str, **columns: Any) -> StoredObject:
+    """A ConfigMap that came by REST."""
+    row = StoredObject(
+        uid=uid,
+        api_group="",
+        api_version="v1",
+        kind="ConfigMap",
+        namespace="team-a",
+        name=uid,
+        origin="rest",
+        generation=1,
+        labels={},
+        annotations={},
+        spec=None,
+        manifest={},
+        hash="",
+        status=None,
+        created_at=START,
+        updated_at=START,
+        deleted_at=None,
     )
     return row._replace(**columns)

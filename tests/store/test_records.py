@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, String, Table,
 
 from hub.store import tables
 from hub.store.columns import JsonColumn, Utc
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import (
     MoveColumns,
     Workload,
@@ -17,7 +18,7 @@ from hub.store.records.workloads import (
     WorkloadMove,
 )
 
-RECORDS = [(tables.workloads, Workload)]
+RECORDS = [(tables.workloads, Workload), (tables.objects, StoredObject)]
 _PYTHON = {
     String: str,
     Text: str,
@@ -67,3 +68,8 @@ def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
         "if_state",
         "if_generation",
     }
+
+
+def test_objects_are_read_in_the_order_of_their_table() -> None:
+    """Their queries ask for the table, and make records of its rows as they come."""
+    assert StoredObject._fields == tuple(column.name for column in tables.objects.c)

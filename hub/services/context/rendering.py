@@ -1,6 +1,7 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
 from hub.domain.instants import stamp
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress
 from shared.documents import Json, JsonView
 from shared.errors import Rejected
@@ -96,23 +97,23 @@ def event(row: JsonView) -> Json:
     }
 
 
-def whole_object(row: JsonView) -> Json:
+def whole_object(row: StoredObject) -> Json:
     """An object as Kubernetes would show it: its manifest with what the hub knows in metadata."""
-    manifest = dict(row["manifest"])
+    manifest = dict(row.manifest)
     metadata = {
         **manifest.get("metadata", {}),
-        "uid": row["uid"],
-        "generation": row["generation"],
-        "creationTimestamp": stamp(row["created_at"]),
+        "uid": row.uid,
+        "generation": row.generation,
+        "creationTimestamp": stamp(row.created_at),
     }
-    if row["deleted_at"] is not None:
-        metadata["deletionTimestamp"] = stamp(row["deleted_at"])
+    if row.deleted_at is not None:
+        metadata["deletionTimestamp"] = stamp(row.deleted_at)
     manifest["metadata"] = metadata
-    if row["api_version"] == f"{KUEUE}/v1beta1" and "spec" in manifest and row["spec"] is not None:
-        manifest |= {"apiVersion": f"{KUEUE}/v1beta2", "spec": row["spec"]}  # as it is read here
-    if row["status"] is not None:
-        manifest["status"] = row["status"]
-    return {**manifest, "origin": row["origin"]}
+    if row.api_version == f"{KUEUE}/v1beta1" and "spec" in manifest and row.spec is not None:
+        manifest |= {"apiVersion": f"{KUEUE}/v1beta2", "spec": row.spec}  # as it is read here
+    if row.status is not None:
+        manifest["status"] = row.status
+    return {**manifest, "origin": row.origin}
 
 
 def refusal(error: Rejected) -> Json:

@@ -19,6 +19,7 @@ from hub.domain.workloads import placement_policy
 from hub.domain.workloads.placement_policy import Policy
 from hub.services.index import check_catalog
 from hub.services.index.check_catalog import CheckRules, Gate
+from hub.store.records.objects import RuleObject
 from shared.documents import JsonView
 from shared.groups import KUEUE, PLACEMENT
 from shared.selectors import LabelSelector, read_selector
@@ -93,16 +94,16 @@ class Routes:
     def cycles(self, found: Mapping[str, tuple[str, ...]]) -> None:
         self._cycles, self._idle = found, None
 
-    def put(self, row: JsonView) -> bool:
+    def put(self, row: RuleObject) -> bool:
         """An object was added or changed; False if nothing that scheduling reads did.
 
         One that is being deleted counts as gone.
         """
-        uid, kind = row["uid"], row["kind"]
-        if row["deleted_at"] is not None:
+        uid, kind = row.uid, row.kind
+        if row.deleted_at is not None:
             return self.drop(uid)
-        active = kind == check_catalog.CHECK and check_catalog.is_active(row["status"])
-        content = (row["labels"], row["spec"], active)
+        active = kind == check_catalog.CHECK and check_catalog.is_active(row.status)
+        content = (row.labels, row.spec, active)
         if self._content.get(uid) == content:
             return False
         self.drop(uid)
@@ -113,7 +114,7 @@ class Routes:
         except Exception as fault:  # noqa: BLE001 - one unusable object must not stop the others
             self.unreadable[uid] = f"{type(fault).__name__}: {fault}"[:500]
             return True
-        self._known[uid] = (kind, row["namespace"], row["name"])
+        self._known[uid] = (kind, row.namespace, row.name)
         self._select()
         return True
 
@@ -143,8 +144,8 @@ class Routes:
                 self.checks.drop(kind, name)
         return True
 
-    def _read(self, kind: str, row: JsonView) -> None:
-        name, spec, labels = row["name"], row["spec"] or {}, row["labels"] or {}
+    def _read(self, kind: str, row: RuleObject) -> None:
+        name, spec, labels = row.name, row.spec or {}, row.labels or {}
         match kind:
             case "ResourceFlavor":
                 self.flavors[name] = declared.read_flavor(name, spec)
@@ -156,12 +157,12 @@ class Routes:
             case "Cohort":
                 self.cohorts[name] = read_cohort(name, spec)
             case "LocalQueue":
-                queue = declared.read_local_queue(row["namespace"], name, spec)
-                self.local[(row["namespace"], name)] = queue
+                queue = declared.read_local_queue(row.namespace, name, spec)
+                self.local[(row.namespace, name)] = queue
             case "Namespace":
                 self.namespaces[name] = {"kubernetes.io/metadata.name": name, **labels}
             case "ClusterResourcePlacement" | "ResourcePlacement":
-                self._placements[row["uid"]] = _placement(kind, name, spec)
+                self._placements[row.uid] = _placement(kind, name, spec)
             case _:
                 self.checks.read(row)
 

@@ -12,6 +12,7 @@ from hub.domain.plan import Assignment
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Check, Fault
+from hub.store.records.objects import RuleObject, StoredObject
 from shared.conditions import find
 from shared.documents import JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -34,14 +35,14 @@ def is_active(status: JsonView | None) -> bool:
     return active is not None and active.get("status") == "True"
 
 
-def read_check(row: JsonView) -> Check:
+def read_check(row: StoredObject | RuleObject) -> Check:
     """An AdmissionCheck from its object's row."""
-    spec = row["spec"] or {}
+    spec = row.spec or {}
     parameters = spec.get("parameters") or {}
     return Check(
-        row["name"],
+        row.name,
         spec.get("controllerName") or "",
-        is_active(row["status"]),
+        is_active(row.status),
         parameters.get("name") or "" if parameters.get("kind") == CONFIG else "",
     )
 
@@ -74,15 +75,15 @@ class CheckRules:
         self._configs: dict[str, tuple[str, ...]] = {}
         self._workers: set[str] = set()
 
-    def read(self, row: JsonView) -> None:
+    def read(self, row: RuleObject) -> None:
         """An object was added or changed."""
-        match row["kind"]:
+        match row.kind:
             case "AdmissionCheck":
-                self.known[row["name"]] = read_check(row)
+                self.known[row.name] = read_check(row)
             case "MultiKueueConfig":
-                self._configs[row["name"]] = tuple((row["spec"] or {}).get("clusters") or ())
+                self._configs[row.name] = tuple((row.spec or {}).get("clusters") or ())
             case "MultiKueueCluster":
-                self._workers.add(row["name"])
+                self._workers.add(row.name)
 
     def drop(self, kind: str, name: str) -> None:
         """An object is gone."""

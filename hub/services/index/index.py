@@ -153,12 +153,12 @@ class ScheduleIndex:
         if not news.rules and not news.rules_gone:
             return Affected()
         routes = self.routes
-        looked_at = news.rules_gone | {row["uid"] for row in news.rules}
+        looked_at = news.rules_gone | {row.uid for row in news.rules}
         before = {} if news.whole else routes.targets()
         policies = {uid: routes.policy(uid) for uid in looked_at}
         flavors, queues = dict(routes.flavors), dict(routes.queues)
         cohorts = dict(routes.cohorts)
-        gone = news.rules_gone - {row["uid"] for row in news.rules}
+        gone = news.rules_gone - {row.uid for row in news.rules}
         changed = [routes.drop(uid) for uid in gone] + [routes.put(row) for row in news.rules]
         if not any(changed):
             return Affected()

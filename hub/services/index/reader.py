@@ -13,6 +13,7 @@ from hub.services.index import pool_keys
 from hub.services.index.catalog import DEFAULT_QUEUE, KINDS
 from hub.services.index.pool_keys import PoolKeys
 from hub.store import clusters, schedule, usage
+from hub.store.records.objects import RuleObject
 from hub.store.schedule import ProgressRow, SchedulingRow
 from hub.store.transaction import Transaction
 from hub.store.workloads import TERMS
@@ -31,7 +32,7 @@ class News:
     pulses: list[ProgressRow] = field(default_factory=list)  # of workloads known to be charged
     gone: frozenset[str] = frozenset()  # uids of workloads looked for that are not there
     shapes: Json = field(default_factory=dict)
-    rules: list[Json] = field(default_factory=list)
+    rules: list[RuleObject] = field(default_factory=list)
     rules_gone: frozenset[str] = frozenset()  # uids of objects looked for
     clusters: list[tuple[Json, bytes | None]] = field(default_factory=list)
     clusters_gone: frozenset[str] = frozenset()

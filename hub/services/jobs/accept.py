@@ -148,7 +148,7 @@ def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, in
     if not named:
         return {}
     rows = objects.list_kind(tx, KUEUE, "WorkloadPriorityClass", names=sorted(named))
-    return {row["name"]: int((row["spec"] or {}).get("value") or 0) for row in rows}
+    return {row.name: int((row.spec or {}).get("value") or 0) for row in rows}
 
 
 def priority_class(given: Draft) -> str:

@@ -16,6 +16,7 @@ from hub.services.queues.defaults import local_queues
 from hub.services.reading.draft import Draft, draft
 from hub.services.works.evict import evict
 from hub.store import objects, workloads
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload, WorkloadMove
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -41,7 +42,7 @@ def is_unit(tx: Transaction, given: Draft) -> bool:
     if given.queue not in local_queues(tx, namespace) or given.parsed.hindrance:
         return False
     held = objects.find(tx, KUEUE, KIND, namespace, name)
-    return held is None or held["origin"] == given.origin
+    return held is None or held.origin == given.origin
 
 
 def queue_missing(given: Draft) -> str:
@@ -56,7 +57,7 @@ def admit_held(tx: Transaction, intake: Intake) -> None:
     """Workloads kept as objects become units of admission where their queues are there by now."""
     found = []
     for row in objects.list_kind(tx, KUEUE, KIND):
-        if row["deleted_at"] is None:
+        if row.deleted_at is None:
             given = _draft_of(tx, row)
             if given is not None and given.is_bare and is_unit(tx, given):
                 found.append(given)
@@ -73,7 +74,7 @@ def forget_held(tx: Transaction, taken: Sequence[Draft]) -> None:
     for given in taken:
         row = objects.find(tx, KUEUE, KIND, given.parsed.namespace, given.name)
         if row is not None:
-            objects.remove(tx, row["uid"])
+            objects.remove(tx, row.uid)
 
 
 def revise_bare(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> bool:
@@ -125,18 +126,16 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
         raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
 
 
-def _draft_of(tx: Transaction, row: Json) -> Draft | None:
+def _draft_of(tx: Transaction, row: StoredObject) -> Draft | None:
     """An object as it was applied; None where it can not be read any more."""
     try:
         parsed = parse(
-            row["manifest"],
+            row.manifest,
             strict=False,
             origin="hub-cluster",
             lenient_versions=True,
-            default_namespace=row["namespace"],
+            default_namespace=row.namespace,
         )
-        return draft(
-            parsed, tx.now, origin=row["origin"], uid=row["uid"], created_at=row["created_at"]
-        )
+        return draft(parsed, tx.now, origin=row.origin, uid=row.uid, created_at=row.created_at)
     except Rejected:
         return None

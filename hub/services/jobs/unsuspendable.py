@@ -27,7 +27,8 @@ def misplaced(tx: Transaction, given: Draft, intake: Intake) -> str:
         return ""
     queue = given.queue or DEFAULT
     found = objects.find(tx, KUEUE, "LocalQueue", given.parsed.namespace, queue)
-    name = str(((found or {}).get("spec") or {}).get("clusterQueue") or "")
+    spec = (found.spec if found is not None else None) or {}
+    name = str(spec.get("clusterQueue") or "")
     if name and _never_preempts(tx, name, intake):
         return ""
     declared = ", ".join(sorted(_listed(intake.protected_queues))) or "none"
@@ -43,7 +44,7 @@ def _never_preempts(tx: Transaction, name: str, intake: Intake) -> bool:
     if name in _listed(intake.protected_queues):
         return True
     found = objects.find(tx, KUEUE, "ClusterQueue", "", name)
-    spec = (found or {}).get("spec")
+    spec = found.spec if found is not None else None
     if not spec:
         return False
     return not spec.get("cohortName") and read_policy(spec).within == NEVER

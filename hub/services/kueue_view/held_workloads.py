@@ -5,6 +5,7 @@ from typing import Final
 
 from hub.services.context.rendering import whole_object
 from hub.store import objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE as KIND
 from shared.documents import Json
@@ -35,22 +36,22 @@ def page(
     found = [
         row
         for row in rows
-        if _is_held(row) and (not queue or (row["spec"] or {}).get("queueName") == queue)
+        if _is_held(row) and (not queue or (row.spec or {}).get("queueName") == queue)
     ]
     if len(found) > limit:
         found = found[:limit]
-        last = [found[-1]["namespace"], found[-1]["name"]] if found else after
+        last = [found[-1].namespace, found[-1].name] if found else after
         return [_shown(row) for row in found], [MARK, *last]
     return [_shown(row) for row in found], None
 
 
-def _is_held(row: Json) -> bool:
+def _is_held(row: StoredObject) -> bool:
     """Not what belongs to a Job: that Job has a Workload of the hub's own."""
-    owned = (row["manifest"].get("metadata") or {}).get("ownerReferences")
-    return row["deleted_at"] is None and not owned
+    owned = (row.manifest.get("metadata") or {}).get("ownerReferences")
+    return row.deleted_at is None and not owned
 
 
-def _shown(row: Json) -> Json:
+def _shown(row: StoredObject) -> Json:
     told = whole_object(row)
     status = dict(told.get("status") or {})
     return told | {"status": {"conditions": [], **status}}

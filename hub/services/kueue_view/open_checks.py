@@ -69,7 +69,7 @@ def controllers_by_check(tx: Transaction) -> dict[str, str]:
 
     def read() -> dict[str, str]:
         rows = objects.list_kind(tx, KUEUE, "AdmissionCheck")
-        return {row["name"]: read_check(row).controller for row in rows}
+        return {row.name: read_check(row).controller for row in rows}
 
     return tx.remembered("objects", "controllers of admission checks", read)
 

@@ -134,9 +134,9 @@ def shown(tx: Transaction, rows: Sequence[Workload]) -> list[Json]:
 def _entrances(tx: Transaction, cluster_queue: str) -> set[tuple[str, str]]:
     """LocalQueues that lead to a ClusterQueue."""
     return {
-        (row["namespace"], row["name"])
+        (row.namespace, row.name)
         for row in objects.list_kind(tx, GROUP, "LocalQueue")
-        if (row["spec"] or {}).get("clusterQueue") == cluster_queue
+        if (row.spec or {}).get("clusterQueue") == cluster_queue
     }
 
 

@@ -21,6 +21,7 @@ from hub.services.queues import usage
 from hub.services.reading.draft import Draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -63,9 +64,9 @@ def uids_of_kind(tx: Transaction, group: str, kind: str) -> dict[str, tuple[str,
     if (group, kind) == (KUEUE, KIND):
         bare = on_members.live_of(tx, Origin.HUB_CLUSTER, kind)
     return bare | {
-        row["uid"]: (row["namespace"], row["name"])
+        row.uid: (row.namespace, row.name)
         for row in objects.list_kind(tx, group, kind)
-        if row["origin"] == Origin.HUB_CLUSTER and row["deleted_at"] is None
+        if row.origin == Origin.HUB_CLUSTER and row.deleted_at is None
     }
 
 
@@ -113,13 +114,13 @@ def delete_object(tx: Transaction, uid: str) -> bool:
         delete_jobs(tx, [uid])  # a bare Workload
     if row is None:
         return not _held(tx, uid)
-    if row["deleted_at"] is None:
+    if row.deleted_at is None:
         result = delete.delete_object(
             tx,
-            row["api_group"],
-            row["kind"],
-            row["namespace"],
-            row["name"],
+            row.api_group,
+            row.kind,
+            row.namespace,
+            row.name,
             origin=Origin.HUB_CLUSTER,
             principal="hub-cluster",
         )
@@ -140,15 +141,15 @@ def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:
     }
 
 
-def object_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
+def object_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, StoredObject]:
     """Rows of objects, with their statuses."""
     return objects.get_many(tx, uids)
 
 
-def queue_statuses(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
+def queue_statuses(tx: Transaction, uids: Iterable[str]) -> dict[str, StoredObject]:
     """Rows of queues and cohorts, with their statuses as of now."""
     rows = objects.get_many(tx, uids)
-    return {row["uid"]: row for row in usage.with_statuses(tx, list(rows.values()))}
+    return {row.uid: row for row in usage.with_statuses(tx, list(rows.values()))}
 
 
 def cluster_facts(tx: Transaction) -> dict[str, tuple[Json, Cluster, dt.datetime | None]]:

@@ -21,6 +21,7 @@ from hub.services.reading.draft import Draft
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, objects, workloads
+from hub.store.records.objects import ObjectColumns, StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -160,7 +161,7 @@ def _apply_object(
     try:
         result, uid = _settle(tx, given, row, intake, parents)
     except Rejected as refusal:
-        return Applied(index, REJECTED, "" if row is None else row["uid"], given, refusal)
+        return Applied(index, REJECTED, "" if row is None else row.uid, given, refusal)
     # A bare Workload that nothing else hinders would be a unit of admission, were its queue there.
     held = given.is_bare and not parsed.hindrance
     warnings = (bare_intake.queue_missing(given),) if held else ()
@@ -170,30 +171,28 @@ def _apply_object(
 def _settle(
     tx: Transaction,
     given: Draft,
-    row: Json | None,
+    row: StoredObject | None,
     intake: Intake,
     parents: cohort_rules.Parents,
 ) -> tuple[str, str]:
     """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
     if row is not None:
-        if row["origin"] == Origin.HUB or _recreated(given, row):
-            objects.remove(tx, row["uid"])
+        if row.origin == Origin.HUB or _recreated(given, row):
+            objects.remove(tx, row.uid)
             row = None
-        elif row["origin"] != given.origin:
+        elif row.origin != given.origin:
             raise Rejected(
                 RejectCode.OWNED_ELSEWHERE,
-                f"{row['kind']} {row['name']} came from {row['origin']} "
+                f"{row.kind} {row.name} came from {row.origin} "
                 f"and can not be changed from {given.origin}",
                 "metadata.name",
             )
-        elif row["deleted_at"] is not None:
-            raise Rejected(
-                RejectCode.BEING_DELETED, f"{row['kind']} {row['name']} is being deleted"
-            )
+        elif row.deleted_at is not None:
+            raise Rejected(RejectCode.BEING_DELETED, f"{row.kind} {row.name} is being deleted")
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, tx)
-    if row is None or row["hash"] != new["hash"]:
+    if row is None or row.hash != new.hash:
         Gatekeeper(tx, intake.pods).require(given)
     if row is None:
         if given.parsed.namespace:
@@ -202,60 +201,54 @@ def _settle(
         effects.applied(tx, new)
         _say(tx, new, "Created")
         _say_unheeded(tx, new, given, None)
-        return CREATED, new["uid"]
-    if row["hash"] == new["hash"] and row["api_version"] == new["api_version"]:
-        return UNCHANGED, row["uid"]
-    columns = {
-        name: new[name]
-        for name in ("api_version", "labels", "annotations", "spec", "manifest", "hash")
+        return CREATED, new.uid
+    if row.hash == new.hash and row.api_version == new.api_version:
+        return UNCHANGED, row.uid
+    changed: ObjectColumns = {
+        "api_version": new.api_version,
+        "labels": new.labels,
+        "annotations": new.annotations,
+        "spec": new.spec,
+        "manifest": new.manifest,
+        "hash": new.hash,
+        "generation": row.generation + (1 if _content(row) != _content(new) else 0),
+        "updated_at": tx.now,
     }
-    generation = row["generation"] + (1 if _content(row) != _content(new) else 0)
-    objects.change(tx, row["uid"], **columns, generation=generation, updated_at=tx.now)
-    updated = {**row, **columns, "generation": generation}
+    objects.change(tx, row.uid, **changed)
+    updated = row._replace(**changed)
     effects.applied(tx, updated)
     _say(tx, updated, "Configured")
-    _say_unheeded(tx, updated, given, row["status"])
-    return CONFIGURED, row["uid"]
+    _say_unheeded(tx, updated, given, row.status)
+    return CONFIGURED, row.uid
 
 
-def _say_unheeded(tx: Transaction, row: Json, given: Draft, status: Json | None) -> None:
+def _say_unheeded(tx: Transaction, row: StoredObject, given: Draft, status: Json | None) -> None:
     """What of the object changes nothing: an Event, and a condition that goes when it is taken out."""
     said = unheeded.notices(given.parsed)
     if said:
-        tx.event(**_event(row, unheeded.REASON, unheeded.joined(said)), type="Warning")
-    if given.parsed.group == PLACEMENT and row["kind"] in _PLACEMENTS:
+        tx.say(row, unheeded.REASON, unheeded.joined(said), warning=True)
+    if given.parsed.group == PLACEMENT and row.kind in _PLACEMENTS:
         return  # its status is its controller's
     before = (status or {}).get("conditions") or []
-    after = unheeded.condition(before, said, tx.now, row["generation"])
+    after = unheeded.condition(before, said, tx.now, row.generation)
     if after != before:
-        objects.set_statuses(tx, {row["uid"]: {**(status or {}), "conditions": after}})
+        objects.set_statuses(tx, {row.uid: {**(status or {}), "conditions": after}})
 
 
-def _recreated(given: Draft, row: Json) -> bool:
+def _recreated(given: Draft, row: StoredObject) -> bool:
     """On the hub cluster it was deleted and made anew: another object of the same name."""
-    both = {given.origin, row["origin"]} == {Origin.HUB_CLUSTER}
-    return both and given.uid != str(row["uid"])
+    both = {given.origin, row.origin} == {Origin.HUB_CLUSTER}
+    return both and given.uid != str(row.uid)
 
 
-def _content(row: Json) -> Json:
-    return {name: value for name, value in row["manifest"].items() if name != "metadata"}
+def _content(row: StoredObject) -> Json:
+    return {name: value for name, value in row.manifest.items() if name != "metadata"}
 
 
 def _identity(given: Draft) -> tuple[str, str, str]:
     return given.parsed.kind, given.parsed.namespace, given.name
 
 
-def _say(tx: Transaction, row: Json, reason: str) -> None:
-    origin = "" if row["origin"] == Origin.ANY else f", from {row['origin']}"
-    tx.event(**_event(row, reason, f"generation {row['generation']}{origin}"))
-
-
-def _event(row: Json, reason: str, message: str) -> dict[str, str]:
-    return {
-        "uid": row["uid"],
-        "kind": row["kind"],
-        "namespace": row["namespace"],
-        "name": row["name"],
-        "reason": reason,
-        "message": message,
-    }
+def _say(tx: Transaction, row: StoredObject, reason: str) -> None:
+    origin = "" if row.origin == Origin.ANY else f", from {row.origin}"
+    tx.say(row, reason, f"generation {row.generation}{origin}")

@@ -7,6 +7,7 @@ from hub.services.objects import effects
 from hub.services.questions.objects import find
 from hub.services.works.evict import evict
 from hub.store import audit, jobs, objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -37,12 +38,12 @@ def delete_object(
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
     row = find(tx, group, kind, namespace, name)
-    if expected and expected != row["uid"]:
+    if expected and expected != row.uid:
         raise Rejected(
-            RejectCode.PRECONDITION_FAILED, f"the object has uid {row['uid']}", "preconditions.uid"
+            RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
         )
-    if row["origin"] not in {origin, Origin.ANY, Origin.HUB}:
-        text = f"{kind} {name} came from {row['origin']} and can not be deleted from {origin}"
+    if row.origin not in {origin, Origin.ANY, Origin.HUB}:
+        text = f"{kind} {name} came from {row.origin} and can not be deleted from {origin}"
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if drain and (group, kind) == (KUEUE, "ClusterQueue"):
         _drain(tx, name)
@@ -50,20 +51,13 @@ def delete_object(
         _refuse_if_used(tx, row)
     audit.add(tx, principal, "delete", _path(row), f"origin {origin}")
     if group == PLACEMENT and kind in _TAKEN_BACK:
-        if row["deleted_at"] is None:
-            objects.change(tx, row["uid"], deleted_at=tx.now)
-        return {"uid": row["uid"], "result": "deleting"}
-    objects.remove(tx, row["uid"])
+        if row.deleted_at is None:
+            objects.change(tx, row.uid, deleted_at=tx.now)
+        return {"uid": row.uid, "result": "deleting"}
+    objects.remove(tx, row.uid)
     effects.deleted(tx, row)
-    tx.event(
-        uid=row["uid"],
-        kind=kind,
-        namespace=namespace,
-        name=name,
-        reason="Deleted",
-        message=f"deleted by {principal}",
-    )
-    return {"uid": row["uid"], "result": "deleted"}
+    tx.say(row, "Deleted", f"deleted by {principal}")
+    return {"uid": row.uid, "result": "deleted"}
 
 
 def _drain(tx: Transaction, queue: str) -> None:
@@ -72,10 +66,10 @@ def _drain(tx: Transaction, queue: str) -> None:
     evict(tx, jobs.charged_to(tx, queue), "ClusterQueueStopped", message)
 
 
-def _refuse_if_used(tx: Transaction, row: Json) -> None:
+def _refuse_if_used(tx: Transaction, row: StoredObject) -> None:
     """Raise where something still depends on the object."""
-    name = row["name"]
-    match (row["api_group"], row["kind"]):
+    name = row.name
+    match (row.api_group, row.kind):
         case ("", "Namespace"):
             left = [each for each in objects.list_namespace(tx, name, 2) if not _provided(each)]
             if left or jobs.count_in_namespace(tx, name):
@@ -101,9 +95,9 @@ def _refuse_if_used(tx: Transaction, row: Json) -> None:
             return
 
 
-def _provided(row: Json) -> bool:
-    return bool(row["origin"] == Origin.HUB)
+def _provided(row: StoredObject) -> bool:
+    return bool(row.origin == Origin.HUB)
 
 
-def _path(row: Json) -> str:
-    return "/".join(each for each in (row["kind"], row["namespace"], row["name"]) if each)
+def _path(row: StoredObject) -> str:
+    return "/".join(each for each in (row.kind, row.namespace, row.name) if each)

@@ -4,47 +4,47 @@ from hub.services.access import credentials
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.store import clusters, objects, works
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
-from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.registry import parse
 
 
-def applied(tx: Transaction, row: Json) -> None:
+def applied(tx: Transaction, row: StoredObject) -> None:
     """After an object was created or changed."""
-    if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
+    if row.api_group == FLEET and row.kind == "MemberCluster":
         _declare_cluster(tx, row)
-    elif row["api_group"] == KUEUE and row["kind"] == "Workload":
+    elif row.api_group == KUEUE and row.kind == "Workload":
         _describe_workload(tx, row)
 
 
-def deleted(tx: Transaction, row: Json) -> None:
+def deleted(tx: Transaction, row: StoredObject) -> None:
     """After an object was removed."""
-    if row["api_group"] == FLEET and row["kind"] == "MemberCluster":
-        credentials.forget_agent(tx, row["name"])
-        clusters.remove(tx, row["name"])
-        works.remove(tx, [(row["name"], uid) for uid in works.uids_of(tx, row["name"])])
-    elif row["api_group"] == KUEUE and concerns_queues(row["kind"]):
+    if row.api_group == FLEET and row.kind == "MemberCluster":
+        credentials.forget_agent(tx, row.name)
+        clusters.remove(tx, row.name)
+        works.remove(tx, [(row.name, uid) for uid in works.uids_of(tx, row.name)])
+    elif row.api_group == KUEUE and concerns_queues(row.kind):
         refresh_queues(tx)
 
 
-def _declare_cluster(tx: Transaction, row: Json) -> None:
+def _declare_cluster(tx: Transaction, row: StoredObject) -> None:
     """A MemberCluster and its row go together: labels and taints are the object's."""
     declared = {
-        "object": row["uid"],
-        "labels": row["labels"],
-        "taints": (row["spec"] or {}).get("taints") or [],
-        "pools": (row["spec"] or {}).get("pools"),
+        "object": row.uid,
+        "labels": row.labels,
+        "taints": (row.spec or {}).get("taints") or [],
+        "pools": (row.spec or {}).get("pools"),
     }
-    if clusters.get(tx, row["name"]) is not None:
-        clusters.change(tx, row["name"], **declared)
+    if clusters.get(tx, row.name) is not None:
+        clusters.change(tx, row.name, **declared)
         return
     clusters.add(
         tx,
         {
-            "name": row["name"],
+            "name": row.name,
             **declared,
             "cluster_uid": "",
             "cordoned": False,
@@ -57,23 +57,23 @@ def _declare_cluster(tx: Transaction, row: Json) -> None:
     )
 
 
-def _describe_workload(tx: Transaction, row: Json) -> None:
-    spec = row["spec"] or {}
+def _describe_workload(tx: Transaction, row: StoredObject) -> None:
+    spec = row.spec or {}
     name = spec.get("queueName") or ""
-    found = bool(name) and objects.find(tx, KUEUE, "LocalQueue", row["namespace"], name)
-    owned = bool((row["manifest"].get("metadata") or {}).get("ownerReferences"))
+    found = bool(name) and objects.find(tx, KUEUE, "LocalQueue", row.namespace, name)
+    owned = bool((row.manifest.get("metadata") or {}).get("ownerReferences"))
     conditions = queue_conditions.held_workload_conditions(
         spec, queue_found=bool(found), owned=owned, hindrance=_hindrance(row)
     )
-    status = queue_conditions.with_conditions(row["status"], conditions, tx.now, row["generation"])
+    status = queue_conditions.with_conditions(row.status, conditions, tx.now, row.generation)
     if status is not None:
-        objects.set_statuses(tx, {row["uid"]: status})
+        objects.set_statuses(tx, {row.uid: status})
 
 
-def _hindrance(row: Json) -> str:
+def _hindrance(row: StoredObject) -> str:
     """Why a Workload can not be admitted as it is."""
     try:
-        parsed = parse(row["manifest"], strict=False, origin="hub-cluster", lenient_versions=True)
+        parsed = parse(row.manifest, strict=False, origin="hub-cluster", lenient_versions=True)
     except Rejected:
         return ""
     why = parsed.hindrance

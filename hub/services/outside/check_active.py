@@ -14,6 +14,7 @@ from hub.services.questions.objects import find
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import refresh_queues
 from hub.store import audit, objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 from shared.errors import FieldError, Rejected
@@ -54,19 +55,19 @@ def set_status(
     return rendering.whole_object(find(tx, group, kind, namespace, name))
 
 
-def put_conditions(tx: Transaction, row: Json, given: Sequence[Json]) -> bool:
+def put_conditions(tx: Transaction, row: StoredObject, given: Sequence[Json]) -> bool:
     """Merge conditions into the status of a check; False if they stand there already."""
     told = {each["type"] for each in given}
     kept = [
         {key: value for key, value in each.items() if key in _FIELDS - {"lastTransitionTime"}}
-        for each in (row["status"] or {}).get("conditions") or ()
+        for each in (row.status or {}).get("conditions") or ()
         if each["type"] not in told
     ]
     conditions = [*kept, *given]
-    status = queue_conditions.with_conditions(row["status"], conditions, tx.now, row["generation"])
+    status = queue_conditions.with_conditions(row.status, conditions, tx.now, row.generation)
     if status is None:
         return False
-    objects.set_statuses(tx, {row["uid"]: status})
+    objects.set_statuses(tx, {row.uid: status})
     refresh_queues(tx)
     return True
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
 from hub.store import objects, placements, works
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
-from shared.documents import Json, JsonView
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class PlacementIndex:
         """Every placement."""
         return list(self._known)
 
-    def put(self, row: JsonView) -> bool:
+    def put(self, row: StoredObject) -> bool:
         """Take a placement's row; False if nothing but its status has changed."""
-        rules = read_rules(row["kind"], row["namespace"], row["spec"] or {})
-        mark = (row["generation"], row["hash"], row["deleted_at"] is not None)
-        old = self._known.get(row["uid"])
-        self._known[row["uid"]] = _Known(rules, mark)
+        rules = read_rules(row.kind, row.namespace, row.spec or {})
+        mark = (row.generation, row.hash, row.deleted_at is not None)
+        old = self._known.get(row.uid)
+        self._known[row.uid] = _Known(rules, mark)
         return old is None or old.mark != mark
 
     def drop(self, uid: str) -> bool:
@@ -76,7 +76,7 @@ class PlacementIndex:
         return found
 
 
-def load_placements(tx: Transaction) -> list[Json]:
+def load_placements(tx: Transaction) -> list[StoredObject]:
     """All placements."""
     return placements.list_all(tx)
 
@@ -88,7 +88,7 @@ def job_traits(tx: Transaction, uids: Iterable[str]) -> list[tuple[str, str, dic
 
 def object_rows(
     tx: Transaction, uids: Iterable[str]
-) -> tuple[dict[str, Json], dict[str, set[str]]]:
+) -> tuple[dict[str, StoredObject], dict[str, set[str]]]:
     """Objects by uid, and the placements that have placed them, whatever they select now."""
     wanted = list(uids)
     placed: dict[str, set[str]] = {}

@@ -25,6 +25,7 @@ from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, objects, placements, schedule, workloads, works
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
@@ -39,7 +40,7 @@ _NEVER_ASKED = Decisions((), None, fulfilled=True, message="")
 class ReconcileOutcome:
     """How a placement stands after `reconcile`: what its status is made of."""
 
-    row: Json
+    row: StoredObject
     selection: Selection
     scheduled: Rung
     decisions: Decisions = _NEVER_ASKED
@@ -74,12 +75,12 @@ def reconcile(
     """Bring the world to what placement `uid` declares; None once nothing of it is left."""
     tx.require_term(term)
     row = objects.get(tx, uid)
-    if row is None or row["deleted_at"] is not None:
+    if row is None or row.deleted_at is not None:
         _take_back(tx, uid, row)
         return None
-    spec = row["spec"] or {}
+    spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
-    selection = select(tx, read_rules(row["kind"], row["namespace"], spec))
+    selection = select(tx, read_rules(row.kind, row.namespace, spec))
     index = _snapshot_resources(tx, uid, selection, spec)
     fault = _unsupported(policy, selection)
     if fault is not None:
@@ -132,7 +133,7 @@ def _decide(
 def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) -> None:
     """Works for every selected object in every chosen cluster; what is no longer desired goes."""
     placement = outcome.row
-    uid = placement["uid"]
+    uid = placement.uid
     chosen = outcome.decisions.selected
     options = _options(placement, spec)
     present = {
@@ -143,9 +144,9 @@ def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) -
     changed: list[Json] = []
     for cluster in chosen:
         for row in outcome.selection.objects.values():
-            old = present.get((cluster, row["uid"]))
+            old = present.get((cluster, row.uid))
             if old is not None and old["placed_by"] != uid and old["action"] != "Withdraw":
-                outcome.conflicts[(cluster, row["uid"])] = old["placed_by"]
+                outcome.conflicts[(cluster, row.uid)] = old["placed_by"]
                 continue
             wanted = _work(cluster, row, options, uid)
             if old is None:
@@ -168,28 +169,28 @@ def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) -
     )
 
 
-def _options(placement: Json, spec: JsonView) -> ApplyOptions:
+def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
     apply = (spec.get("strategy") or {}).get("applyStrategy") or {}
     return ApplyOptions(
         when_to_apply=apply.get("whenToApply") or "Always",
         when_to_take_over=apply.get("whenToTakeOver") or "",
-        placed_by=f"{placement['kind']}/{placement['name']}",
+        placed_by=f"{placement.kind}/{placement.name}",
     )
 
 
-def _work(cluster: str, row: Json, options: ApplyOptions, placement: str) -> Json:
+def _work(cluster: str, row: StoredObject, options: ApplyOptions, placement: str) -> Json:
     return {
         "cluster": cluster,
-        "uid": row["uid"],
+        "uid": row.uid,
         "epoch": 0,
-        "generation": row["generation"],
-        "api_version": row["api_version"],
-        "kind": row["kind"],
-        "namespace": row["namespace"],
-        "name": row["name"],
+        "generation": row.generation,
+        "api_version": row.api_version,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
         "options": options,
         "placed_by": placement,
-        "hash": compose.digest(row["hash"], options, 0),
+        "hash": compose.digest(row.hash, options, 0),
         "action": "Apply",
     }
 
@@ -203,7 +204,7 @@ def _differs(old: Json, wanted: Json) -> bool:
 
 def _place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> list[Workload]:
     """Give selected Jobs this placement; those that it no longer selects wait again or come back."""
-    uid = outcome.row["uid"]
+    uid = outcome.row.uid
     selected = outcome.selection.jobs
     own = {row.uid: row for row in _own_jobs(tx, uid)}
     if not _one_cluster(policy):
@@ -253,7 +254,7 @@ def _own_jobs(tx: Transaction, uid: str) -> list[Workload]:
 
 def _bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -> None:
     """Write the decisions down; a Job's own placing is one too."""
-    uid = outcome.row["uid"]
+    uid = outcome.row.uid
     present = {row["cluster"]: row for row in placements.bindings_of(tx, uid)}
     wanted: dict[str, Json] = {
         job.cluster: _job_binding(uid, job, index) for job in outcome.jobs if job.cluster
@@ -336,7 +337,7 @@ def _by_its_queue(job: Workload) -> bool:
     return (job.scores or {}).get("profile") == "queue"
 
 
-def _take_back(tx: Transaction, uid: str, row: Json | None) -> None:
+def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     """A placement goes: what it placed is withdrawn, save Jobs that finished; then its record."""
     jobs = [j for j in _own_jobs(tx, uid) if j.state not in TERMINAL]
     _release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
@@ -354,9 +355,9 @@ def _take_back(tx: Transaction, uid: str, row: Json | None) -> None:
     objects.remove(tx, uid)
     tx.event(
         uid=uid,
-        kind=row["kind"],
-        namespace=row["namespace"],
-        name=row["name"],
+        kind=row.kind,
+        namespace=row.namespace,
+        name=row.name,
         reason="Deleted",
         message="everything it placed has been taken back",
     )
@@ -365,7 +366,7 @@ def _take_back(tx: Transaction, uid: str, row: Json | None) -> None:
 def _snapshot_resources(tx: Transaction, uid: str, selection: Selection, spec: JsonView) -> int:
     """The index of what is selected now; a new one when it has changed."""
     told = [[r.group, r.version, r.kind, r.namespace, r.name] for r in selection.resources()]
-    hashes = sorted(row["hash"] for row in selection.objects.values())
+    hashes = sorted(row.hash for row in selection.objects.values())
     return _snapshot(tx, uid, "resources", {"selected": told, "hashes": hashes}, spec)[0]
 
 

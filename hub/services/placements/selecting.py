@@ -10,9 +10,10 @@ from typing import Final
 
 from hub.domain.placement.status import Resource
 from hub.store import objects, placements, workloads
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
-from shared.documents import Json, JsonView
+from shared.documents import JsonView
 from shared.kinds.placement_rules import is_reserved_namespace
 from shared.selectors import LabelSelector, read_selector
 
@@ -99,7 +100,7 @@ class SelectionRules:
 class Selection:
     """What is selected. `jobs_by_name`: uids of Jobs that a selector names."""
 
-    objects: dict[str, Json] = field(default_factory=dict)
+    objects: dict[str, StoredObject] = field(default_factory=dict)
     jobs: dict[str, Workload] = field(default_factory=dict)
     jobs_by_name: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)  # namespaces that no placement may select
@@ -152,14 +153,14 @@ def select(tx: Transaction, rules: SelectionRules) -> Selection:
     inside = ""
     for rule in chosen:
         for row in _objects(tx, rule, ""):
-            if is_reserved_namespace(row["name"]):
-                found.refused.append(row["name"])
+            if is_reserved_namespace(row.name):
+                found.refused.append(row.name)
                 continue
-            found.objects[row["uid"]] = row
+            found.objects[row.uid] = row
             if rule.scope == _NS_CHOSEN:
-                inside = row["name"]
+                inside = row.name
             elif rule.scope != _NS_ONLY:
-                _whole_namespace(tx, row["name"], found)
+                _whole_namespace(tx, row.name, found)
     for rule in rules.rules:
         if rule in chosen:
             continue
@@ -167,7 +168,7 @@ def select(tx: Transaction, rules: SelectionRules) -> Selection:
             _jobs(tx, rule, rules.namespace or inside, found)
         else:
             for row in _objects(tx, rule, rules.namespace or inside):
-                found.objects[row["uid"]] = row
+                found.objects[row.uid] = row
     return found
 
 
@@ -176,13 +177,13 @@ def resource_of_job(row: Workload) -> Resource:
     return Resource("batch", "v1", "Job", row.namespace, row.name)
 
 
-def resource_of(row: JsonView) -> Resource:
+def resource_of(row: StoredObject) -> Resource:
     """The identifier of an object, from its row."""
-    version = str(row["api_version"]).rpartition("/")[2]
-    return Resource(row["api_group"], version, row["kind"], row["namespace"], row["name"])
+    version = str(row.api_version).rpartition("/")[2]
+    return Resource(row.api_group, version, row.kind, row.namespace, row.name)
 
 
-def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[Json]:
+def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[StoredObject]:
     if (rule.group, rule.kind) in SKIPPED:
         return []
     names = [rule.name] if rule.name else None
@@ -190,17 +191,17 @@ def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[Json]:
     return [
         row
         for row in rows
-        if row["namespace"] in ("", namespace)
-        and row["deleted_at"] is None
-        and rule.matches(row["api_group"], row["kind"], row["name"], row["labels"] or {})
+        if row.namespace in ("", namespace)
+        and row.deleted_at is None
+        and rule.matches(row.api_group, row.kind, row.name, row.labels or {})
         and _may_be_placed(row)
     ]
 
 
 def _whole_namespace(tx: Transaction, namespace: str, found: Selection) -> None:
     for row in objects.list_namespace(tx, namespace, limit=100_000):
-        if (row["api_group"], row["kind"]) not in SKIPPED and _may_be_placed(row):
-            found.objects[row["uid"]] = row
+        if (row.api_group, row.kind) not in SKIPPED and _may_be_placed(row):
+            found.objects[row.uid] = row
     for job in placements.live_jobs(tx, namespace):
         found.jobs[job.uid] = job
 
@@ -217,12 +218,12 @@ def _jobs(tx: Transaction, rule: Rule, namespace: str, found: Selection) -> None
             found.jobs[row.uid] = row
 
 
-def _may_be_placed(row: Json) -> bool:
+def _may_be_placed(row: StoredObject) -> bool:
     """Not what every namespace gets by itself, and not what a controller of the hub cluster owns."""
-    if (row["kind"], row["name"]) in _EVERYWHERE:
+    if (row.kind, row.name) in _EVERYWHERE:
         return False
-    manifest = row["manifest"] or {}
-    if row["kind"] == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":
+    manifest = row.manifest or {}
+    if row.kind == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":
         return False
     owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
     return not any(owner.get("controller") for owner in owners)

@@ -17,9 +17,10 @@ from hub.domain.workloads.states import TERMINAL, State
 from hub.services.placements.reconcile import ReconcileOutcome, reconcile
 from hub.services.placements.selecting import resource_of, resource_of_job
 from hub.store import objects, placements, works
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
-from shared.documents import JsonView
+from shared.documents import Json, JsonView
 from shared.kinds import unheeded
 
 # What is said when a rung turns True, in KubeFleet's words.
@@ -51,22 +52,20 @@ _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     """Bring the status up to date; False if it was."""
     row = outcome.row
-    before = row["status"]
+    before = row.status
     status = status_of(_picture(tx, outcome), before, tx.now)
-    said = list(unheeded.of_placement(row["spec"] or {}))
-    status["conditions"] = unheeded.condition(
-        status["conditions"], said, tx.now, row["generation"]
-    )
+    said = list(unheeded.of_placement(row.spec or {}))
+    status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     if status == before:
         return False
-    objects.set_statuses(tx, {row["uid"]: status})
-    for rung in became_true(row["kind"], before, status):
+    objects.set_statuses(tx, {row.uid: status})
+    for rung in became_true(row.kind, before, status):
         for reason, message in _EVENTS.get(rung, ()):
             tx.event(
-                uid=row["uid"],
-                kind=row["kind"],
-                namespace=row["namespace"],
-                name=row["name"],
+                uid=row.uid,
+                kind=row.kind,
+                namespace=row.namespace,
+                name=row.name,
                 reason=reason,
                 message=message,
             )
@@ -75,7 +74,7 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
 
 def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
     row = outcome.row
-    uid = row["uid"]
+    uid = row.uid
     held = {
         (work["cluster"], work["uid"]): work
         for work in works.of_uids(
@@ -88,9 +87,9 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
         items[cluster] = [
             _object_item(
                 each,
-                held.get((cluster, each["uid"])),
+                held.get((cluster, each.uid)),
                 outcome,
-                _owner(outcome.conflicts.get((cluster, each["uid"])), owners),
+                _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
             for each in outcome.selection.objects.values()
         ]
@@ -102,8 +101,8 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
             items.setdefault(job.cluster, []).append(item)
     words = {each["cluster"]: each["message"] for each in placements.bindings_of(tx, uid)}
     return Picture(
-        prefix=row["kind"],
-        generation=row["generation"],
+        prefix=row.kind,
+        generation=row.generation,
         scheduled=outcome.scheduled,
         targets=[
             Target(cluster, words.get(cluster, ""), items[cluster]) for cluster in sorted(items)
@@ -132,18 +131,18 @@ def _refused(outcome: ReconcileOutcome) -> dict[str, str]:
     return found
 
 
-def _owner(uid: str | None, rows: Mapping[str, JsonView]) -> str:
+def _owner(uid: str | None, rows: Mapping[str, StoredObject]) -> str:
     """Who placed an object first, as people name it; "" where that is this placement."""
     if uid is None:
         return ""
     row = rows.get(uid)
     if row is None:
         return f"another placement (uid {uid}, which is gone)"
-    return f"{row['kind']} {'/'.join(part for part in (row['namespace'], row['name']) if part)}"
+    return f"{row.kind} {'/'.join(part for part in (row.namespace, row.name) if part)}"
 
 
 def _object_item(
-    row: JsonView, work: JsonView | None, outcome: ReconcileOutcome, owner: str
+    row: StoredObject, work: Json | None, outcome: ReconcileOutcome, owner: str
 ) -> Item:
     resource = resource_of(row)
     if owner:
@@ -167,7 +166,7 @@ def _object_item(
 
 def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
     """Not applied, in KubeFleet's words, where it differs and the placement leaves drift alone."""
-    strategy = (outcome.row["spec"] or {}).get("strategy") or {}
+    strategy = (outcome.row.spec or {}).get("strategy") or {}
     left = (strategy.get("applyStrategy") or {}).get("whenToApply") == "IfNotDrifted"
     if not (left and item.applied and item.drifts):
         return item

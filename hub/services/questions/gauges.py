@@ -22,6 +22,7 @@ from hub.services.queues import usage
 from hub.services.queues.usage import Counted
 from hub.services.works import counters
 from hub.store import objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.conditions import is_true
 from shared.documents import JsonView
@@ -61,21 +62,21 @@ def gauges(tx: Transaction, lines: Mapping[str, InLine]) -> Sequence[Gauge]:
 
 
 def made_of(
-    rows: Sequence[JsonView], counted: Counted, lines: Mapping[str, InLine]
+    rows: Sequence[StoredObject], counted: Counted, lines: Mapping[str, InLine]
 ) -> Sequence[Gauge]:
     """The same of rows that were read."""
     return [
-        _pending([row["name"] for row in rows], lines, counted),
-        *_counts([row["name"] for row in rows], counted),
+        _pending([row.name for row in rows], lines, counted),
+        *_counts([row.name for row in rows], counted),
         *_quotas(counted),
         Gauge(
             "roadstead_cluster_queue_status",
             "1 for the status that the queue has",
             ("cluster_queue", "status"),
             [
-                ((row["name"], status), float(holds))
+                ((row.name, status), float(holds))
                 for row in rows
-                for status, holds in _status(row["status"])
+                for status, holds in _status(row.status)
             ],
         ),
         Gauge(

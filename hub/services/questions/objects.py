@@ -8,6 +8,7 @@ from hub.services.context import rendering, secrecy
 from hub.services.context.paging import Pager
 from hub.services.queues import usage
 from hub.store import objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -35,7 +36,7 @@ def list_objects(
     """A page of one kind by namespace and name: {"items", "continue"}; shorter where objects are large."""
     position = pager.position(token)
     after = None if position is None else (position[0], position[1])
-    rows: list[Json] = []
+    rows: list[StoredObject] = []
     size, more = 0, True
     while more and len(rows) < limit and size < _PAGE_BYTES:
         wanted = min(_STEP, limit - len(rows))
@@ -48,8 +49,8 @@ def list_objects(
                 more = True
                 break
             rows.append(row)
-            size += len(orjson.dumps(row["manifest"]))
-            after = (row["namespace"], row["name"])
+            size += len(orjson.dumps(row.manifest))
+            after = (row.namespace, row.name)
     return {
         "items": [
             secrecy.redacted(tx, rendering.whole_object(row))
@@ -69,7 +70,7 @@ def list_kinds(tx: Transaction) -> Json:
     }
 
 
-def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Json:
+def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> StoredObject:
     """The row. Raises Rejected: NotFound."""
     row = objects.find(tx, group, kind, namespace, name)
     if row is None:

@@ -9,6 +9,7 @@ from hub.services.context.settings import Settings
 from hub.services.members import forgotten
 from hub.services.questions import clusters
 from hub.store import audit, changes, drift, objects, tallies
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -134,15 +135,15 @@ def list_audit(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
     }
 
 
-def _placement(row: Json) -> Json:
-    spec, status = row["spec"] or {}, row["status"] or {}
+def _placement(row: StoredObject) -> Json:
+    spec, status = row.spec or {}, row.status or {}
     return {
-        "kind": row["kind"],
-        "namespace": row["namespace"],
-        "name": row["name"],
-        "uid": row["uid"],
-        "origin": row["origin"],
-        "generation": row["generation"],
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "uid": row.uid,
+        "origin": row.origin,
+        "generation": row.generation,
         "policy": spec.get("policy") or {"placementType": "PickAll"},
         "resourceSelectors": spec.get("resourceSelectors") or [],
         "conditions": status.get("conditions") or [],
@@ -150,6 +151,6 @@ def _placement(row: Json) -> Json:
         "placementStatuses": status.get("perClusterPlacementStatuses")
         or status.get("placementStatuses")
         or [],
-        "createdAt": stamp(row["created_at"]),
-        "deletedAt": stamp(row["deleted_at"]),
+        "createdAt": stamp(row.created_at),
+        "deletedAt": stamp(row.deleted_at),
     }

@@ -1,11 +1,14 @@
 """Queues as people see them: quota, what is charged, what waits, and what is not enforced yet."""
 
+from collections.abc import Sequence
+
 from hub.domain.quota.declared import ClusterQueue, read_cluster_queue
 from hub.domain.quota.tree import Node
 from hub.services.queues import quota_tree, usage
 from hub.services.queues.conditions import not_enforced
 from hub.services.queues.usage import Counted
 from hub.store import objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.conditions import find
@@ -52,15 +55,15 @@ def get_local_queue(tx: Transaction, namespace: str, name: str) -> Json:
     return {"kind": "LocalQueue", **told}
 
 
-def _listed(row: Json, local_queues: list[Json], counted: Counted) -> Json:
+def _listed(row: StoredObject, local_queues: Sequence[StoredObject], counted: Counted) -> Json:
     """A queue among others: one that can not be read says so and hides nobody."""
     try:
         return _cluster_queue(row, local_queues, counted)
     except Exception as fault:  # noqa: BLE001 - whatever is wrong with it, the others are shown
         return {
             "kind": "ClusterQueue",
-            "name": row["name"],
-            "origin": row["origin"],
+            "name": row.name,
+            "origin": row.origin,
             "strategy": "",
             "cohort": "",
             "stopPolicy": "",
@@ -77,31 +80,33 @@ def _listed(row: Json, local_queues: list[Json], counted: Counted) -> Json:
         }
 
 
-def _cluster_queue(row: Json, local_queues: list[Json], counted: Counted) -> Json:
-    queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
-    own = [_local_queue(d, counted) for d in local_queues if _target(d) == row["name"]]
-    node = counted.tree.queues[row["name"]]
-    figures = counted.queue(row["name"])
+def _cluster_queue(
+    row: StoredObject, local_queues: Sequence[StoredObject], counted: Counted
+) -> Json:
+    queue = read_cluster_queue(row.name, row.labels or {}, row.spec)
+    own = [_local_queue(d, counted) for d in local_queues if _target(d) == row.name]
+    node = counted.tree.queues[row.name]
+    figures = counted.queue(row.name)
     return {
         "kind": "ClusterQueue",
-        "name": row["name"],
-        "origin": row["origin"],
+        "name": row.name,
+        "origin": row.origin,
         "strategy": "StrictFIFO" if queue.strict else "BestEffortFIFO",
         "cohort": queue.cohort,
         "stopPolicy": queue.stop_policy,
-        "state": _state(queue, node, counted, row["status"]),
+        "state": _state(queue, node, counted, row.status),
         "pending": figures.pending,
         "reserving": figures.reserving,
         "admitted": figures.admitted,
-        "weightedShare": counted.share(row["name"]),
+        "weightedShare": counted.share(row.name),
         "quotas": [
             quota_tree.quota_view(counted.tree, node, of)
             | {"admitted": quantity.canonical(of.resource, figures.usage.get(of, 0))}
             for of in queue.quotas
         ],
         "localQueues": own,
-        "notEnforced": not_enforced(row["spec"] or {}),
-        "conditions": (row["status"] or {}).get("conditions") or [],
+        "notEnforced": not_enforced(row.spec or {}),
+        "conditions": (row.status or {}).get("conditions") or [],
     }
 
 
@@ -117,24 +122,24 @@ def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Json | Non
     return "OverQuota" if over else "Ready"
 
 
-def _local_queue(row: Json, counted: Counted) -> Json:
-    figures = counted.local_queue(row["namespace"], row["name"])
-    weight = ((row["spec"] or {}).get("fairSharing") or {}).get("weight")
+def _local_queue(row: StoredObject, counted: Counted) -> Json:
+    figures = counted.local_queue(row.namespace, row.name)
+    weight = ((row.spec or {}).get("fairSharing") or {}).get("weight")
     return {
-        "namespace": row["namespace"],
-        "name": row["name"],
+        "namespace": row.namespace,
+        "name": row.name,
         "clusterQueue": _target(row),
-        "origin": row["origin"],
+        "origin": row.origin,
         "pending": figures.pending,
         "reserving": figures.reserving,
         "admitted": figures.admitted,
         "fairSharing": {
             "weight": "1" if weight is None else str(weight),
-            "admissionFairSharingStatus": counted.histories.get((row["namespace"], row["name"])),
+            "admissionFairSharingStatus": counted.histories.get((row.namespace, row.name)),
         },
-        "conditions": (row["status"] or {}).get("conditions") or [],
+        "conditions": (row.status or {}).get("conditions") or [],
     }
 
 
-def _target(row: Json) -> str:
-    return str((row["spec"] or {}).get("clusterQueue") or "")
+def _target(row: StoredObject) -> str:
+    return str((row.spec or {}).get("clusterQueue") or "")

@@ -29,8 +29,8 @@ class Parents:
     def _parents(self) -> dict[str, str]:
         if self._known is None:
             self._known = {
-                row["name"]: str((row["spec"] or {}).get("parentName") or "")
+                row.name: str((row.spec or {}).get("parentName") or "")
                 for row in objects.list_kind(self._tx, KUEUE, "Cohort")
-                if row["deleted_at"] is None
+                if row.deleted_at is None
             }
         return self._known

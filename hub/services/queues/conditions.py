@@ -13,6 +13,7 @@ from hub.domain.workloads.admission_checks import Check, queue_fault
 from hub.services.index.check_catalog import read_check
 from hub.services.queues import quota_tree
 from hub.store import objects, settings
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -41,18 +42,18 @@ UNREACHABLE: Final = "unreachable_flavors"
 
 def refresh(tx: Transaction) -> None:
     """Bring the conditions of all ClusterQueues and LocalQueues up to date; unchanged ones rest."""
-    flavors = {row["name"] for row in objects.list_kind(tx, KUEUE, "ResourceFlavor")}
+    flavors = {row.name for row in objects.list_kind(tx, KUEUE, "ResourceFlavor")}
     queues = objects.list_kind(tx, KUEUE, "ClusterQueue")
     cycles = quota_tree.cycles(tx)
     changed: Json = {}
     known_checks = {
-        row["name"]: read_check(row) for row in objects.list_kind(tx, KUEUE, "AdmissionCheck")
+        row.name: read_check(row) for row in objects.list_kind(tx, KUEUE, "AdmissionCheck")
     }
     nowhere = settings.get(tx, UNREACHABLE) or {}
     known: dict[str, Inactive | None] = {}
     for row in queues:
-        spec = row["spec"] or {}
-        inactive = known[row["name"]] = inactivity_of(spec, flavors, cycles, known_checks)
+        spec = row.spec or {}
+        inactive = known[row.name] = inactivity_of(spec, flavors, cycles, known_checks)
         _put(changed, row, cluster_queue_conditions(spec, inactive, nowhere), tx.now)
     for row in objects.list_kind(tx, KUEUE, "LocalQueue"):
         _put(changed, row, local_queue_conditions(_local_queue(row), known), tx.now)
@@ -126,11 +127,11 @@ def local_queue_conditions(
     return [_condition("Active", "False", verdict.condition, verdict.message)]
 
 
-def _local_queue(row: Json) -> LocalQueue:
+def _local_queue(row: StoredObject) -> LocalQueue:
     """What its conditions look at."""
-    spec = row["spec"] or {}
+    spec = row.spec or {}
     target, stop_policy = spec.get("clusterQueue") or "", spec.get("stopPolicy") or "None"
-    return LocalQueue(row["namespace"], row["name"], target, stop_policy)
+    return LocalQueue(row.namespace, row.name, target, stop_policy)
 
 
 def _flavors_used(spec: JsonView) -> Iterable[str]:
@@ -184,10 +185,10 @@ def with_conditions(
     return {**(status or {}), "conditions": merged}
 
 
-def _put(changed: Json, row: Json, conditions: list[Json], now: dt.datetime) -> None:
-    status = with_conditions(row["status"], conditions, now, row["generation"])
+def _put(changed: Json, row: StoredObject, conditions: list[Json], now: dt.datetime) -> None:
+    status = with_conditions(row.status, conditions, now, row.generation)
     if status is not None:
-        changed[row["uid"]] = status
+        changed[row.uid] = status
 
 
 def _condition(type_: str, status: str, reason: str, message: str) -> Json:

@@ -13,6 +13,7 @@ from hub.domain.workloads.shape import decode
 from hub.services.queues import conditions as queue_conditions
 from hub.services.reading.draft import Draft, draft
 from hub.store import clusters, manifests, objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -62,9 +63,9 @@ def ensure_default_queue(
             store(tx, _made(_KUEUE_VERSION, "ResourceFlavor", DEFAULT, spec={}), Origin.HUB)
         covered = {*_ALWAYS, *resources, *_of_members(tx)}
         store(tx, _cluster_queue(covered), Origin.HUB)
-    elif queue["origin"] == Origin.HUB:
-        has = covered_resources(queue["spec"] or {})
-        if not has.issuperset(resources) or _limits(queue["spec"] or {}):
+    elif queue.origin == Origin.HUB:
+        has = covered_resources(queue.spec or {})
+        if not has.issuperset(resources) or _limits(queue.spec or {}):
             update(tx, queue, _cluster_queue(has | set(resources)))
     for namespace in sorted(set(namespaces)):
         if DEFAULT not in local_queues(tx, namespace):
@@ -81,61 +82,61 @@ def ensure_default_queue(
 def forget_resources(tx: Transaction) -> None:
     """Resources that neither a member has nor a job asks for, such as misspelt ones, lose their quota."""
     queue = objects.find(tx, KUEUE, "ClusterQueue", "", DEFAULT)
-    if queue is None or queue["origin"] != Origin.HUB or queue["deleted_at"] is not None:
+    if queue is None or queue.origin != Origin.HUB or queue.deleted_at is not None:
         return
     stored = manifests.every_shape(tx, _MOST_SHAPES)
     if stored is None:
         return
     asked = {name for pod_sets in map(decode, stored) for p in pod_sets for name in p.requests}
-    has = covered_resources(queue["spec"] or {})
+    has = covered_resources(queue.spec or {})
     kept = has & ({*_ALWAYS} | asked | _of_members(tx))
     if kept != has:
         update(tx, queue, _cluster_queue(kept))
 
 
-def store(tx: Transaction, manifest: Json, origin: str) -> Json:
+def store(tx: Transaction, manifest: Json, origin: str) -> StoredObject:
     """Insert an object from a manifest that holds; the row."""
     row = row_of(draft(parse(manifest), tx.now, origin=origin), tx)
     objects.add(tx, row)
     return row
 
 
-def update(tx: Transaction, row: Json, manifest: Json) -> None:
+def update(tx: Transaction, row: StoredObject, manifest: Json) -> None:
     """Replace the manifest of an object that the hub itself provides."""
-    new = row_of(draft(parse(manifest), tx.now, origin=row["origin"]), tx)
+    new = row_of(draft(parse(manifest), tx.now, origin=row.origin), tx)
     objects.change(
         tx,
-        row["uid"],
-        manifest=new["manifest"],
-        spec=new["spec"],
-        hash=new["hash"],
-        generation=row["generation"] + 1,
+        row.uid,
+        manifest=new.manifest,
+        spec=new.spec,
+        hash=new.hash,
+        generation=row.generation + 1,
         updated_at=tx.now,
     )
 
 
-def row_of(given: Draft, tx: Transaction) -> Json:
+def row_of(given: Draft, tx: Transaction) -> StoredObject:
     """The row of a new object."""
     parsed = given.parsed
-    return {
-        "uid": given.uid,
-        "api_group": parsed.group,
-        "api_version": parsed.api_version,
-        "kind": parsed.kind,
-        "namespace": parsed.namespace,
-        "name": given.name,
-        "origin": given.origin,
-        "generation": 1,
-        "labels": dict(parsed.labels),
-        "annotations": dict(given.manifest["metadata"].get("annotations") or {}),
-        "spec": parsed.spec if is_typed(parsed.api_version, parsed.kind) else None,
-        "manifest": given.manifest,
-        "hash": given.hash,
-        "status": None,
-        "created_at": given.created_at or tx.now,
-        "updated_at": tx.now,
-        "deleted_at": None,
-    }
+    return StoredObject(
+        uid=given.uid,
+        api_group=parsed.group,
+        api_version=parsed.api_version,
+        kind=parsed.kind,
+        namespace=parsed.namespace,
+        name=given.name,
+        origin=given.origin,
+        generation=1,
+        labels=dict(parsed.labels),
+        annotations=dict(given.manifest["metadata"].get("annotations") or {}),
+        spec=parsed.spec if is_typed(parsed.api_version, parsed.kind) else None,
+        manifest=given.manifest,
+        hash=given.hash,
+        status=None,
+        created_at=given.created_at or tx.now,
+        updated_at=tx.now,
+        deleted_at=None,
+    )
 
 
 def covered_resources(spec: Json) -> set[str]:

@@ -13,6 +13,7 @@ from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.services.index.check_catalog import CHECK, CONFIG, WORKER, read_check
 from hub.services.queues import conditions as queue_conditions
 from hub.store import clusters, objects
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -47,16 +48,16 @@ def _changed(tx: Transaction, suspect_after_s: float) -> Json:
         return {}
     members = {row["name"]: row for row in clusters.list_all(tx)}
     limit = tx.now - dt.timedelta(seconds=suspect_after_s)
-    said = {w["name"]: worker_says(w["name"], members.get(w["name"]), limit) for w in workers}
+    said = {w.name: worker_says(w.name, members.get(w.name), limit) for w in workers}
     changed: Json = {}
     for row in workers:
-        _put(tx, changed, row, said[row["name"]])
+        _put(tx, changed, row, said[row.name])
     active = {name: says[0] == "True" for name, says in said.items()}
-    configs = {row["name"]: row for row in objects.list_kind(tx, KUEUE, CONFIG)}
+    configs = {row.name: row for row in objects.list_kind(tx, KUEUE, CONFIG)}
     for row in checks:
         name = read_check(row).config
         config = configs.get(name)
-        names = None if config is None else (config["spec"] or {}).get("clusters") or ()
+        names = None if config is None else (config.spec or {}).get("clusters") or ()
         _put(tx, changed, row, check_says(name, names, active))
     return changed
 
@@ -99,11 +100,9 @@ def check_says(config: str, names: Any, active: Mapping[str, bool]) -> Said:
     return "True", "SomeActiveClusters", "; ".join(parts)
 
 
-def _put(tx: Transaction, changed: Json, row: Json, said: Said) -> None:
+def _put(tx: Transaction, changed: Json, row: StoredObject, said: Said) -> None:
     status, reason, message = said
     condition = {"type": "Active", "status": status, "reason": reason, "message": message}
-    merged = queue_conditions.with_conditions(
-        row["status"], [condition], tx.now, row["generation"]
-    )
+    merged = queue_conditions.with_conditions(row.status, [condition], tx.now, row.generation)
     if merged is not None:
-        changed[row["uid"]] = merged
+        changed[row.uid] = merged

@@ -14,7 +14,7 @@ from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 def cohorts_of(tx: Transaction) -> list[Cohort]:
     """Cohorts as declared."""
     rows = objects.list_kind(tx, KUEUE, "Cohort")
-    return [read_cohort(row["name"], row["spec"]) for row in rows if row["deleted_at"] is None]
+    return [read_cohort(row.name, row.spec) for row in rows if row.deleted_at is None]
 
 
 def cycles(tx: Transaction) -> Mapping[str, tuple[str, ...]]:
@@ -27,7 +27,7 @@ def queues_of(tx: Transaction) -> list[ClusterQueue]:
     found = []
     for row in objects.list_kind(tx, KUEUE, "ClusterQueue"):
         try:
-            found.append(read_cluster_queue(row["name"], row["labels"] or {}, row["spec"]))
+            found.append(read_cluster_queue(row.name, row.labels or {}, row.spec))
         except Exception:  # noqa: BLE001, S112 - the others keep their quota; the list says what is wrong
             continue
     return found

@@ -18,6 +18,7 @@ from hub.domain.workloads.states import State
 from hub.services.index import fair_usage
 from hub.services.queues import quota_tree
 from hub.store import jobs, objects, tallies
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.documents import Json
@@ -83,7 +84,7 @@ def count(tx: Transaction) -> Counted:
     queues: dict[str, Figures] = defaultdict(Figures)
     local_queues: dict[LocalQueueKey, Figures] = defaultdict(Figures)
     leads_to = {
-        (row["namespace"], row["name"]): str((row["spec"] or {}).get("clusterQueue") or "")
+        (row.namespace, row.name): str((row.spec or {}).get("clusterQueue") or "")
         for row in objects.list_kind(tx, KUEUE, "LocalQueue")
     }
     for namespace, name, number in tallies.in_state(tx, State.PENDING):
@@ -102,54 +103,54 @@ def count(tx: Transaction) -> Counted:
     return Counted(queues, local_queues, tree, fair_usage.fair_sharing_of(tx))
 
 
-def with_statuses(tx: Transaction, rows: Sequence[Json]) -> list[Json]:
+def with_statuses(tx: Transaction, rows: Sequence[StoredObject]) -> list[StoredObject]:
     """Rows of objects, those of queues and cohorts with what their status says at this moment."""
-    if not any(row["api_group"] == KUEUE and row["kind"] in STATUSES for row in rows):
+    if not any(row.api_group == KUEUE and row.kind in STATUSES for row in rows):
         return list(rows)
     counted = count(tx)
-    return [row | {"status": status_of(row, counted)} for row in rows]
+    return [row._replace(status=status_of(row, counted)) for row in rows]
 
 
-def status_of(row: Json, counted: Counted) -> Any:
+def status_of(row: StoredObject, counted: Counted) -> Any:
     """The status of one object; of a kind without figures, or one that can not be read, as stored."""
-    if row["api_group"] != KUEUE or row["kind"] not in STATUSES:
-        return row["status"]
-    stored: Json = dict(row["status"] or {})
+    if row.api_group != KUEUE or row.kind not in STATUSES:
+        return row.status
+    stored: Json = dict(row.status or {})
     try:
-        match row["kind"]:
+        match row.kind:
             case "ClusterQueue":
                 return stored | cluster_queue_status(row, counted)
             case "LocalQueue":
                 return stored | local_queue_status(row, counted)
             case _:
-                share = {"weightedShare": counted.cohort_share(row["name"])}
+                share = {"weightedShare": counted.cohort_share(row.name)}
                 return stored | {"fairSharing": share}
     except Exception:  # noqa: BLE001 - the others are shown; its conditions say what is wrong
         return stored
 
 
-def cluster_queue_status(row: Json, counted: Counted) -> Json:
+def cluster_queue_status(row: StoredObject, counted: Counted) -> Json:
     """Counts, flavors and share of a ClusterQueue."""
-    queue = read_cluster_queue(row["name"], row["labels"] or {}, row["spec"])
-    figures = counted.queue(row["name"])
+    queue = read_cluster_queue(row.name, row.labels or {}, row.spec)
+    figures = counted.queue(row.name)
     return {
         **_counts(figures),
         "flavorsReservation": _flavors(queue, figures.reservation, borrows=True),
         "flavorsUsage": _flavors(queue, figures.usage, borrows=True),
-        "fairSharing": {"weightedShare": counted.share(row["name"])},
+        "fairSharing": {"weightedShare": counted.share(row.name)},
     }
 
 
-def local_queue_status(row: Json, counted: Counted) -> Json:
+def local_queue_status(row: StoredObject, counted: Counted) -> Json:
     """Counts and flavors of a LocalQueue: those of its ClusterQueue, with its own totals."""
-    figures = counted.local_queue(row["namespace"], row["name"])
-    node = counted.tree.queues.get(str((row["spec"] or {}).get("clusterQueue") or ""))
+    figures = counted.local_queue(row.namespace, row.name)
+    node = counted.tree.queues.get(str((row.spec or {}).get("clusterQueue") or ""))
     status = _counts(figures)
     if node is not None:
         queue = ClusterQueue(node.name, {}, (), node.quotas)
         status["flavorsReservation"] = _flavors(queue, figures.reservation, borrows=False)
         status["flavorsUsage"] = _flavors(queue, figures.usage, borrows=False)
-    history = counted.histories.get((row["namespace"], row["name"]))
+    history = counted.histories.get((row.namespace, row.name))
     if history is not None:
         status["fairSharing"] = {"admissionFairSharingStatus": history}
     return status

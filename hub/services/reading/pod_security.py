@@ -53,7 +53,7 @@ class Gatekeeper:
 
         def read() -> str:
             row = objects.find(self._tx, "", "Namespace", "", namespace)
-            return str((row["labels"] or {}).get(ENFORCE) or "") if row is not None else ""
+            return str((row.labels or {}).get(ENFORCE) or "") if row is not None else ""
 
         named = self._tx.remembered("objects", ("pod security", namespace), read)
         return podsecurity.level_named(named) if named else self._rules.level_of(namespace)

@@ -14,6 +14,7 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
 from hub.services.works import compose
 from hub.store import objects, workloads, works
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
 from hub.store.works import Composable, Desired
@@ -137,7 +138,7 @@ def ignored_paths(annotations: Mapping[str, str] | None) -> list[str]:
 
 
 def _prepare(
-    tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, Json]
+    tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, StoredObject]
 ) -> PreparedOffer | None:
     if row.action != "Apply":
         return PreparedOffer(row, row.options, row.hash)
@@ -153,7 +154,7 @@ def _prepare(
     return PreparedOffer(row, options, compose.digest(manifest_hash or "", options, row.epoch))
 
 
-def _decide(row: Composable, ask: Ask, placements: Mapping[str, Json]) -> ApplyOptions:
+def _decide(row: Composable, ask: Ask, placements: Mapping[str, StoredObject]) -> ApplyOptions:
     """The options of an epoch, at its first offering (architecture 5)."""
     options = row.options
     if row.job_manifest is None:
@@ -164,8 +165,8 @@ def _decide(row: Composable, ask: Ask, placements: Mapping[str, Json]) -> ApplyO
     apply: JsonView = {}
     placed_by = f"LocalQueue/{queue}" if queue else ""
     if placement is not None:
-        apply = ((placement["spec"] or {}).get("strategy") or {}).get("applyStrategy") or {}
-        placed_by = f"{placement['kind']}/{placement['name']}"
+        apply = ((placement.spec or {}).get("strategy") or {}).get("applyStrategy") or {}
+        placed_by = f"{placement.kind}/{placement.name}"
     always = "Always" if placement is not None else ""
     return replace(
         options,
@@ -179,7 +180,7 @@ def _decide(row: Composable, ask: Ask, placements: Mapping[str, Json]) -> ApplyO
     )
 
 
-def _placements(tx: Transaction, found: Sequence[Sequence[Composable]]) -> dict[str, Json]:
+def _placements(tx: Transaction, found: Sequence[Sequence[Composable]]) -> dict[str, StoredObject]:
     """The placements that caused rows offered for the first time."""
     return objects.get_many(tx, {row.placed_by for rows in found for row in rows if row.placed_by})
 
