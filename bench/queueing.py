@@ -39,12 +39,13 @@ from hub.domain.quota.ledger import Ledger
 from hub.domain.quota.queue_policy import read_policy
 from hub.domain.quota.tree import Cohort
 from hub.domain.workloads.demand import Constraints, Demand
-from hub.offline import documents, measures, scene
-from hub.offline.cycle import engine_of
-from hub.offline.generator import generated
-from hub.offline.scene import Scene
-from hub.offline.settings import SimulationSettings, settings_of
-from hub.offline.timeline import Timeline
+from hub.offline.inputs import documents, scene
+from hub.offline.inputs.scene import Scene
+from hub.offline.inputs.settings import SimulationSettings, settings_of
+from hub.offline.loads.generator import generated
+from hub.offline.play.engine import engine_of
+from hub.offline.play.timeline import Timeline
+from hub.offline.reports import measures
 from shared.resources import PodSet, Resources
 
 NOW = 1_767_225_600_000_000

@@ -1,5 +1,5 @@
 """The pure engine on files: manifests in, decisions out. No hub, no store, no cluster.
 
-`documents` reads files, `scene` makes records of them, `cycle` lets `hub.domain.cycle.rounds` decide, and
-`report` puts the decisions into the fixed JSON shape of `roadstead simulate cycle`.
+`inputs` makes records of files, `loads` says who arrives when, `play` lets `hub.domain.cycle.rounds` decide,
+and `reports` puts what was decided into the fixed JSON shapes of `roadstead simulate`, and on a page.
 """

@@ -47,10 +47,10 @@ def cycle(
     files: tuple[Path, ...], now: str, rounds: int, settings: Path | None, output: str
 ) -> None:
     """Decide once: who is admitted, who preempts whom, who waits and why."""
-    from hub.offline import report
+    from hub.offline.reports import decisions
 
     described = _scene(files, settings, _instant(now))
-    decided = report.cycle_report(described, rounds)
+    decided = decisions.cycle_report(described, rounds)
     click.echo(json.dumps(decided, indent=2) if output == "json" else _tables(decided))
 
 
@@ -79,7 +79,10 @@ def run(
     output: str,
 ) -> None:
     """Play a load in virtual time: how long each class waits, what is used, who is preempted."""
-    from hub.offline import documents, generator, measures, page, timeline
+    from hub.offline.inputs import documents
+    from hub.offline.loads import generator
+    from hub.offline.play import timeline
+    from hub.offline.reports import measures, page
 
     try:
         load = generator.read_load(workloads)
@@ -104,7 +107,7 @@ def run(
 def _scene(
     files: tuple[Path, ...], settings: Path | None, instant: int, brought: Sequence[Any] = ()
 ) -> Any:
-    from hub.offline import documents, scene, settings as reading
+    from hub.offline.inputs import documents, scene, settings as reading
 
     try:
         given = reading.read_settings(settings)
@@ -117,7 +120,7 @@ def _scene(
 
 
 def _instant(now: str) -> int:
-    from hub.offline import documents
+    from hub.offline.inputs import documents
 
     try:
         return documents.read_instant(now)
@@ -128,7 +131,7 @@ def _instant(now: str) -> int:
 
 
 def _microseconds(duration: str | None) -> int | None:
-    from hub.offline.settings import seconds
+    from hub.offline.inputs.settings import seconds
 
     if duration is None:
         return None

@@ -8,9 +8,10 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 from hub.domain.cycle.attempt import Attempt
-from hub.offline import documents, report, scene
-from hub.offline.cycle import Engine, engine_of
-from hub.offline.settings import settings_of
+from hub.offline.inputs import documents, scene
+from hub.offline.inputs.settings import settings_of
+from hub.offline.play.engine import Engine, engine_of
+from hub.offline.reports import decisions
 
 NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 GROUP = "kueue.x-k8s.io/v1beta2"
@@ -266,7 +267,7 @@ def engine_on(*objects: Any, settings: Json | None = None) -> Engine:
 
 def play(*objects: Any, settings: Json | None = None, rounds: int = 1) -> Played:
     """Play a scene of manifests and report."""
-    return Played(report.cycle_report(a_scene(*objects, settings=settings), rounds))
+    return Played(decisions.cycle_report(a_scene(*objects, settings=settings), rounds))
 
 
 def a_member(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hub.offline.cycle import Engine
+from hub.offline.play.engine import Engine
 from tests.offline.build import INSTANT, a_holder, a_queue, a_workload, engine_on
 
 

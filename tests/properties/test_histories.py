@@ -6,10 +6,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.attempt import Ending
-from hub.offline import documents, report, scene
-from hub.offline.load import Arrival, Kind, Load, pod_set
-from hub.offline.settings import settings_of
-from hub.offline.timeline import Timeline
+from hub.offline.inputs import documents, scene
+from hub.offline.inputs.settings import settings_of
+from hub.offline.loads.load import Arrival, Kind, Load, pod_set
+from hub.offline.play.timeline import Timeline
+from hub.offline.reports import decisions
 from tests.examples import Contents, examples
 from tests.offline.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
 
@@ -185,6 +186,6 @@ def test_input_in_any_order_gives_the_same_plan(
     documents_ = [*listed, *waiting]
     shuffled = list(documents_)
     order.shuffle(shuffled)
-    one = report.cycle_report(_scene(documents_, given_settings), 3)
-    other = report.cycle_report(_scene(shuffled, given_settings), 3)
+    one = decisions.cycle_report(_scene(documents_, given_settings), 3)
+    other = decisions.cycle_report(_scene(shuffled, given_settings), 3)
     assert one == other

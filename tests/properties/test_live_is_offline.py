@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.attempt import Attempt, Ending
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
-from hub.offline import documents, scene
-from hub.offline.cycle import Engine, engine_of
-from hub.offline.settings import settings_of
+from hub.offline.inputs import documents, scene
+from hub.offline.inputs.settings import settings_of
+from hub.offline.play.engine import Engine, engine_of
 from hub.services.context.settings import Queueing, Settings
 from hub.store.records.workloads import Workload
 from tests.checks.controller import a_check, activate, answer, checked

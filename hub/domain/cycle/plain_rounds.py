@@ -80,19 +80,19 @@ class PlainRounds:
 
         `contended`: heads of other queues take turns in between.
         """
-        self._turns = self.order(self.heads())
-        self._alone = len(self._turns) == 1 and not contended
-        return bool(self._turns)
+        turns = self._turns = self.heads()
+        if len(turns) > 1:
+            self.order(turns)
+        self._alone = len(turns) == 1 and not contended
+        return bool(turns)
 
     def heads(self) -> list[Line]:
         """1. The lines whose head may have a turn."""
         return [line for line in self._lines if line.head is not None]
 
-    def order(self, lines: list[Line]) -> list[Line]:
+    def order(self, lines: list[Line]) -> None:
         """4. By priority, queue-order timestamp and uid: nobody borrows."""
-        if len(lines) > 1:
-            lines.sort(key=Line.order)
-        return lines
+        lines.sort(key=Line.order)
 
     def take_turns(self, until: Order | None) -> None:
         """Those of the round that come before `until`; all for None."""
@@ -126,12 +126,14 @@ class PlainRounds:
         left = self._profile.max_placements - len(self._placements)
         run = head.line.run(min(_RUN, left) if self._alone and not self._profile.one_round else 1)
         offer = self._offers.get(head.demand.key)
-        while offer := offer or self.nominate(head):
-            placed = self.admit(head, run, *offer)
+        if offer is None:
+            offer = self.nominate(head)
+        while offer is not None:
+            placed = self.admit(head, run, offer)
             if placed:
                 head.line.advance(placed)
                 return
-            offer = None  # quota or clusters of these flavors have run out
+            offer = self.nominate(head)  # quota or clusters of these flavors have run out
 
     def nominate(self, head: Head) -> _Offer | None:
         """3. Flavors for all pod sets under quota, and who looks for clusters; None where it is refused.
@@ -146,15 +148,9 @@ class PlainRounds:
         self._offers[head.demand.key] = offer
         return offer
 
-    def admit(
-        self,
-        head: Head,
-        run: Sequence[Entry],
-        assignment: Assignment,
-        picker: ClusterPicker | Anywhere,
-    ) -> int:
+    def admit(self, head: Head, run: Sequence[Entry], offer: _Offer) -> int:
         """5. Charge quota and take room, workload by workload; how many of the run got both."""
-        queue = head.line.queue.name
+        queue, (assignment, picker) = head.demand.queue, offer
         charged = self._ledger.take(queue, assignment.charge, len(run))
         placed = 0
         while placed < charged and (choice := picker.place(run[placed].uid)):

@@ -1,4 +1,4 @@
-"""Who is next: lines of waiting workloads, and rounds of one head per ClusterQueue (queueing 1.1, 2.1).
+"""Who is next in a ClusterQueue: lanes of equal workloads, and the line that they make (queueing 1.1).
 
 Order in a line: priority descending, queue-order timestamp, uid. StrictFIFO and BestEffortFIFO differ
 only in what follows a head that does not fit: the one blocks its line, the other is passed, and all
@@ -7,7 +7,7 @@ that are equal to it with it.
 
 import bisect
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -108,12 +108,3 @@ class Line:
 def _place(number: int, lane: Lane, position: int) -> tuple[int, int, str, int, int]:
     entry = lane.entries[position]
     return -lane.demand.priority, entry.queued_at, entry.uid, number, position
-
-
-def rounds(lines: Sequence[Line]) -> Iterator[list[Head]]:
-    """Rounds of one head per line, heads in order, until every line is empty or blocked."""
-    active = list(lines)
-    while active := [line for line in active if line.head is not None]:
-        if len(active) > 1:
-            active.sort(key=Line.order)
-        yield [line.head for line in active if line.head is not None]

@@ -3,7 +3,6 @@
 Each queue has a heap of those that may be considered and a park of those that wait to be woken.
 """
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
@@ -51,25 +50,9 @@ def is_sticky(outcome: Outcome, *, strict: bool) -> bool:
     return outcome is Outcome.PENDING_PREEMPTION and not strict
 
 
-def may_wake(who: PendingWorkload, now: int, *, namespace_matches: bool) -> bool:
-    """May a wake event move it to the heap? Not before its time, nor while Requeued is False."""
-    return namespace_matches and is_due(who, now)
-
-
 def is_due(who: PendingWorkload, now: int) -> bool:
     """Has its back-off passed, and does no condition hold it back?"""
     return who.requeued and (who.requeue_at is None or who.requeue_at <= now)
-
-
-def wake(
-    parked: Iterable[PendingWorkload], now: int, namespace_matches: dict[str, bool]
-) -> list[PendingWorkload]:
-    """Those of the parked that a wake event moves to the heap."""
-    return [
-        who
-        for who in parked
-        if may_wake(who, now, namespace_matches=namespace_matches.get(who.namespace, False))
-    ]
 
 
 def back_off(attempt: int, *, base: float = 60.0, cap: float = 3600.0) -> float:

@@ -17,7 +17,6 @@ from shared.documents import Json, JsonView
 
 MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
-UNSATISFIED: Final = "UnsatisfiedAdmissionChecks"  # Kueue's reason of Admitted=False
 EVICTED: Final = "AdmissionCheck"  # Kueue's reason of Evicted
 
 State = Json

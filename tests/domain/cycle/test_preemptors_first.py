@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hub.offline.load import Arrival, Kind, Load, pod_set
-from hub.offline.timeline import Timeline
+from hub.offline.loads.load import Arrival, Kind, Load, pod_set
+from hub.offline.play.timeline import Timeline
 from tests.offline.build import a_cohort, a_queue, a_scene
 
 _BORROW: dict[str, Any] = {"reclaim": "LowerPriority", "borrow": {"policy": "LowerPriority"}}

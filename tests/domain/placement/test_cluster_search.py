@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.offline.documents import Unreadable
+from hub.offline.inputs.documents import Unreadable
 from tests.offline.build import (
     GPU,
     a_flavor,

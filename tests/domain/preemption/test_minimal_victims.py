@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.attempt import Ending
-from hub.offline import documents, scene
-from hub.offline.cycle import Engine, engine_of
-from hub.offline.settings import settings_of
+from hub.offline.inputs import documents, scene
+from hub.offline.inputs.settings import settings_of
+from hub.offline.play.engine import Engine, engine_of
 from tests.examples import examples
 from tests.offline.build import FAIR, Q, a_cohort, a_flavor, a_holder, a_queue, a_workload, stamp
 

@@ -4,9 +4,19 @@ from typing import Any
 
 import pytest
 
-from hub.domain.queueing.requeue import Outcome, Where, back_off, is_sticky, wake, where_next
-from hub.domain.quota.holders import PendingWorkload
-from tests.offline.build import a_condition, a_queue, a_workload, play
+from hub.domain.queueing.eligibility import NAME_LABEL
+from hub.domain.queueing.requeue import Outcome, Where, back_off, is_sticky, where_next
+from tests.offline.build import (
+    INSTANT,
+    a_condition,
+    a_holder,
+    a_local_queue,
+    a_queue,
+    a_workload,
+    engine_on,
+    play,
+    stamp,
+)
 
 _TABLE = [
     (Outcome.NAMESPACE_MISMATCH, Where.PARKED, Where.PARKED),
@@ -63,17 +73,25 @@ def test_strict_fifo_never_passes_its_head() -> None:
 
 
 def test_b3_what_a_wake_event_moves() -> None:
-    """B3: neither a namespace that does not match nor one whose time has not come is woken."""
-    parked = [
-        PendingWorkload("1", "match", "a", "q", ()),
-        PendingWorkload("2", "other", "b", "q", ()),
-        PendingWorkload("3", "match", "c", "q", (), requeue_at=100),
-        PendingWorkload("4", "nobody knows", "d", "q", ()),
-        PendingWorkload("5", "match", "e", "q", (), requeued=False),
-    ]
-    matches = {"match": True, "other": False}
-    assert [w.name for w in wake(parked, 99, matches)] == ["a"]
-    assert [w.name for w in wake(parked, 100, matches)] == ["a", "c"]
+    """B3: neither a namespace that does not match nor one whose time has not come gets what is free."""
+    now, later = ({"requeueState": {"count": 1, "requeueAt": stamp(at)}} for at in (0, 1))
+    off = [a_condition("Requeued", "Waits", status="False")]
+    engine = engine_on(
+        a_queue("q", 9, namespaceSelector={"matchLabels": {NAME_LABEL: "ns"}}),
+        a_local_queue("q", "q", namespace="other"),
+        a_holder("h", "q", 9),
+        a_workload("match", "q", 3, age=9),
+        a_workload("other", "q", 2, age=8, namespace="other"),
+        a_workload("due", "q", 4, age=7, status=now),
+        a_workload("later", "q", 1, age=6, status=later),
+        a_workload("off", "q", 1, age=5, conditions=off),
+    )
+    first = [a.who.name for _ in range(4) for a in engine.round(INSTANT)]
+    engine.quota_state.remove(engine.quota_state.holder("q", "h"))
+    engine.waiting.wake("q")
+    woken = {a.who.name: a.outcome for _ in range(4) for a in engine.round(INSTANT)}
+    assert first == ["match", "other", "due"]
+    assert woken == {"match": None, "other": Outcome.NAMESPACE_MISMATCH, "due": None}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from hub.domain.quota.declared import ClusterQueue, FlavorResource, Quota, ResourceGroup
 from hub.domain.quota.tree import QuotaTree
-from hub.offline.documents import Unreadable
+from hub.offline.inputs.documents import Unreadable
 from tests.offline.build import Q, a_cohort, a_holder, a_queue, a_workload, play, pods
 
 

@@ -5,10 +5,10 @@ from html import escape
 from typing import Any, Final
 
 from hub.domain.fleet.clusters import in_units
-from hub.offline.charts import Series, bars, lines
-from hub.offline.load import MICROSECONDS
-from hub.offline.scene import Scene
-from hub.offline.timeline import History
+from hub.offline.inputs.scene import Scene
+from hub.offline.loads.load import MICROSECONDS
+from hub.offline.play.timeline import History
+from hub.offline.reports.charts import Series, bars, lines
 from shared.documents import JsonView
 
 _STYLE: Final = """

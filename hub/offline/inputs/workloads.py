@@ -7,7 +7,7 @@ from typing import Final
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.workloads.demand import read_constraints
-from hub.offline.documents import Document
+from hub.offline.inputs.documents import Document
 from shared import labels, quantity
 from shared.documents import JsonView
 from shared.errors import Rejected

@@ -9,9 +9,9 @@ import csv
 from pathlib import Path
 from typing import Final
 
-from hub.offline.documents import Unreadable
-from hub.offline.load import MICROSECONDS, MOST, Arrival, Kind, Load, pod_set
-from hub.offline.settings import seconds
+from hub.offline.inputs.documents import Unreadable
+from hub.offline.inputs.settings import seconds
+from hub.offline.loads.load import MICROSECONDS, MOST, Arrival, Kind, Load, pod_set
 from shared import quantity
 from shared.errors import Rejected
 

@@ -13,8 +13,8 @@ from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.dominant_share import dominant_share
 from hub.domain.quota.holders import PendingWorkload
 from hub.domain.quota.tree import UNLIMITED, Node, QuotaTree
-from hub.offline.cycle import play
-from hub.offline.scene import Scene
+from hub.offline.inputs.scene import Scene
+from hub.offline.play.engine import play
 from shared import quantity
 from shared.documents import Json
 

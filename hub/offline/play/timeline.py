@@ -18,9 +18,9 @@ from hub.domain.queueing.requeue import Where
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.quota.usage_history import request_of
 from hub.domain.workloads.demand import Demand
-from hub.offline.cycle import Engine, engine_of
-from hub.offline.load import MICROSECONDS, Arrival, Load
-from hub.offline.scene import Scene
+from hub.offline.inputs.scene import Scene
+from hub.offline.loads.load import MICROSECONDS, Arrival, Load
+from hub.offline.play.engine import Engine, engine_of
 
 MOST_ROUNDS: Final = 1_000_000  # at one instant
 MOST_EVICTIONS: Final = 20  # of one workload at one instant: whoever evicts in turn stops for it

@@ -11,7 +11,7 @@ from hub.domain import selectors
 from hub.domain.fleet.clusters import MOST_NEW_NODES, Cluster, GrowingPool, Pool, pool as node_pool
 from hub.domain.instants import from_micros
 from hub.domain.quota.declared import Flavor
-from hub.offline.documents import Document
+from hub.offline.inputs.documents import Document
 from shared import quantity
 from shared.documents import JsonView
 from shared.errors import Rejected

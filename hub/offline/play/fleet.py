@@ -16,7 +16,7 @@ from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.registry import FILTERS
 from hub.domain.plan import Assignment
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
-from hub.offline.waiting import demand_of
+from hub.offline.play.waiting import demand_of
 from shared.resources import PodSet
 
 

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hub.domain.fleet.clusters import in_units
-from hub.offline.load import MICROSECONDS
-from hub.offline.scene import Scene
-from hub.offline.timeline import History, Life
+from hub.offline.inputs.scene import Scene
+from hub.offline.loads.load import MICROSECONDS
+from hub.offline.play.timeline import History, Life
 from shared.documents import Json
 
 

@@ -13,7 +13,7 @@ from hub.domain.preemption.fair import DEFAULT_STRATEGIES, FINAL_SHARE, INITIAL_
 from hub.domain.preemption.search import ORDERS, PreemptionLimits
 from hub.domain.quota.declared import EVERYTHING
 from hub.domain.quota.usage_history import UsageHistory
-from hub.offline.documents import Unreadable, read_content
+from hub.offline.inputs.documents import Unreadable, read_content
 from shared.documents import JsonView
 from shared.selectors import LabelSelector
 

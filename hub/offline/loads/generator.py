@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from hub.offline.documents import Unreadable, read_content
-from hub.offline.load import MICROSECONDS, MOST, Arrival, Kind, Load, pod_set
-from hub.offline.settings import seconds
-from hub.offline.trace import read_trace
+from hub.offline.inputs.documents import Unreadable, read_content
+from hub.offline.inputs.settings import seconds
+from hub.offline.loads.load import MICROSECONDS, MOST, Arrival, Kind, Load, pod_set
+from hub.offline.loads.trace import read_trace
 from shared import quantity
 from shared.documents import Json, JsonView
 from shared.errors import Rejected

@@ -10,9 +10,9 @@ from hub.domain.queueing import eligibility
 from hub.domain.queueing.eligibility import Hold
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.usage_history import Ranks
-from hub.offline.fleet import DeclaredFleet
-from hub.offline.scene import Scene
-from hub.offline.waiting import SceneQueues
+from hub.offline.inputs.scene import Scene
+from hub.offline.play.fleet import DeclaredFleet
+from hub.offline.play.waiting import SceneQueues
 from shared.resources import PodSet
 
 

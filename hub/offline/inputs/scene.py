@@ -21,10 +21,10 @@ from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.quota.queue_policy import QueuePolicy, read_policy
 from hub.domain.quota.tree import Cohort, QuotaTree, find_cycle, read_cohort
 from hub.domain.workloads.admission_checks import Check, queue_fault
-from hub.offline.documents import Document
-from hub.offline.members import read_cluster
-from hub.offline.settings import SimulationSettings
-from hub.offline.workloads import WorkloadReader, groups_of, uid_of
+from hub.offline.inputs.documents import Document
+from hub.offline.inputs.members import read_cluster
+from hub.offline.inputs.settings import SimulationSettings
+from hub.offline.inputs.workloads import WorkloadReader, groups_of, uid_of
 from shared import quantity
 from shared.errors import Rejected
 

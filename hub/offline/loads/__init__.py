@@ -1,0 +1,1 @@
+"""Loads to play: who arrives when, from a generator or a trace."""

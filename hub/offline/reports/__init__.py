@@ -1,0 +1,1 @@
+"""What came of it: decisions and figures as JSON, and a page with charts."""

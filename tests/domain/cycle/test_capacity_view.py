@@ -1,0 +1,27 @@
+"""The fleet below quota in a live cycle: room kept for whoever others make room for."""
+
+from dataclasses import replace
+
+from hub.domain.cycle.capacity_view import LiveFleet
+from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
+from hub.domain.placement.cluster_search import ClusterSearch
+from hub.domain.placement.registry import FILTERS
+from hub.domain.plan import Assignment, PodSetAssignment
+from hub.domain.quota.holders import PendingWorkload
+from tests.domain.build import NOW, a_cluster, a_demand, a_pod_set, a_pool
+
+
+def test_a_gang_is_tried_in_every_order_that_may_serve() -> None:
+    """The larger pod goes first where the smaller would take the only node for it."""
+    cluster = a_cluster(a_pool(cpu=6), replace(a_pool(cpu=4), nodes=("small",)))
+    fleet = {"c": cluster}
+    room = Room.of(Layout([cluster]), fleet)
+    live = LiveFleet(room.copy(), room, ClusterSearch(fleet, room, FILTERS, NOW), {})
+    demand = a_demand(
+        a_pod_set(name="smaller", requests={"cpu": 4}),
+        a_pod_set(name="larger", requests={"cpu": 6}),
+    )
+    who = PendingWorkload("w", "ns", "w", "q", demand.pod_sets, demand=demand)
+    given = tuple(PodSetAssignment(p.name, 1, (), (), (), ()) for p in demand.pod_sets)
+    assignment = Assignment(given, {}, (NodeAsk(), NodeAsk()))
+    assert live.claim(who, assignment, ()) == "c"
