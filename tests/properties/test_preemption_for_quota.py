@@ -27,7 +27,7 @@ from tests.domain.build import (
     decide,
     where,
 )
-from tests.examples import Contents, examples
+from tests.examples import Contents, examples, sample
 
 CPU = FlavorResource("any", "cpu")
 Gang = tuple[str, int, int, int]  # queue, pods, cpu of each, priority
@@ -112,7 +112,7 @@ def test_much_of_what_is_drawn_makes_somebody_go() -> None:
     """The rules below have something to say: in at least one of seven scenes somebody is evicted."""
     contents = Contents()
 
-    @examples(60)
+    @sample(100)
     @given(crowded(), waiting)
     def play(crowd: Crowd, ask: dict[str, Gang]) -> None:
         contents.note(decide(a_scene(crowd, ask)).evictions)
