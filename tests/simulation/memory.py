@@ -14,6 +14,7 @@ import orjson
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, sources, target
 from hub.services.works import compose
+from hub.store.records.members import Member
 from hub.store.records.workloads import Workload
 from hub.store.works import Composable, Desired, WorkRow
 from tests.simulation.manifests import compose_job, manifest
@@ -37,7 +38,7 @@ class Store:
         self.on_move = on_move
         self.workloads: dict[str, Row] = {}
         self.works: dict[tuple[str, str], Row] = {}
-        self.clusters: dict[str, Row] = {}
+        self.clusters: dict[str, Member] = {}
         self.settings: dict[str, Any] = {}
         self.revision = 0
         self.changed: Callable[[set[str]], None] = _nothing
@@ -309,12 +310,12 @@ def follow_generation(tx: Transaction, uid: str, generation: int) -> None:
 # --- clusters, settings, and what is only asked --------------------------------------------------
 
 
-def _cluster(tx: Transaction, name: str) -> Row | None:
+def _cluster(tx: Transaction, name: str) -> Member | None:
     return tx.store.clusters.get(name)
 
 
 def _change_cluster(tx: Transaction, name: str, **columns: Any) -> None:
-    tx.store.clusters[name].update(columns)
+    tx.store.clusters[name] = tx.store.clusters[name]._replace(**columns)
 
 
 def _put_setting(tx: Transaction, name: str, value: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.domain.workloads.states import State
 from hub.store.engine import Database
+from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared.clock import ManualClock
@@ -49,6 +50,12 @@ def a_workload(uid: str, **columns: Any) -> Workload:
         created_at=START,
         queued_at=START,
     )
+    return row._replace(**columns)
+
+
+def a_member(name: str, **columns: Any) -> Member:
+    """A member that was declared and has not joined."""
+    row = Member(name=name, object=f"object-{name}", labels={}, taints=[], created_at=START)
     return row._replace(**columns)
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, String, Table,
 
 from hub.store import tables
 from hub.store.columns import JsonColumn, Utc
+from hub.store.records.members import DeclaredColumns, Member, MemberColumns
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import (
     MoveColumns,
@@ -18,7 +19,11 @@ from hub.store.records.workloads import (
     WorkloadMove,
 )
 
-RECORDS = [(tables.workloads, Workload), (tables.objects, StoredObject)]
+RECORDS = [
+    (tables.workloads, Workload),
+    (tables.objects, StoredObject),
+    (tables.clusters, Member),
+]
 _PYTHON = {
     String: str,
     Text: str,
@@ -68,6 +73,14 @@ def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
         "if_state",
         "if_generation",
     }
+
+
+def test_what_may_be_set_of_a_member_are_its_columns() -> None:
+    """Named as in its record, with the same types; its name and its age are not among them."""
+    whole = typing.get_type_hints(Member)
+    settable = {n: hint for n, hint in whole.items() if n not in {"name", "created_at"}}
+    assert typing.get_type_hints(MemberColumns) == settable
+    assert typing.get_type_hints(DeclaredColumns).items() <= settable.items()
 
 
 def test_objects_are_read_in_the_order_of_their_table() -> None:

@@ -37,6 +37,7 @@ from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
 from tests import waiting
+from tests.store.build import a_member
 
 JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
@@ -280,19 +281,7 @@ async def _refusal(_request: Request, error: Exception) -> Response:
 
 
 def _add_cluster(tx: Transaction, name: str) -> str:
-    clusters.add(
-        tx,
-        {
-            "name": name,
-            "object": f"object-{name}",
-            "cluster_uid": "",
-            "labels": {},
-            "taints": [],
-            "cordoned": False,
-            "session": "",
-            "created_at": tx.now,
-        },
-    )
+    clusters.add(tx, a_member(name, created_at=tx.now))
     return issue_join(tx, name, dt.timedelta(minutes=15))[0]
 
 

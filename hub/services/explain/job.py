@@ -125,9 +125,11 @@ def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
     if row.state not in ON_CLUSTER or row.state == State.UNKNOWN:
         return ""
     member = clusters.get(tx, row.cluster)
-    if member is None or state_of(member, tx.now, suspect_after_s) != "Suspect":
+    if member is None or member.heartbeat_at is None:
         return ""
-    at = stamp(member["heartbeat_at"].replace(microsecond=0))
+    if state_of(member, tx.now, suspect_after_s) != "Suspect":
+        return ""
+    at = stamp(member.heartbeat_at.replace(microsecond=0))
     heard = f"; {row.cluster} has not been heard since {at}"
     if row.state == State.WITHDRAWING:
         return (

@@ -17,8 +17,8 @@ _LOOKED_AT: Final = 50  # events of the member
 
 def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
     """Write a fault of `cluster`'s agent down, unless one of this code was lately."""
-    row = clusters.get(tx, cluster)
-    if row is None or is_noted(tx, cluster, code):
+    member = clusters.get(tx, cluster)
+    if member is None or is_noted(tx, cluster, code):
         return
     audit.add(
         tx,
@@ -28,7 +28,7 @@ def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
         code,
     )
     tx.event(
-        uid=row["object"],
+        uid=member.object,
         kind="MemberCluster",
         namespace="",
         name=cluster,

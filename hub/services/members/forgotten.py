@@ -117,15 +117,15 @@ def _is_level(known: Json, told: Json) -> bool:
 
 
 def _say(tx: Transaction, cluster: str, count: int) -> None:
-    row = clusters.get(tx, cluster)
-    if row is None:
+    member = clusters.get(tx, cluster)
+    if member is None:
         return
     text = (
         f"it holds {count} Jobs that were given before the hub's store was restored: they are left "
         "alone (roadstead restored lists them)"
     )
     tx.event(
-        uid=row["object"],
+        uid=member.object,
         kind="MemberCluster",
         namespace="",
         name=cluster,

@@ -21,6 +21,7 @@ from hub.services.queues import usage
 from hub.services.reading.draft import Draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
+from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
@@ -152,13 +153,13 @@ def queue_statuses(tx: Transaction, uids: Iterable[str]) -> dict[str, StoredObje
     return {row.uid: row for row in usage.with_statuses(tx, list(rows.values()))}
 
 
-def cluster_facts(tx: Transaction) -> dict[str, tuple[Json, Cluster, dt.datetime | None]]:
-    """Members: name → (row, what it has, when it said so)."""
+def cluster_facts(tx: Transaction) -> dict[str, tuple[Member, Cluster, dt.datetime | None]]:
+    """Members: name → (its row, what it has, when it said so)."""
     capacities = clusters.get_capacities(tx)
-    found: dict[str, tuple[Json, Cluster, dt.datetime | None]] = {}
-    for row in clusters.list_all(tx):
-        capacity, at = capacities.get(row["name"], (None, None))
-        found[row["name"]] = (row, read_member(row, capacity)[1], at)
+    found: dict[str, tuple[Member, Cluster, dt.datetime | None]] = {}
+    for member in clusters.list_all(tx):
+        capacity, at = capacities.get(member.name, (None, None))
+        found[member.name] = (member, read_member(member, capacity)[1], at)
     return found
 
 

@@ -58,9 +58,9 @@ def read_fleet(tx: Transaction, names: Collection[str] | None = None) -> dict[st
     """Members as decisions see them; all of them, or those named. One that is fenced is none."""
     capacities = clusters.get_capacities(tx, names)
     return {
-        row["name"]: read_member(row, capacities.get(row["name"], (None,))[0])[1]
-        for row in clusters.list_all(tx)
-        if (names is None or row["name"] in names) and not is_fenced(row)
+        member.name: read_member(member, capacities.get(member.name, (None,))[0])[1]
+        for member in clusters.list_all(tx)
+        if (names is None or member.name in names) and not is_fenced(member)
     }
 
 
