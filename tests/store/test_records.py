@@ -7,8 +7,9 @@ import typing
 import pytest
 from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, String, Table, Text
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.store import tables
-from hub.store.columns import JsonColumn, Utc
+from hub.store.columns import JsonColumn, OptionsColumn, Utc
 from hub.store.records.members import DeclaredColumns, Member, MemberColumns
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import (
@@ -18,11 +19,13 @@ from hub.store.records.workloads import (
     WorkloadColumns,
     WorkloadMove,
 )
+from hub.store.records.works import Work
 
 RECORDS = [
     (tables.workloads, Workload),
     (tables.objects, StoredObject),
     (tables.clusters, Member),
+    (tables.works, Work),
 ]
 _PYTHON = {
     String: str,
@@ -32,6 +35,7 @@ _PYTHON = {
     Boolean: bool,
     LargeBinary: bytes,
     Utc: dt.datetime,
+    OptionsColumn: ApplyOptions,
 }
 
 
@@ -83,6 +87,8 @@ def test_what_may_be_set_of_a_member_are_its_columns() -> None:
     assert typing.get_type_hints(DeclaredColumns).items() <= settable.items()
 
 
-def test_objects_are_read_in_the_order_of_their_table() -> None:
-    """Their queries ask for the table, and make records of its rows as they come."""
-    assert StoredObject._fields == tuple(column.name for column in tables.objects.c)
+@pytest.mark.parametrize("table", [tables.objects, tables.works], ids=lambda each: each.name)
+def test_records_of_whole_rows_are_in_the_order_of_their_table(table: Table) -> None:
+    """Queries ask for the table, and make records of its rows as they come."""
+    record: typing.Any = dict(RECORDS)[table]
+    assert record._fields == tuple(column.name for column in table.c)

@@ -31,6 +31,7 @@ from hub.services.reading.draft import draft
 from hub.store import audit, clusters, events, workloads, works
 from hub.store.engine import Database
 from hub.store.records.workloads import Workload, move_of
+from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.errors import Rejected
@@ -126,7 +127,7 @@ class Running:
     async def job(self, uid: str) -> Workload:
         return await self.hub.read(workloads.get, uid)
 
-    async def work(self, uid: str) -> dict[str, Any] | None:
+    async def work(self, uid: str) -> Work | None:
         found = await self.hub.read(works.of_uids, [uid])
         return found[0] if found else None
 

@@ -75,7 +75,7 @@ def find_again(tx: Transaction, heard: Collection[str], term: int) -> int:
     tx.require_term(term)
     said: dict[str, list[Observed]] = {}
     for row in rows:
-        said.setdefault(row["cluster"], []).append(as_observed(row))
+        said.setdefault(row.cluster, []).append(as_observed(row))
     take_reports(
         tx, [ObservedReport(name, entries) for name, entries in said.items()], heard=False
     )

@@ -97,7 +97,7 @@ def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     workloads.change(tx, [{"uid": uid, "deleted_at": None} for uid in ended])
     if asked:
         rows = workloads.get_many(tx, uids)
-    held = {work["uid"] for work in works.of_uids(tx, list(uids))}
+    held = {work.uid for work in works.of_uids(tx, list(uids))}
     return {
         uid
         for uid in uids
@@ -134,7 +134,7 @@ def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:
     wanted = list(uids)
     rows = workloads.get_many(tx, wanted)
     said = {
-        (work["uid"], work["cluster"], work["epoch"]): (work["observed"] or {}).get("job")
+        (work.uid, work.cluster, work.epoch): (work.observed or {}).get("job")
         for work in works.of_uids(tx, wanted)
     }
     return {

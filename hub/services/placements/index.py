@@ -93,8 +93,8 @@ def object_rows(
     wanted = list(uids)
     placed: dict[str, set[str]] = {}
     for work in works.of_uids(tx, wanted):
-        if work["placed_by"]:
-            placed.setdefault(work["uid"], set()).add(work["placed_by"])
+        if work.placed_by:
+            placed.setdefault(work.uid, set()).add(work.placed_by)
     return objects.get_many(tx, wanted), placed
 
 

@@ -27,6 +27,7 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, objects, placements, schedule, workloads, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
+from hub.store.records.works import WantedWork, Work
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 
@@ -137,16 +138,16 @@ def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) -
     chosen = outcome.decisions.selected
     options = _options(placement, spec)
     present = {
-        (row["cluster"], row["uid"]): row
-        for row in works.of_uids(tx, list(outcome.selection.objects))
+        (work.cluster, work.uid): work
+        for work in works.of_uids(tx, list(outcome.selection.objects))
     }
-    fresh: list[Json] = []
-    changed: list[Json] = []
+    fresh: list[WantedWork] = []
+    changed: list[WantedWork] = []
     for cluster in chosen:
         for row in outcome.selection.objects.values():
             old = present.get((cluster, row.uid))
-            if old is not None and old["placed_by"] != uid and old["action"] != "Withdraw":
-                outcome.conflicts[(cluster, row.uid)] = old["placed_by"]
+            if old is not None and old.placed_by != uid and old.action != "Withdraw":
+                outcome.conflicts[(cluster, row.uid)] = old.placed_by
                 continue
             wanted = _work(cluster, row, options, uid)
             if old is None:
@@ -160,11 +161,11 @@ def _place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) -
         tx,
         "Withdraw",
         [
-            (row["cluster"], row["uid"])
-            for row in works.of_placement(tx, uid)
-            if row["epoch"] == 0
-            and row["action"] != "Withdraw"
-            and (row["cluster"], row["uid"]) not in wanted_keys
+            (work.cluster, work.uid)
+            for work in works.of_placement(tx, uid)
+            if work.epoch == 0
+            and work.action != "Withdraw"
+            and (work.cluster, work.uid) not in wanted_keys
         ],
     )
 
@@ -178,7 +179,7 @@ def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
     )
 
 
-def _work(cluster: str, row: StoredObject, options: ApplyOptions, placement: str) -> Json:
+def _work(cluster: str, row: StoredObject, options: ApplyOptions, placement: str) -> WantedWork:
     return {
         "cluster": cluster,
         "uid": row.uid,
@@ -195,10 +196,13 @@ def _work(cluster: str, row: StoredObject, options: ApplyOptions, placement: str
     }
 
 
-def _differs(old: Json, wanted: Json) -> bool:
-    return any(
-        old[name] != wanted[name]
-        for name in ("generation", "hash", "action", "placed_by", "options")
+def _differs(old: Work, wanted: WantedWork) -> bool:
+    return (
+        old.generation != wanted["generation"]
+        or old.hash != wanted["hash"]
+        or old.action != wanted["action"]
+        or old.placed_by != wanted["placed_by"]
+        or old.options != wanted["options"]
     )
 
 
@@ -341,11 +345,11 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     """A placement goes: what it placed is withdrawn, save Jobs that finished; then its record."""
     jobs = [j for j in _own_jobs(tx, uid) if j.state not in TERMINAL]
     _release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
-    left = [w for w in works.of_placement(tx, uid) if w["action"] != "Keep"]
+    left = [w for w in works.of_placement(tx, uid) if w.action != "Keep"]
     works.act(
         tx,
         "Withdraw",
-        [(w["cluster"], w["uid"]) for w in left if w["action"] != "Withdraw" and w["epoch"] == 0],
+        [(w.cluster, w.uid) for w in left if w.action != "Withdraw" and w.epoch == 0],
     )
     if left:
         return
