@@ -14,7 +14,8 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.placements.reconcile import ReconcileOutcome, reconcile
+from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of, resource_of_job
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
@@ -99,7 +100,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
             if job.state not in TERMINAL:
                 item = _unless_left_drifted(item, outcome)
             items.setdefault(job.cluster, []).append(item)
-    words = {each["cluster"]: each["message"] for each in placements.bindings_of(tx, uid)}
+    words = {each.cluster: each.message for each in placements.bindings_of(tx, uid)}
     return Picture(
         prefix=row.kind,
         generation=row.generation,
