@@ -10,8 +10,10 @@ from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, String, Table,
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.store import tables
 from hub.store.columns import JsonColumn, OptionsColumn, Utc
+from hub.store.records.history import AuditEntry, Event
 from hub.store.records.members import DeclaredColumns, Member, MemberColumns
 from hub.store.records.objects import StoredObject
+from hub.store.records.tokens import StoredPrincipal, Token
 from hub.store.records.workloads import (
     MoveColumns,
     Workload,
@@ -26,7 +28,13 @@ RECORDS = [
     (tables.objects, StoredObject),
     (tables.clusters, Member),
     (tables.works, Work),
+    (tables.events, Event),
+    (tables.audit, AuditEntry),
+    (tables.principals, StoredPrincipal),
 ]
+IN_ORDER = [
+    tables.objects, tables.works, tables.events, tables.audit, tables.principals
+]  # fmt: skip
 _PYTHON = {
     String: str,
     Text: str,
@@ -87,8 +95,14 @@ def test_what_may_be_set_of_a_member_are_its_columns() -> None:
     assert typing.get_type_hints(DeclaredColumns).items() <= settable.items()
 
 
-@pytest.mark.parametrize("table", [tables.objects, tables.works], ids=lambda each: each.name)
+@pytest.mark.parametrize("table", IN_ORDER, ids=lambda each: each.name)
 def test_records_of_whole_rows_are_in_the_order_of_their_table(table: Table) -> None:
     """Queries ask for the table, and make records of its rows as they come."""
     record: typing.Any = dict(RECORDS)[table]
     assert record._fields == tuple(column.name for column in table.c)
+
+
+def test_a_token_is_read_with_whose_it_is() -> None:
+    """Its own columns in their order, then those of its principal."""
+    own = tuple(column.name for column in tables.tokens.c)
+    assert Token._fields == (*own, "role", "name", "cluster")

@@ -325,14 +325,14 @@ def _place(
 
 async def noted(hub: Running) -> list[tuple[str, str]]:
     """Who did what according to the audit, newest first."""
-    rows = await hub.hub.read(audit.list_rows)
-    return [(row["principal"], row["outcome"]) for row in rows]
+    rows = await hub.hub.read(audit.list_entries)
+    return [(row.principal, row.outcome) for row in rows]
 
 
 async def warnings_of(hub: Running, name: str) -> list[str]:
     """Reasons of the Warnings about a member."""
     rows = await hub.hub.read(lambda tx: events.list_events(tx, kind="MemberCluster", name=name))
-    return [row["reason"] for row in rows if row["type"] == "Warning"]
+    return [row.reason for row in rows if row.type == "Warning"]
 
 
 def away(table):

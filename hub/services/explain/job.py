@@ -19,6 +19,7 @@ from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
 from hub.store import clusters, events, schedule, workloads
+from hub.store.records.history import Event
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -202,7 +203,7 @@ def _position(position: Position | None) -> Json | None:
     }
 
 
-def _timeline(row: Workload, newest_first: Sequence[Json]) -> list[Json]:
+def _timeline(row: Workload, newest_first: Sequence[Event]) -> list[Json]:
     """What happened to it, oldest first; its submission stands in its row, not among the events."""
     submitted = {
         "at": stamp(row.created_at),
@@ -212,10 +213,10 @@ def _timeline(row: Workload, newest_first: Sequence[Json]) -> list[Json]:
     }
     told = [
         {
-            "at": stamp(each["at"]),
-            "type": each["type"],
-            "reason": each["reason"],
-            "message": each["message"],
+            "at": stamp(each.at),
+            "type": each.type,
+            "reason": each.reason,
+            "message": each.message,
         }
         for each in reversed(newest_first)
     ]

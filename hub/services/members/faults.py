@@ -43,6 +43,6 @@ def is_noted(tx: Transaction, cluster: str, code: str) -> bool:
     told = events.list_events(
         tx, kind="MemberCluster", name=cluster, newest_first=True, limit=_LOOKED_AT
     )
-    lately = [each for each in told if tx.now - each["at"] < AGAIN]
-    mine = [each for each in tx.events if each["name"] == cluster]
-    return any(each["reason"] == code for each in (*lately, *mine))
+    lately = {event.reason for event in told if tx.now - event.at < AGAIN}
+    mine = {event["reason"] for event in tx.events if event["name"] == cluster}
+    return code in lately | mine

@@ -21,6 +21,7 @@ from hub.services.queues import usage
 from hub.services.reading.draft import Draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
+from hub.store.records.history import Event
 from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
@@ -163,7 +164,7 @@ def cluster_facts(tx: Transaction) -> dict[str, tuple[Member, Cluster, dt.dateti
     return found
 
 
-def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Json]:
+def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Event]:
     """Events in order after number `last`."""
     return events.list_events(tx, after=last, limit=limit)
 
@@ -171,7 +172,7 @@ def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Json]:
 def last_event(tx: Transaction) -> int:
     """The number of the newest event; 0 if there is none."""
     newest = events.list_events(tx, limit=1, newest_first=True)
-    return int(newest[0]["id"]) if newest else 0
+    return newest[0].id if newest else 0
 
 
 def _held(tx: Transaction, uid: str) -> bool:

@@ -151,6 +151,17 @@ class LastObserved(NamedTuple):
     drift: Sequence[Json] | None
 
 
+class DriftedWork(NamedTuple):
+    """A work of which a member reports that it differs from what the hub wants there."""
+
+    cluster: str
+    uid: str
+    kind: str
+    namespace: str
+    name: str
+    drift: Sequence[Json]
+
+
 class WantedWork(TypedDict):
     """What a cluster is given to hold. All of one statement name the same columns."""
 
