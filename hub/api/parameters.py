@@ -65,6 +65,12 @@ StateName = Annotated[
 # Where a parameter may be left out: in a query there is no null to be described.
 AnyState = Annotated[StateName | None, WithJsonSchema({"$ref": "#/components/schemas/State"})]
 AnyNumber = Annotated[Number | None, WithJsonSchema({"type": "integer", "minimum": 0})]
+# A Kubernetes kind: a DNS label, of which letters may be large (apiextensions: names.kind).
+KindName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$", max_length=63),
+    refused_as(RejectCode.INVALID_NAME, "must be the name of a kind, such as ConfigMap"),
+]
 Flag = Annotated[
     bool,
     WrapValidator(_true_or_false),

@@ -50,6 +50,15 @@ async def test_unknown_parameters_are_refused(tmp_path, query):
         assert (await hub.admin.get(f"/v1/jobs?{query}")).status_code == 422
 
 
+@pytest.mark.parametrize("kind", ["[]", "Config%20Map", "-", "x" * 64])
+async def test_what_can_be_no_kind_is_refused(tmp_path, kind):
+    """A list that can only be empty would hide a slip of the pen."""
+    async with served(tmp_path) as hub:
+        reply = await hub.admin.get(f"/v1/objects/core/{kind}")
+        assert (reply.status_code, reply.json()["code"]) == (422, "InvalidName")
+        assert "such as ConfigMap" in reply.json()["detail"]
+
+
 @pytest.mark.parametrize("uid", ["not-a-uuid", "x" * 10240, "%00", "..%2f", "%ff%fe"])
 async def test_strange_ids_are_absent(tmp_path, uid):
     """404 or 422, never an error of the hub."""
