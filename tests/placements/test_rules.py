@@ -79,7 +79,7 @@ async def test_a_cluster_that_is_given_up_has_no_binding_any_more(tmp_path: Path
             row = await fleet.object("ResourcePlacement", "everywhere", "shop")
             assert row is not None
             rows = await hub.hub.read(placements.bindings_of, row.uid)
-            bound.append([each["cluster"] for each in rows])
+            bound.append([each.cluster for each in rows])
         assert bound == [["m1", "m2"], ["m2"]]
 
 

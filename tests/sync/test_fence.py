@@ -77,7 +77,7 @@ async def test_a_heartbeat_that_is_written_late_revives_nobody(tmp_path: Path):
         await hub.write(note_heartbeats, {"north": hub.clock.now()})
         row = await hub.hub.read(clusters.get, "north")
         assert row is not None
-        assert row["heartbeat_at"] is None
+        assert row.heartbeat_at is None
 
 
 @pytest.mark.parametrize(
