@@ -14,6 +14,7 @@ from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
+from shared.kinds.metadata import controllers_of
 from shared.kinds.placement_rules import is_reserved_namespace
 from shared.selectors import LabelSelector, read_selector
 
@@ -225,5 +226,4 @@ def _may_be_placed(row: StoredObject) -> bool:
     manifest = row.manifest or {}
     if row.kind == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":
         return False
-    owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
-    return not any(owner.get("controller") for owner in owners)
+    return not controllers_of(manifest.get("metadata") or {})
