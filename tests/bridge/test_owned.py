@@ -44,7 +44,9 @@ async def test_a_deployment_is_placed_and_its_replica_sets_are_not(tmp_path: Pat
         agent = await it.hub.join("north")
         await until(lambda: served(it))
         *_, deployment, _ = await it.apply(MANY)
-        await it.kube.create(a_replica_set("web-1", deployment, controller=True), field_manager="kcm")
+        await it.kube.create(
+            a_replica_set("web-1", deployment, controller=True), field_manager="kcm"
+        )
         await it.kube.create(a_replica_set("mine", deployment), field_manager="kubectl")
         await until(lambda: holds(it, agent, "Deployment/web", "ReplicaSet/mine"))
         assert "ReplicaSet/web-1" not in names(agent)

@@ -134,6 +134,6 @@ def _cleaned(parsed: Parsed, name: str) -> Json:
 def _owners(parsed: Parsed) -> list[Any]:
     """Of a Workload all (who admits it); of a Job none; of others the controller, which makes it."""
     metadata = parsed.raw.get("metadata") or {}
-    if parsed.kind == "Workload":
+    if parsed.kind == "Workload" and parsed.group == KUEUE:
         return list(metadata.get("ownerReferences") or ())
     return [] if parsed.kind == "Job" and parsed.group == "batch" else controllers_of(metadata)
