@@ -1,14 +1,16 @@
 """What the agent remembers of a pod, and the pods of one Job taken together. Pure.
 
 Every pod of the cluster passes here several times in its life, so a view keeps only what capacity
-and reasons need, and amounts are read from the spec once.
+and reasons need, and amounts are read once for each size that a pod has.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from agent.objects.facts import number
-from shared import labels, resources
+from shared import labels, quantity, resources
 from shared.errors import Rejected
 
 Object = dict[str, Any]
@@ -28,6 +30,8 @@ STUCK_REASONS = frozenset(
 
 
 _ENDED = frozenset({"Succeeded", "Failed"})
+_CONTAINERS = ("initContainers", "containers")
+_STATUSES = ("initContainerStatuses", "containerStatuses")
 
 
 @dataclass(slots=True)
@@ -38,6 +42,7 @@ class PodView:
     node: str
     phase: str
     requests: dict[str, int]
+    size: int  # of what the requests were read from: another number, and they are read again
     job_uid: str  # label roadstead.dev/job-uid, "" for pods of others
     epoch: int
     owner: str  # uid of the owning Job, "" for none
@@ -64,10 +69,11 @@ def view(pod: Object, previous: PodView | None) -> PodView:
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     uid = metadata.get("uid") or ""
     marks = metadata.get("labels") or {}
-    if previous is not None and previous.uid == uid and "resize" not in status:
+    size = _size(spec, status)
+    if previous is not None and previous.uid == uid and previous.size == size:
         requests = previous.requests
     else:
-        requests = _requests(spec)
+        requests = _requests(_granted(spec, status))
     reason, message = _why_not_running(status)
     failed_at, failure = _why_failed(metadata, status)
     return PodView(
@@ -75,6 +81,7 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         node=spec.get("nodeName") or "",
         phase=status.get("phase") or "Pending",
         requests=requests,
+        size=size,
         job_uid=marks.get(labels.JOB_UID) or "",
         epoch=number(marks.get(labels.EPOCH) or "") or 0,
         owner=_job_owner(metadata),
@@ -84,6 +91,70 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         message=message,
         failure=failure,
         failed_at=failed_at,
+    )
+
+
+def _size(spec: Object, status: Object) -> int:
+    """A number that changes with anything that a pod's requests are read from, at a fraction of the cost."""
+    asked = [c.get("resources") for name in _CONTAINERS for c in spec.get(name) or ()]
+    given = [
+        (c.get("name"), c.get("resources"), c.get("allocatedResources"))
+        for name in _STATUSES
+        for c in status.get(name) or ()
+    ]
+    return hash(orjson.dumps([asked, given, spec.get("resources"), _is_infeasible(status)]))
+
+
+def _granted(spec: Object, status: Object) -> Object:
+    """The spec with the requests that the scheduler counts of a pod that is resized in place.
+
+    The largest of what is asked for, what the kubelet has allocated and what the container runs with; a
+    resize that no room can ever be found for counts for nothing (KEP-1287; kube-scheduler's
+    `PodRequests`).
+    """
+    told = {
+        c.get("name"): ((c.get("resources") or {}).get("requests"), c.get("allocatedResources"))
+        for name in _STATUSES
+        for c in status.get(name) or ()
+    }
+    known = {name: [one for one in both if one] for name, both in told.items() if any(both)}
+    if not known:
+        return spec
+    infeasible = _is_infeasible(status)
+    resized = dict(spec)
+    for part in _CONTAINERS:
+        if spec.get(part):
+            resized[part] = [
+                _with_largest(c, known.get(c.get("name"), []), infeasible) for c in spec[part]
+            ]
+    return resized
+
+
+def _with_largest(container: Object, told: list[Object], infeasible: bool) -> Object:
+    asked = container.get("resources") or {}
+    listed = told if told and infeasible else [asked.get("requests") or {}, *told]
+    largest: dict[str, tuple[int, Any]] = {}
+    for amounts in listed:
+        for name, text in amounts.items():
+            try:
+                found = quantity.parse(name, text), text
+            except Rejected:
+                return container  # as it is asked for: what that comes to is said where it is read
+            largest[name] = max(largest.get(name, found), found, key=lambda one: one[0])
+    requests = {name: text for name, (_, text) in largest.items()}
+    return {**container, "resources": {**asked, "requests": requests}}
+
+
+def _is_infeasible(status: Object) -> bool:
+    """Whether the node will never have room for the size that is asked for.
+
+    Since Kubernetes 1.33 a condition says so, before that `status.resize`.
+    """
+    return status.get("resize") == "Infeasible" or any(
+        c.get("type") == "PodResizePending"
+        and c.get("status") == "True"
+        and c.get("reason") == "Infeasible"
+        for c in status.get("conditions") or ()
     )
 
 

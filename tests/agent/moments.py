@@ -5,6 +5,7 @@ import datetime as dt
 from agent.decide.decision import Moment
 from agent.decide.next_step import decide
 from agent.objects.manifests import unstarted
+from agent.works.tracked import TrackedWork
 from shared import labels
 from tests.agent.scripted_hub import HUB_ID, a_job
 
@@ -49,3 +50,11 @@ def a_live_job(
 def settled(work, seen, **moment):
     decision = decide(work, seen, a_moment(**moment))
     return decision.do, decision.phase, decision.reason
+
+
+def tracking(live=None, work=None, **fields):
+    """What is remembered of work u-1, whose object, if any, was seen at instant 10."""
+    tracked = TrackedWork("u-1", work=work or a_job(), **fields)
+    if live is not None:
+        tracked.is_here(live, 10.0)
+    return tracked

@@ -1,5 +1,6 @@
 """The two sets that hub and agent keep level, the waves, and the lease."""
 
+import pytest
 from hypothesis import given, strategies as st
 
 from agent.decide.waves import Waves, wave_of
@@ -151,3 +152,91 @@ def test_a_session_is_settled_a_lease_and_a_tenth_after_its_first_answer_came():
     lease.revoked = True
     assert lease.settled_at(1000) is None
     assert lease.left(126) == 0
+
+
+def test_what_a_full_set_repeats_is_no_change():
+    """A work is told as changed only where it differs from what is held."""
+    held = DesiredSet()
+    one, two = a_job("u-1", "one"), a_job("u-2", "two")
+    held.take(a_page(one, two, full=True))
+    newer = a_job("u-2", "two", generation=2)
+    changed, gone = held.take(a_page(a_job("u-1", "one"), newer, full=True, revision=2))
+    assert (changed, gone) == ([newer], [])
+
+
+def test_a_full_set_that_begins_anew_counts_from_its_own_first_page():
+    """Pages of one that was broken off keep nothing that the next does not list."""
+    held = DesiredSet()
+    one, two = a_job("u-1", "one"), a_job("u-2", "two")
+    held.take(a_page(one, two, full=True))
+    held.take(a_page(one, full=True, more=True, revision=3))
+    _, gone = held.take(a_page(two, full=True, revision=4))
+    assert gone == ["u-1"]
+
+
+def test_a_delta_after_a_full_set_forgets_nothing():
+    """Only the pages of a full set are complete."""
+    held = DesiredSet()
+    one, two = a_job("u-1", "one"), a_job("u-2", "two")
+    held.take(a_page(one, two, full=True))
+    _, gone = held.take(a_page(two, revision=2, digest=digest_of([one, two])))
+    assert (gone, held.base.revision) == ([], 2)
+
+
+def test_what_is_forgotten_is_sent_no_more():
+    """An entry that waits to be sent goes with its uid."""
+    held = ObservedSet()
+    held.put(seen("a"))
+    held.drop("a")
+    held.drop("never there")
+    assert (held.page(10), held.unsent, held.digest) == ([], 0, "")
+
+
+@pytest.mark.parametrize(("seq", "settled"), [(1, []), (2, ["a"]), (3, [])])
+def test_only_the_state_that_was_stored_is_settled(seq, settled):
+    """An older one says nothing of what came since, nor does one of another session."""
+    held = ObservedSet()
+    held.put(seen("a"))
+    held.put(seen("a", "Gone"))
+    assert held.acknowledge([("a", seq), ("unknown", 1)]) == settled
+    assert held.unsent == (0 if settled else 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "is_open"),
+    [
+        ("Namespace", "", True),
+        ("ConfigMap", "a", True),
+        ("Secret", "a", True),
+        ("Role", "a", False),
+        ("Role", "b", True),
+        ("Thing", "", True),
+        ("Thing", "a", False),
+    ],
+)
+def test_a_wave_waits_for_earlier_ones_and_not_for_its_own(kind, namespace, is_open):
+    """While a ConfigMap of namespace a is pending: what is cluster-scoped does not wait for it."""
+    waves = Waves()
+    waves.set_pending("cm", "ConfigMap", "a", pending=True)
+    assert waves.is_open(kind, namespace) is is_open
+
+
+def test_a_wave_opens_with_the_last_of_its_works():
+    """Told twice that one is pending or no more, it is counted once."""
+    waves = Waves()
+    for uid in ("one", "one", "two"):
+        waves.set_pending(uid, "ConfigMap", "a", pending=True)
+    opened = [
+        waves.set_pending(uid, "ConfigMap", "a", pending=False) for uid in ("one", "one", "two")
+    ]
+    assert opened == [False, False, True]
+    assert waves.is_open("Role", "a")
+
+
+@pytest.mark.parametrize(("now", "left", "settled"), [(129.5, 0.5, None), (130, 0, None)])
+def test_a_lease_ends_at_its_last_second(now, left, settled):
+    """To that very instant; what it leaves is never less than nothing."""
+    lease = Lease(30)
+    lease.answered(sent_at=100, now=100)
+    assert (lease.left(now), lease.settled_at(now)) == (left, settled)
+    assert lease.left(1000) == 0
