@@ -207,7 +207,7 @@ def test_a_view_reads_the_amounts_of_a_pod_once():
 
 
 def test_a_pod_that_is_resized_in_place_is_charged_anew():
-    """Its amounts are read again while the kubelet resizes it, and stand from then on."""
+    """Whether the kubelet is at it or done."""
     ledger, seen = a_ledger(a_node("n1")), None
     for cpu, status in (("500m", {}), ("2", {"resize": "InProgress"}), ("2", {})):
         now = view(a_pod("p", node="n1", phase="Running", cpu=cpu, **status), seen)

@@ -1,9 +1,11 @@
 """What an object's own status is taken to mean."""
 
+import datetime as dt
+
 import pytest
 
-from agent.objects.pods import JobPods
-from agent.objects.status import available, job_status, suspender
+from agent.objects.pods import JobPods, view
+from agent.objects.status import LONGEST_MESSAGE, available, job_status, suspender
 
 
 def condition(kind, **more):
@@ -121,3 +123,207 @@ def test_pods_that_are_being_counted_count_for_a_job_that_is_over(uncounted, res
     job = a_job(succeeded=1, uncountedTerminatedPods={"succeeded": uncounted})
     job["spec"]["completions"] = 2
     assert job_status(job, None, should_run=True, over=True).result == result
+
+
+def of(replicas, generation=1, **status):
+    return an("apps/v1", "Deployment", {"replicas": replicas}, generation, **status)
+
+
+def a_set(**status):
+    return an("apps/v1", "StatefulSet", {"replicas": 2}, **{**FULL_SET, **status})
+
+
+def a_daemon(**status):
+    counts = {"desiredNumberScheduled": 2, "numberAvailable": 2}
+    scheduled = {"currentNumberScheduled": 2, "updatedNumberScheduled": 2}
+    return an("apps/v1", "DaemonSet", **{**OBSERVED, **counts, **scheduled, **status})
+
+
+def a_balancer(*ingress):
+    return an("v1", "Service", {"type": "LoadBalancer"}, loadBalancer={"ingress": list(ingress)})
+
+
+def a_crd(*held):
+    return an(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        conditions=[condition(kind) for kind in held],
+    )
+
+
+FULL_SET = {
+    **OBSERVED,
+    "availableReplicas": 2,
+    "currentReplicas": 2,
+    "updatedReplicas": 2,
+    "currentRevision": "a",
+    "updateRevision": "a",
+}
+NONE = {**OBSERVED, "availableReplicas": 0, "updatedReplicas": 0}
+ONE = {**OBSERVED, "availableReplicas": 1, "updatedReplicas": 1}
+EDGES = [
+    ("none asked for, none there", of(0, **NONE), True),
+    ("none asked for, one left", of(0, **ONE), False),
+    ("unsaid is one", of(None, **ONE), True),
+    ("unsaid is not none", of(None, **NONE), False),
+    ("one too many", of(1, **WHOLE), False),
+    ("not all updated", of(2, **{**WHOLE, "updatedReplicas": 1}), False),
+    ("one unavailable beside them", of(2, **WHOLE, unavailableReplicas=1), False),
+    ("not observed yet", of(2, 2, **WHOLE), False),
+    ("observed later", of(2, 1, **{**WHOLE, "observedGeneration": 2}), True),
+    ("set", a_set(), True),
+    ("set of too few", a_set(availableReplicas=1), False),
+    ("set being updated", a_set(currentReplicas=1), False),
+    ("set of two revisions", a_set(updateRevision="b"), False),
+    ("set not observed", a_set(observedGeneration=0), False),
+    ("daemon", a_daemon(), True),
+    ("daemon on too few nodes", a_daemon(numberAvailable=1), False),
+    ("daemon being updated", a_daemon(updatedNumberScheduled=1), False),
+    ("daemon wanted nowhere", a_daemon(desiredNumberScheduled=0, numberAvailable=0), True),
+    ("balancer by address", a_balancer({"ip": "10.0.0.1"}), True),
+    ("balancer by name", a_balancer({"hostname": "lb"}), True),
+    ("balancer with neither", a_balancer({"ports": []}), False),
+    ("second of two", a_balancer({}, {"ip": "10.0.0.1"}), True),
+    ("service without address", an("v1", "Service"), False),
+    ("definition", a_crd("Established", "NamesAccepted"), True),
+    ("definition of taken names", a_crd("Established"), False),
+    ("definition not established", a_crd("NamesAccepted"), False),
+    ("budget", an("policy/v1", "PodDisruptionBudget", **OBSERVED), True),
+    (
+        "budget not observed",
+        an("policy/v1", "PodDisruptionBudget", generation=2, **OBSERVED),
+        False,
+    ),
+    ("job ready and suspended", a_job(suspend=True, active=1, ready=1), False),
+    ("job active and not ready", a_job(active=1), False),
+    ("a kind of another group", an("ray.io/v1", "Job"), None),
+]
+
+
+@pytest.mark.parametrize(("obj", "wanted"), [c[1:] for c in EDGES], ids=[c[0] for c in EDGES])
+def test_an_object_is_available_when_all_of_it_is(obj, wanted):
+    """Exactly as many as asked for, of the present revision, of a state that its controller has seen."""
+    assert available(obj) is wanted
+
+
+def test_each_count_and_time_is_told_in_its_own_field():
+    """No two of them are alike."""
+    status = {
+        "active": 1,
+        "ready": 2,
+        "terminating": 3,
+        "succeeded": 4,
+        "failed": 5,
+        "startTime": "2026-01-01T00:00:01Z",
+        "completionTime": "2026-01-01T00:00:02Z",
+        "completedIndexes": "0-3",
+        "failedIndexes": "4-8",
+    }
+    told = job_status(a_job(**status), None, should_run=True)
+    assert (told.active, told.ready, told.terminating, told.succeeded, told.failed) == (
+        1,
+        2,
+        3,
+        4,
+        5,
+    )
+    assert (told.start_time, told.completion_time) == (
+        status["startTime"],
+        status["completionTime"],
+    )
+    assert (told.completed_indexes, told.failed_indexes) == ("0-3", "4-8")
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "result"),
+    [
+        ("Failed", -1, "Failed"),
+        ("Failed", 0, None),
+        ("Failed", 1, None),
+        ("FailureTarget", -1, "Failed"),
+        ("FailureTarget", 0, None),
+        ("Complete", 1, "Succeeded"),
+        ("SuccessCriteriaMet", 1, "Succeeded"),
+    ],
+)
+def test_a_failure_that_came_with_the_deletion_is_no_result(kind, at, result):
+    """In the same second or later; a success stands whenever it came."""
+    deleted = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+    when = (deleted + dt.timedelta(seconds=at)).isoformat()
+    job = a_job(condition(kind, lastTransitionTime=when))
+    job["metadata"]["deletionTimestamp"] = deleted.isoformat()
+    assert job_status(job, None, should_run=True, over=True).result == result
+
+
+@pytest.mark.parametrize(
+    ("spec", "succeeded", "result"),
+    [
+        ({"completions": 2}, 1, None),
+        ({"completions": 2}, 2, "Succeeded"),
+        ({"completions": 2}, 3, "Succeeded"),
+        ({"parallelism": 2}, 1, None),
+        ({"parallelism": 2}, 2, "Succeeded"),
+        ({}, 0, None),
+        ({}, 1, "Succeeded"),
+        ({"completions": 0}, 0, None),
+    ],
+)
+def test_a_job_that_is_over_has_succeeded_with_its_last_completion(spec, succeeded, result):
+    """Without completions as many as run at a time; none asked for is none reached."""
+    job = a_job(succeeded=succeeded)
+    job["spec"] |= spec
+    assert job_status(job, None, should_run=True, over=True).result == result
+    assert job_status(job, None, should_run=True).result is None
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [("limit reached", "limit reached; exit 3"), ("", "exit 3"), (None, "exit 3")],
+)
+def test_how_a_pod_failed_is_told_after_what_the_controller_says(message, told):
+    """Of a failed Job alone: a success is not explained by a pod that failed on the way."""
+    job = a_job(condition("Failed", message=message))
+    assert job_status(job, None, should_run=True, failure="exit 3").message == told
+    done = a_job(condition("Complete", message=message))
+    assert job_status(done, None, should_run=True, failure="exit 3").message == (message or "")
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        (a_job(), "ErrImagePull"),
+        (a_job(suspend=True), ""),
+        (a_job(condition("Failed", reason="Deadline")), "Deadline"),
+    ],
+)
+def test_pods_lend_their_reason_to_a_job_that_runs(job, reason):
+    """A suspended one has none that matter, an ended one its own."""
+    pods = JobPods()
+    state = {"waiting": {"reason": "ErrImagePull", "message": "m"}}
+    pods.put(
+        view({"metadata": {"uid": "p"}, "status": {"containerStatuses": [{"state": state}]}}, None)
+    )
+    assert job_status(job, pods, should_run=True).reason == reason
+
+
+def test_an_ended_job_is_held_by_nobody():
+    """Suspended or not: it waits for nothing."""
+    job = a_job(condition("Failed"), suspend=True, entries=[OWNER])
+    assert job_status(job, None, should_run=True).held_by == ""
+
+
+OWNER = {"manager": "a", "time": "2026-01-01T00:00:05Z", "fieldsV1": {"f:spec": {"f:suspend": {}}}}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_that_own_suspend_the_later_one_holds_the_job(order):
+    """In whichever order the server lists them; where nobody is named it is unknown."""
+    earlier = {**OWNER, "manager": "b", "time": "2026-01-01T00:00:04Z"}
+    assert suspender(a_job(entries=[earlier, OWNER][::order])) == "a"
+    assert suspender(a_job()) == "unknown"
+
+
+def test_a_message_is_told_up_to_the_length_that_the_hub_keeps():
+    """A longer one would be refused with its whole entry."""
+    job = a_job(condition("Failed", message="x" * 2000))
+    assert len(job_status(job, None, should_run=True).message) == LONGEST_MESSAGE
