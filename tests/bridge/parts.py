@@ -41,13 +41,9 @@ class Parts:
         self.condition = BridgeCondition(hub.hub, lambda: term)
         self.mirror = Mirror(hub.hub, kube, self.sources, self.index, lambda uid: None)
         self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.condition)
+        self.events = EventRecorder(hub.hub, kube, self.sources)
         self.writeback = Writeback(
-            hub.hub,
-            kube,
-            self.sources,
-            self.mirror,
-            EventRecorder(hub.hub, kube, self.sources),
-            lambda uid: "",
+            hub.hub, kube, self.sources, self.mirror, self.events, lambda uid: ""
         )
 
     async def take(self, term: int | None = None) -> None:
