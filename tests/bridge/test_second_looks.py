@@ -252,7 +252,7 @@ async def refused(following: Following, uid: str) -> bool:
     ids=str,
 )
 async def test_only_placements_of_their_own_group_select(
-    tmp_path: Path, change: dict[str, str], follows: bool
+    tmp_path: Path, change: dict[str, Any], follows: bool
 ):
     """Somebody else's kind may have the same name."""
     async with on_simulated(tmp_path) as (it, _):
@@ -324,7 +324,7 @@ async def test_a_back_off_that_has_ended_is_shown_when_it_has(tmp_path: Path):
         await it.level(job)
         uid, until = job["metadata"]["uid"], clock.now() + dt.timedelta(seconds=60)
         evicted = {"reason": "PodsReadyTimeout", "message": "m", "at": "2026-05-01T12:00:00Z"}
-        change = {"uid": uid, "requeue_at": until, "evicted": evicted}
+        change: Any = {"uid": uid, "requeue_at": until, "evicted": evicted}
         await it.hub.write(lambda tx: workloads.change(tx, [change]))
         shown = WorkloadObjects(it.hub.hub, it.kube, it.sources, lambda: it.term)
         shown.note([uid])

@@ -110,7 +110,7 @@ def test_what_an_earlier_session_may_still_do_is_waited_for(work, seen, wanted):
 def test_an_epoch_that_may_have_been_started_is_not_gone_unseen(mark):
     """Asked for by us, there once, or known to the hub: its end is looked for."""
     work = a_job(action="Withdraw", fresh=True, seen=mark == "seen")
-    seen = Seen() if mark == "seen" else Seen(**{mark: True})
+    seen = Seen(started=mark == "started", ever=mark == "ever")
     assert settled(work, seen) == ("ReadBack", "Waiting", "Proving")
 
 

@@ -1,5 +1,7 @@
 """Who owns a field, what that leaves to be called drift, and how paths and values are written."""
 
+from typing import Any
+
 import pytest
 
 from agent.objects import drift, managed_fields
@@ -7,8 +9,8 @@ from shared import labels
 from tests.agent.owned import MANAGER, a_config_map, live_of, owning
 from tests.agent.scripted_hub import an_object
 
-A = {"f:data": {"f:a": {}}}
-B = {"f:data": {"f:b": {}}}
+A: dict[str, Any] = {"f:data": {"f:a": {}}}
+B: dict[str, Any] = {"f:data": {"f:b": {}}}
 
 
 def test_all_entries_of_a_manager_count_together():

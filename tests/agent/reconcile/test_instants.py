@@ -35,12 +35,12 @@ async def test_each_rings_at_its_instant_in_order():
         for uid, after in (("late", 20), ("late", 20), ("early", 10), ("past", -1)):
             timers.set(began + after, uid)
         for _ in range(4):
-            await waiting.turns()
+            await waiting.turns(10)
             clock.advance(5)
-        await waiting.turns()
+        await waiting.turns(10)
         assert rung == [("past", 0), ("early", 10), ("late", 20)]
         timers.set(began + 20, "late")
-        await waiting.turns()
+        await waiting.turns(10)
         assert rung[-1] == ("late", 20)
         assert len(rung) == 4
     finally:

@@ -80,7 +80,7 @@ def drifting(**data):
     manifest = a_config_map(a="1", b="2")
     work = an_object(manifest, "o-1")
     tracked = TrackedWork("o-1", work=work)
-    tree = {"f:data": {"f:b": {}}}
+    tree: dict[str, object] = {"f:data": {"f:b": {}}}
     tracked.is_here(live_of(work.manifest, owning(tree), data={"a": "1", "b": "2", **data}), 1.0)
     return tracked
 

@@ -1,0 +1,135 @@
+"""What the agent's caches make of single events: whose pod it is, who is told, what counts as known."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agent.member.observer import Observer
+from agent.objects.facts import JOB
+from shared import labels
+from shared.clock import ManualClock
+from tests.agent.moments import a_live_job
+from tests.agent.scripted_hub import HUB_ID
+
+pytestmark = pytest.mark.anyio
+
+
+class Told:
+    """Who is told, and of what."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+
+    def object_changed(self, uid: str, _obj: Any) -> None:
+        self.said.append(("changed", uid))
+
+    def object_gone(self, uid: str, _obj: Any) -> None:
+        self.said.append(("gone", uid))
+
+    def pods_changed(self, uid: str) -> None:
+        self.said.append(("pods", uid))
+
+    def kind_changed(self, key: Any) -> None:
+        self.said.append(("kind", key[1]))
+
+
+def an_observer():
+    nothing: Any = None
+    listener = Told()
+    return Observer(nothing, HUB_ID, listener, ManualClock()), listener
+
+
+def a_pod(uid, *, marks=True, reason=""):
+    waiting = {"state": {"waiting": {"reason": reason, "message": "m"}}}
+    told = {labels.JOB_UID: "u-1", labels.EPOCH: "1"} if marks else {}
+    owner = {"kind": "Job", "uid": "m-1", "name": "job", "controller": True}
+    return {
+        "metadata": {"uid": uid, "name": uid, "labels": told, "ownerReferences": [owner]},
+        "status": {"phase": "Pending", "containerStatuses": [waiting] if reason else []},
+    }
+
+
+def add(observer, pod):
+    seen = observer._pod_view(pod, None)
+    observer._pod("ADDED", None, seen)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("event", "old", "new", "news"),
+    [
+        ("ADDED", None, True, True),
+        ("ADDED", None, False, True),
+        ("MODIFIED", True, True, False),
+        ("MODIFIED", True, False, True),
+        ("MODIFIED", False, True, True),
+        ("DELETED", True, None, True),
+    ],
+)
+async def test_a_queue_is_news_where_it_begins_or_ends_to_be_served(event, old, new, news):
+    """Its counts change with every Job there."""
+    observer, _ = an_observer()
+    observer._queue(event, old, new)
+    assert observer.revision == (1 if news else 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"), [("", "", 0), ("ErrImagePull", "", 1), ("", "ErrImagePull", 0)]
+)
+async def test_a_pod_that_went_is_news_where_it_had_something_to_say(first, second, told):
+    """While others are left; when the last one goes, that is news by itself."""
+    observer, listener = an_observer()
+    one, two = add(observer, a_pod("a", reason=first)), add(observer, a_pod("b", reason=second))
+    listener.said.clear()
+    observer._pod("DELETED", one, None)
+    assert len(listener.said) == told
+    listener.said.clear()
+    observer._pod("DELETED", two, None)
+    assert listener.said == [("pods", "u-1")]
+    assert not observer.pods
+
+
+async def test_a_pod_without_our_labels_is_of_the_job_that_owns_it():
+    """A template may lack them; once the Job is gone its uid says nothing any more."""
+    observer, _ = an_observer()
+    job = a_live_job(epoch=3)
+    observer._object("ADDED", None, job)
+    seen = observer._pod_view(a_pod("a", marks=False), None)
+    assert (seen.job_uid, seen.epoch) == ("u-1", 3)
+    labelled = observer._pod_view(a_pod("b"), None)
+    assert (labelled.job_uid, labelled.epoch) == ("u-1", 1)
+    observer._object("DELETED", job, job)
+    assert observer._pod_view(a_pod("c", marks=False), None).job_uid == ""
+
+
+async def test_an_object_that_lost_its_labels_is_told_of_to_whom_it_was():
+    """Changed or gone: the last state that had them says whose."""
+    observer, listener = an_observer()
+    ours = {"metadata": {"labels": {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: "o-1"}}}
+    bare: dict[str, Any] = {"metadata": {}}
+    observer._object("MODIFIED", ours, bare)
+    observer._object("DELETED", ours, bare)
+    observer._object("ADDED", None, bare)
+    assert listener.said == [("changed", "o-1"), ("gone", "o-1")]
+
+
+class Cache:
+    def __init__(self, *, complete: bool) -> None:
+        self.synced = asyncio.Event()
+        if complete:
+            self.synced.set()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "pods", "known"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+async def test_jobs_are_known_once_their_pods_are(jobs, pods, known):
+    """Without them an earlier epoch's pods would not be waited for; other kinds have none."""
+    observer: Any = an_observer()[0]
+    observer._informers = {JOB: Cache(complete=jobs), ("v1", "Secret"): Cache(complete=True)}
+    observer._all_pods = Cache(complete=pods)
+    assert observer.is_synced(*JOB) is known
+    assert observer.is_synced("v1", "Secret")
+    assert not observer.is_synced("v1", "ConfigMap")
