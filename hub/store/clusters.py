@@ -63,6 +63,12 @@ def open_names(tx: Transaction) -> set[str]:
     return set(tx.conn.execute(query).scalars())
 
 
+def sessions(tx: Transaction, names: Iterable[str]) -> dict[str, str]:
+    """The session that speaks for each of these members; "" before its first."""
+    query = select(clusters.c.name, clusters.c.session).where(clusters.c.name.in_(list(names)))
+    return {name: session for name, session in tx.conn.execute(query)}
+
+
 def list_all(tx: Transaction) -> list[Member]:
     """All members by name."""
     return [Member._make(row) for row in tx.conn.execute(_WHOLE.order_by(clusters.c.name))]
