@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -122,8 +123,17 @@ def _hash(drafts: tuple[Draft | Rejected, ...]) -> str:
         if isinstance(given, Rejected):
             hashed.update(str(given).encode(errors="replace"))
         else:
-            hashed.update(given.parsed.generate_name.encode() or given.hash.encode())
+            hashed.update(_hash_as_sent(given).encode())
     return hashed.hexdigest()
+
+
+def _hash_as_sent(given: Draft) -> str:
+    """The hash of a manifest, without the name that was made up for it."""
+    if not given.parsed.generate_name or given.parsed.name:
+        return given.hash
+    metadata = {**given.manifest["metadata"], "name": given.parsed.generate_name}
+    body = orjson.dumps({**given.manifest, "metadata": metadata}, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(body).hexdigest()
 
 
 def _answer(parts: list[bytes], count: int) -> bytes:
