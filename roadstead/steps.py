@@ -79,9 +79,11 @@ def pages(path: str, filters: Query, kind: type[R], limit: int | None = None) ->
         for each in found:
             yield Found(kind.of(each))
         left = None if left is None else left - len(found)
-        token = answer.get("continue") or ""
+        before, token = token, answer.get("continue") or ""
         if not token:
             return
+        if token == before:
+            raise Malformed("its list goes on where it went on before")
 
 
 def items_of(answer: Json) -> list[Json]:

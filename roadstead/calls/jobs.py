@@ -151,15 +151,26 @@ def _submit_chunk(lines: list[bytes], first: int, key: str) -> Steps[list[Outcom
     results = items_of(answer)
     if len(results) != len(lines):
         raise Malformed(f"it told of {len(results)} jobs where {len(lines)} were submitted")
-    said: dict[int, list[str]] = {}
-    for warning in answer.get("warnings") or ():
-        said.setdefault(warning["index"], []).append(warning["message"])
+    said = _warnings(answer)
     return [
         _outcome(first + place, told, said.get(place, [])) for place, told in enumerate(results)
     ]
 
 
-def _outcome(index: int, told: Json, warnings: list[str]) -> Outcome:
+def _warnings(answer: Json) -> dict[int, list[str]]:
+    """What is said of jobs, by their place. Raises Malformed."""
+    said: dict[int, list[str]] = {}
+    try:
+        for warning in answer.get("warnings") or ():
+            said.setdefault(warning["index"], []).append(warning["message"])
+    except (TypeError, KeyError) as fault:
+        raise Malformed("its warnings are none") from fault
+    return said
+
+
+def _outcome(index: int, told: Any, warnings: list[str]) -> Outcome:
+    if not isinstance(told, dict):
+        raise Malformed("what it told of a job is no object")
     told = {key: value for key, value in told.items() if key != "index"}
     if "code" in told:
         return Outcome(index, refusal=Rejected(422, told))

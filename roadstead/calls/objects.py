@@ -13,7 +13,8 @@ def apply(
     """Apply documents of any kind, as `kubectl apply` would: JSON, or YAML with several documents.
 
     Returns a result per document; some may be rejected. Raises Rejected if every document was;
-    `problem["items"]` then tells of each. `namespace` is for those without one.
+    `problem["items"]` then tells of each. `namespace` is for those without one. Where a name is to be
+    generated, a request that was cut off is not repeated: each one makes another object.
     """
     body = manifests.encode() if isinstance(manifests, str) else manifests
     ask = Request(
@@ -22,7 +23,7 @@ def apply(
         {"namespace": namespace},
         body,
         content_type or type_of(body),
-        repeatable=True,
+        repeatable=b"generateName" not in body,
     )
     return items(ask, Applied)
 
