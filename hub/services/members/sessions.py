@@ -8,7 +8,7 @@ noticed.
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -276,3 +276,7 @@ class Heartbeats:
         """What is not written down yet."""
         heard, self._heard = self._heard, {}
         return heard
+
+    def put_back(self, heard: Mapping[str, dt.datetime]) -> None:
+        """It could not be written down; what was heard since is newer."""
+        self._heard = {**heard, **self._heard}
