@@ -35,6 +35,11 @@ def examples(count: int, **more: Any) -> hypothesis.settings:
     return hypothesis.settings(max_examples=count * _TIMES, **more)
 
 
+def sample(count: int, **more: Any) -> hypothesis.settings:
+    """Settings of a look at what is drawn: the same examples in each run, so that shares are no chance."""
+    return hypothesis.settings(max_examples=count, derandomize=True, database=None, **more)
+
+
 class Contents:
     """Of how many examples of a property the rule had something to say."""
 

@@ -83,7 +83,7 @@ async def register_agent(request: Request) -> Response:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else ""
     hub = hub_of(request)
-    cluster = (await hub.read(check_join, bearer))["cluster"]  # before a byte of the body is
+    cluster = (await hub.read(check_join, bearer)).cluster  # before a byte of the body is
     async with _noting(hub, cluster):
         try:
             given = Register.model_validate_json(await request.body())

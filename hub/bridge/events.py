@@ -1,8 +1,9 @@
 """What the hub says of an object, as Events on the hub cluster, where `kubectl describe` shows them."""
 
 import asyncio
+import datetime as dt
 from collections import OrderedDict
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -11,7 +12,7 @@ from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.conditions import rfc3339
-from shared.documents import Json, JsonView
+from shared.documents import Json
 from shared.groups import PLACEMENT
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -23,6 +24,15 @@ _WRITES: Final = 8  # at a time
 # Steps of a Job on its way that its own status shows; the rest is worth an Event.
 _SILENT: Final = frozenset({"Offered", "Applied", "Submitted", "Created", "Configured"})
 log = structlog.get_logger(__name__)
+
+
+class Told(NamedTuple):
+    """What is said of an object; `at` None: it is so now."""
+
+    type: str
+    reason: str
+    message: str
+    at: dt.datetime | None = None
 
 
 class EventRecorder:
@@ -39,48 +49,47 @@ class EventRecorder:
 
     def warn(self, source: Source, obj: Object, reason: str, message: str) -> None:
         """Say once what is wrong with an object."""
-        self._say(source, obj, {"type": "Warning", "reason": reason, "message": message})
+        self._say(source, obj, Told("Warning", reason, message))
 
     def explain(self, source: Source, obj: Object, reason: str, message: str) -> None:
         """Say why a Job waits; once for each reason, for the numbers in it change all the time."""
         mark = (obj["metadata"]["uid"], reason, "")
         if mark not in self._told:
             self._remember(mark)
-            self._say(source, obj, {"type": "Normal", "reason": reason, "message": message})
+            self._say(source, obj, Told("Normal", reason, message))
 
     async def turn(self) -> None:
         """Write what has been said since the last turn."""
         if self._last is None:
             self._last = await self._hub.read(mirrored.last_event)
-        rows = await self._hub.read(mirrored.events_after, self._last)
-        for row in rows:
-            self._last = row["id"]
-            place = None if row["reason"] in _SILENT else self._sources.place_of(row["uid"])
+        for event in await self._hub.read(mirrored.events_after, self._last):
+            self._last = event.id
+            place = None if event.reason in _SILENT else self._sources.place_of(event.uid)
             found = None if place is None else self._sources.get(place)
             if found is not None:
-                self._say(*found, row)
+                self._say(*found, Told(event.type, event.reason, event.message, event.at))
         # Events are not worth a burst: what is over comes with the next turns.
         queue, self._queue = self._queue[:TOGETHER], self._queue[TOGETHER:][-MOST:]
         gate = asyncio.Semaphore(_WRITES)
         await asyncio.gather(*(self._write(gate, *each) for each in queue))
 
-    def _say(self, source: Source, obj: Object, row: JsonView) -> None:
-        mark = (obj["metadata"]["uid"], row["reason"], row["message"])
+    def _say(self, source: Source, obj: Object, told: Told) -> None:
+        mark = (obj["metadata"]["uid"], told.reason, told.message)
         if mark in self._told:
             return
         self._remember(mark)
-        self._queue.append((source, obj, self._event(source, obj, row)))
+        self._queue.append((source, obj, self._event(source, obj, told)))
 
     def _remember(self, mark: tuple[str, str, str]) -> None:
         self._told[mark] = None
         if len(self._told) > _REMEMBERED:
             self._told.popitem(last=False)
 
-    def _event(self, source: Source, obj: Object, row: JsonView) -> Json:
+    def _event(self, source: Source, obj: Object, told: Told) -> Json:
         metadata = obj["metadata"]
         namespace = metadata.get("namespace") or "default"
         now = self._hub.clock.now()
-        stamp = rfc3339(row.get("at") or now)
+        stamp = rfc3339(told.at or now)
         self._count += 1
         speaker = "placement-controller" if source.kind.group == PLACEMENT else "roadstead"
         unique = f"{int(now.timestamp() * 1e6):x}{self._count:x}"
@@ -96,9 +105,9 @@ class EventRecorder:
                 "uid": metadata["uid"],
                 "resourceVersion": metadata["resourceVersion"],
             },
-            "reason": row["reason"],
-            "message": row["message"][:1024],
-            "type": row["type"],
+            "reason": told.reason,
+            "message": told.message[:1024],
+            "type": told.type,
             "firstTimestamp": stamp,
             "lastTimestamp": stamp,
             "count": 1,

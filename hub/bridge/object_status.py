@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hub.domain.fleet.clusters import Cluster
+from hub.store.records.members import Member
 from shared import quantity
 from shared.conditions import Condition, find, rfc3339, set_condition
 from shared.documents import Json, JsonView
@@ -51,7 +52,7 @@ def objection(
 
 
 def member_status(
-    row: JsonView,
+    member: Member,
     cluster: Cluster,
     reported_at: dt.datetime | None,
     live: JsonView | None,
@@ -59,7 +60,7 @@ def member_status(
     now: dt.datetime,
 ) -> Status:
     """A MemberCluster: joined or not, properties, what it has, how its agent is."""
-    heard = row["heartbeat_at"]
+    heard = member.heartbeat_at
     healthy = heard is not None and now - heard <= HEALTHY_FOR
     conditions = set_condition(
         (live or {}).get("conditions"),
@@ -71,7 +72,7 @@ def member_status(
         generation,
     )
     joined: tuple[Any, str, str] = ("Unknown", "MemberClusterJoinStateUnknown", "no agent yet")
-    if row["joined_at"] is not None:
+    if member.joined_at is not None:
         joined = ("True", "MemberClusterJoined", "the agent has joined")
     conditions = set_condition(conditions, "Joined", *joined, now, generation)
     status: Status = {"conditions": conditions}

@@ -227,10 +227,12 @@ class Writeback:
             if found is None or fact is None:
                 continue
             source, obj = found
-            row, cluster, reported_at = fact
+            member, cluster, reported_at = fact
             live = obj.get("status") or {}
             generation = int(obj["metadata"].get("generation") or 1)
-            wanted = object_status.member_status(row, cluster, reported_at, live, generation, now)
+            wanted = object_status.member_status(
+                member, cluster, reported_at, live, generation, now
+            )
             if (renew and wanted != live) or _is_news(wanted, live):
                 writes.append((source, obj, wanted))
         return writes

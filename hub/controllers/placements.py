@@ -16,8 +16,8 @@ import structlog
 from hub.domain.fleet.clusters import Cluster
 from hub.services.context.hub import Hub
 from hub.services.placements import index
+from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
-from hub.services.placements.reconcile import read_fleet, read_heartbeats
 from hub.services.placements.status import reconcile_with_status
 from shared.loop import Loop
 

@@ -4,9 +4,9 @@ import datetime as dt
 
 from sqlalchemy import delete, select
 
+from hub.store.records.history import AuditEntry
 from hub.store.tables import audit
 from hub.store.transaction import Identified, Transaction
-from shared.documents import Json
 
 
 def note(tx: Transaction, principal: str, verb: str, row: Identified, outcome: str = "ok") -> None:
@@ -28,12 +28,12 @@ def add(tx: Transaction, principal: str, verb: str, of: str, outcome: str = "ok"
     )
 
 
-def list_rows(tx: Transaction, *, before: int = 0, limit: int = 100) -> list[Json]:
-    """The newest rows (older than id `before`), newest first."""
+def list_entries(tx: Transaction, *, before: int = 0, limit: int = 100) -> list[AuditEntry]:
+    """The newest entries (older than id `before`), newest first."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before:
         query = query.where(audit.c.id < before)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [AuditEntry._make(row) for row in tx.conn.execute(query)]
 
 
 def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:

@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from hub.domain.workloads.states import State
 from hub.store.lookup import Lookup
+from hub.store.records.workloads import ReservedWorkload
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -15,18 +16,7 @@ _c = workloads.c
 _STATES: Final = Lookup(
     lambda among: select(_c.uid, _c.checks).where(among(_c.uid), _c.checks.is_not(None))
 )
-_SHOWN: Final = (
-    _c.uid,
-    _c.kind,
-    _c.namespace,
-    _c.name,
-    _c.queue,
-    _c.cluster_queue,
-    _c.cluster,
-    _c.admission,
-    _c.checks,
-    _c.reserved_at,
-)
+_RESERVED: Final = tuple(_c[name] for name in ReservedWorkload._fields)
 
 
 def states_of(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
@@ -34,12 +24,12 @@ def states_of(tx: Transaction, uids: Iterable[str]) -> dict[str, Json]:
     return {uid: states for uid, states in _STATES.rows(tx.conn, uids) if states}
 
 
-def reserved(tx: Transaction, after: str, limit: int) -> list[Json]:
+def reserved(tx: Transaction, after: str, limit: int) -> list[ReservedWorkload]:
     """Workloads in state Reserved by uid, after a uid, at most `limit`."""
     query = (
-        select(*_SHOWN)
+        select(*_RESERVED)
         .where(_c.state == State.RESERVED.value, _c.uid > after)
         .order_by(_c.uid)
         .limit(limit)
     )
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [ReservedWorkload._make(row) for row in tx.conn.execute(query)]

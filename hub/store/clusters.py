@@ -2,16 +2,17 @@
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Final, Unpack
 
 from sqlalchemy import bindparam, delete, select, update
 
 from hub.store.bulk import Bulk
 from hub.store.dialect import insert
+from hub.store.records.members import DownSince, Member, MemberColumns
 from hub.store.tables import capacities, clusters
 from hub.store.transaction import Transaction
-from shared.documents import Json, JsonView
 
+_WHOLE: Final = select(*(clusters.c[name] for name in Member._fields))
 _BEAT = Bulk(
     update(clusters)
     .where(clusters.c.name == bindparam("b_name"), clusters.c.joined_at.is_not(None))
@@ -19,15 +20,15 @@ _BEAT = Bulk(
 )
 
 
-def add(tx: Transaction, row: JsonView) -> None:
+def add(tx: Transaction, member: Member) -> None:
     """Insert one member."""
-    tx.conn.execute(clusters.insert(), dict(row))
-    tx.touch("clusters", row["name"])
+    tx.conn.execute(clusters.insert(), member._asdict())
+    tx.touch("clusters", member.name)
 
 
-def change(tx: Transaction, name: str, **columns: Any) -> bool:
+def change(tx: Transaction, name: str, **columns: Unpack[MemberColumns]) -> bool:
     """Set columns of one member; False if there is none of that name."""
-    done = tx.conn.execute(update(clusters).where(clusters.c.name == name).values(columns))
+    done = tx.conn.execute(update(clusters).where(clusters.c.name == name).values(dict(columns)))
     tx.touch("clusters", name)
     return bool(done.rowcount)
 
@@ -50,10 +51,10 @@ def remove(tx: Transaction, name: str) -> None:
     tx.touch("clusters", name)
 
 
-def get(tx: Transaction, name: str) -> Json | None:
+def get(tx: Transaction, name: str) -> Member | None:
     """One member by its exact name."""
-    row = tx.conn.execute(select(clusters).where(clusters.c.name == name)).mappings().first()
-    return None if row is None else dict(row)
+    row = tx.conn.execute(_WHOLE.where(clusters.c.name == name)).first()
+    return None if row is None else Member._make(row)
 
 
 def open_names(tx: Transaction) -> set[str]:
@@ -62,16 +63,17 @@ def open_names(tx: Transaction) -> set[str]:
     return set(tx.conn.execute(query).scalars())
 
 
-def list_all(tx: Transaction) -> list[Json]:
+def list_all(tx: Transaction) -> list[Member]:
     """All members by name."""
-    rows = tx.conn.execute(select(clusters).order_by(clusters.c.name)).mappings()
-    return [dict(row) for row in rows]
+    return [Member._make(row) for row in tx.conn.execute(_WHOLE.order_by(clusters.c.name))]
 
 
-def set_capacity(tx: Transaction, cluster: str, capacity: bytes, down: Json | None = None) -> None:
+def set_capacity(
+    tx: Transaction, cluster: str, capacity: bytes, down: DownSince | None = None
+) -> None:
     """Replace what `cluster` has; `capacity` is agent_v1.Capacity as JSON.
 
-    `down`: its API server does not answer its agent: {"reason", "since"}.
+    `down`: its API server does not answer its agent.
     """
     statement = insert(tx.conn, capacities).values(
         cluster=cluster, capacity=capacity, at=tx.now, down=down
@@ -95,7 +97,7 @@ def get_capacities(
     return {row.cluster: (row.capacity, row.at) for row in tx.conn.execute(query)}
 
 
-def down(tx: Transaction) -> dict[str, Json]:
-    """Members whose API server does not answer their agent: name → {"reason", "since"}."""
+def down(tx: Transaction) -> dict[str, DownSince]:
+    """Members whose API server does not answer their agent, by name."""
     query = select(capacities.c.cluster, capacities.c.down).where(capacities.c.down.is_not(None))
     return {name: told for name, told in tx.conn.execute(query) if told}

@@ -2,12 +2,12 @@
 
 from sqlalchemy import select
 
+from hub.store.records.works import DriftedWork
 from hub.store.tables import works
 from hub.store.transaction import Transaction
-from shared.documents import Json
 
 
-def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[Json]:
+def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[DriftedWork]:
     """Works with drift by (cluster, uid), after a position, at most `limit`."""
     c = works.c
     query = select(c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift).where(
@@ -18,4 +18,4 @@ def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> 
             (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))
         )
     query = query.order_by(c.cluster, c.uid).limit(limit)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [DriftedWork._make(row) for row in tx.conn.execute(query)]

@@ -7,15 +7,15 @@ from typing import Final
 from sqlalchemy import delete, func, select
 
 from hub.store.bulk import Bulk
+from hub.store.records.history import Event, NewEvent
 from hub.store.tables import events
 from hub.store.transaction import Transaction
-from shared.documents import Json, JsonView
 
 _ADD: Final = Bulk.insert(events, without=frozenset({"id"}))
 _NEWEST: Final = str(select(func.max(events.c.id)))  # once per commit: spared the compiler
 
 
-def add(tx: Transaction, rows: Sequence[JsonView]) -> int:
+def add(tx: Transaction, rows: Sequence[NewEvent]) -> int:
     """Append `rows` in order; the id of the last one."""
     _ADD.run(tx.conn, rows)
     return int(tx.conn.exec_driver_sql(_NEWEST).scalar() or 0)
@@ -32,7 +32,7 @@ def list_events(
     before: int = 0,
     limit: int = 100,
     newest_first: bool = False,
-) -> list[Json]:
+) -> list[Event]:
     """Events that meet every condition given, at most `limit`, by id."""
     query = select(events).limit(limit)
     for column, value in (("uid", uid), ("namespace", namespace), ("kind", kind), ("name", name)):
@@ -43,7 +43,7 @@ def list_events(
     if before:
         query = query.where(events.c.id < before)
     query = query.order_by(events.c.id.desc() if newest_first else events.c.id)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [Event._make(row) for row in tx.conn.execute(query)]
 
 
 def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:

@@ -9,10 +9,11 @@ from sqlalchemy import ColumnElement, bindparam, case, func, null, select, updat
 from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
 from hub.store.records.workloads import CountsRow, JobOnCluster, LingeringJob, UnseenJob
+from hub.store.records.works import LastObserved
 from hub.store.tables import workloads, works
 from hub.store.transaction import Transaction
 from hub.store.works import chunks
-from shared.documents import Json, JsonView
+from shared.documents import JsonView
 
 _NOT_SEEN = (State.OFFERED.value, State.UNKNOWN.value)
 _COUNTED = ("succeeded", "failed", "active", "ready", "reason", "message")
@@ -78,8 +79,8 @@ def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[UnseenJob]:
     ]
 
 
-def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[Json]:
-    """What was last observed of Unknown workloads on the given clusters: the columns of `works`."""
+def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[LastObserved]:
+    """What was last observed of Unknown workloads on the given clusters."""
     c, held = workloads.c, works.c
     query = (
         select(
@@ -90,9 +91,9 @@ def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[Json]:
         .where(c.state == State.UNKNOWN.value, held.observed.is_not(None))
     )  # fmt: skip
     return [
-        dict(row)
+        LastObserved._make(row)
         for chunk in chunks(clusters)
-        for row in tx.conn.execute(query.where(c.cluster.in_(chunk))).mappings()
+        for row in tx.conn.execute(query.where(c.cluster.in_(chunk)))
     ]
 
 

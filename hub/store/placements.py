@@ -6,11 +6,11 @@ from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import Binding, JobTraits, Snapshot
 from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
 from hub.store.workloads import read, select_whole
-from shared.documents import Json, JsonView
 from shared.groups import PLACEMENT
 
 GROUP = PLACEMENT
@@ -40,16 +40,17 @@ def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
     return found
 
 
-def bindings_of(tx: Transaction, placement: str) -> list[Json]:
+def bindings_of(tx: Transaction, placement: str) -> list[Binding]:
     """The decisions of one placement by cluster."""
-    query = select(bindings).where(bindings.c.placement == placement).order_by(bindings.c.cluster)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    query = select(*(bindings.c[name] for name in Binding._fields))
+    query = query.where(bindings.c.placement == placement).order_by(bindings.c.cluster)
+    return [Binding._make(row) for row in tx.conn.execute(query)]
 
 
-def bind(tx: Transaction, rows: Sequence[JsonView]) -> None:
+def bind(tx: Transaction, decisions: Sequence[Binding]) -> None:
     """Insert or replace decisions; `bound_at` of one that stands is kept."""
-    for row in rows:
-        statement = insert(tx.conn, bindings).values(**row, bound_at=tx.now)
+    for binding in decisions:
+        statement = insert(tx.conn, bindings).values(**binding._asdict(), bound_at=tx.now)
         tx.conn.execute(
             statement.on_conflict_do_update(
                 index_elements=["placement", "cluster"],
@@ -60,7 +61,7 @@ def bind(tx: Transaction, rows: Sequence[JsonView]) -> None:
                 },
             )
         )
-        tx.touch("bindings", row["placement"])
+        tx.touch("bindings", binding.placement)
 
 
 def unbind(tx: Transaction, placement: str, clusters: Sequence[str]) -> None:
@@ -73,15 +74,15 @@ def unbind(tx: Transaction, placement: str, clusters: Sequence[str]) -> None:
     tx.touch("bindings", placement)
 
 
-def latest_snapshot(tx: Transaction, placement: str, part: str) -> tuple[int, str] | None:
-    """(index, hash) of the newest revision of `part`: policy or resources."""
+def latest_snapshot(tx: Transaction, placement: str, part: str) -> Snapshot | None:
+    """The newest revision of `part`: policy or resources."""
     row = tx.conn.execute(
         select(snapshots.c.index, snapshots.c.hash)
         .where(snapshots.c.placement == placement, snapshots.c.part == part)
         .order_by(snapshots.c.index.desc())
         .limit(1)
     ).first()
-    return None if row is None else (int(row[0]), str(row[1]))
+    return None if row is None else Snapshot._make(row)
 
 
 def add_snapshot(
@@ -132,13 +133,13 @@ def live_jobs(tx: Transaction, namespace: str) -> list[Workload]:
     return read(tx, query)
 
 
-def job_traits(tx: Transaction, uids: Sequence[str]) -> list[tuple[str, str, dict[str, str], str]]:
-    """(namespace, name, labels, placement) of Jobs by uid."""
+def job_traits(tx: Transaction, uids: Sequence[str]) -> list[JobTraits]:
+    """What decides which placements these Jobs concern."""
     c = workloads.c
-    found: list[tuple[str, str, dict[str, str], str]] = []
+    found: list[JobTraits] = []
     for start in range(0, len(uids), CHUNK):
         query = select(c.namespace, c.name, c.labels, c.placement).where(
             c.uid.in_(uids[start : start + CHUNK]), c.kind == "Job"
         )
-        found.extend((ns, name, labels, p) for ns, name, labels, p in tx.conn.execute(query))
+        found.extend(JobTraits._make(row) for row in tx.conn.execute(query))
     return found

@@ -4,9 +4,9 @@ import datetime as dt
 
 from sqlalchemy import delete, select, update
 
+from hub.store.records.tokens import StoredPrincipal, Token
 from hub.store.tables import principals, tokens
 from hub.store.transaction import Transaction
-from shared.documents import Json
 
 
 def add_principal(
@@ -24,19 +24,17 @@ def add_principal(
     )
 
 
-def find_principal(tx: Transaction, role: str, name: str) -> Json | None:
+def find_principal(tx: Transaction, role: str, name: str) -> StoredPrincipal | None:
     """The principal of that role and exact name."""
-    row = tx.conn.execute(
-        select(principals).where(principals.c.role == role, principals.c.name == name)
-    ).mappings()
-    found = row.first()
-    return None if found is None else dict(found)
+    query = select(principals).where(principals.c.role == role, principals.c.name == name)
+    row = tx.conn.execute(query).first()
+    return None if row is None else StoredPrincipal._make(row)
 
 
-def list_principals(tx: Transaction) -> list[Json]:
+def list_principals(tx: Transaction) -> list[StoredPrincipal]:
     """All principals by role and name."""
     rows = tx.conn.execute(select(principals).order_by(principals.c.role, principals.c.name))
-    return [dict(row) for row in rows.mappings()]
+    return [StoredPrincipal._make(row) for row in rows]
 
 
 def add(
@@ -63,18 +61,14 @@ def add(
     tx.touch("tokens", id)
 
 
-def get(tx: Transaction, id: str) -> Json | None:  # noqa: A002 - the column
+def get(tx: Transaction, id: str) -> Token | None:  # noqa: A002 - the column
     """A token with role, name and cluster of its principal."""
-    row = (
-        tx.conn.execute(
-            select(tokens, principals.c.role, principals.c.name, principals.c.cluster)
-            .join(principals, principals.c.id == tokens.c.principal)
-            .where(tokens.c.id == id)
-        )
-        .mappings()
-        .first()
-    )
-    return None if row is None else dict(row)
+    row = tx.conn.execute(
+        select(tokens, principals.c.role, principals.c.name, principals.c.cluster)
+        .join(principals, principals.c.id == tokens.c.principal)
+        .where(tokens.c.id == id)
+    ).first()
+    return None if row is None else Token._make(row)
 
 
 def use(tx: Transaction, id: str) -> bool:  # noqa: A002 - the column

@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar, cast
 from sqlalchemy import Connection, select
 
 from hub.store.errors import StaleTerm
+from hub.store.records.history import NewEvent
 from hub.store.tables import leases
-from shared.documents import Json
 
 LEADER = "leader"
 MESSAGE_CHARS = 4096
@@ -45,7 +45,7 @@ class Transaction:
         self.now = now
         self.memory = memory
         self.touched: dict[str, set[str]] = {}
-        self.events: list[Json] = []
+        self.events: list[NewEvent] = []
 
     def touch(self, kind: str, *keys: str) -> None:
         """Enter `keys` of `kind` into the change feed of this transaction."""

@@ -6,9 +6,8 @@ again for every state that a member reports.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
-import orjson
 from sqlalchemy import (
     LargeBinary,
     Update,
@@ -21,109 +20,23 @@ from sqlalchemy import (
     update,
 )
 
-from hub.domain.workloads.apply_options import ApplyOptions
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
+from hub.store.records.works import (
+    Composable,
+    Desired,
+    ObservedWork,
+    OptionedWork,
+    StandingWork,
+    WantedWork,
+    Work,
+)
 from hub.store.tables import manifests, objects, workloads, works
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 
 T = TypeVar("T")
-
-
-class Desired(NamedTuple):
-    """What the index of desired sets keeps of one row."""
-
-    cluster: str
-    uid: str
-    epoch: int
-    generation: int
-    action: str
-    hash: str
-    offered: bool
-
-
-class WorkRow(NamedTuple):
-    """A row as an observation finds it, with the workload behind it (None for other objects).
-
-    JSON columns stay as stored until they are asked for: most observations never do.
-    """
-
-    uid: str
-    epoch: int
-    generation: int
-    kind: str
-    namespace: str
-    name: str
-    action: str
-    seen: bool
-    phase: str
-    options: ApplyOptions
-    observed_json: bytes | None
-    drift_json: bytes | None
-    state: str | None
-    workload_epoch: int | None
-    withdraw_to: str | None
-    workload_reason: str | None
-    workload_message: str | None
-    succeeded: int | None
-    failed: int | None
-    active: int | None
-    ready: int | None
-    parallelism: int | None
-    completions: int | None
-    pods_ready: int  # all of them were, and no longer are not
-    annotations_json: bytes | None
-    set_aside_json: bytes | None
-
-    def previous(self) -> Json:
-        """The Job's status as last observed for this epoch."""
-        return (_decoded(self.observed_json) or {}).get("job") or {}
-
-    def object_uid(self) -> str:
-        """Of the object in the member, as last observed for this epoch; "" for none."""
-        return str((_decoded(self.observed_json) or {}).get("object_uid") or "")
-
-    def drift(self) -> list[Json]:
-        """The drift last observed."""
-        return _decoded(self.drift_json) or []
-
-    def annotations(self) -> dict[str, str]:
-        """The workload's annotations that the hub reads."""
-        return _decoded(self.annotations_json) or {}
-
-    def set_aside(self) -> dict[str, str]:
-        """Clusters that the workload avoids, and until when."""
-        return _decoded(self.set_aside_json) or {}
-
-
-class Composable(NamedTuple):
-    """A row with the manifest it is composed from: a job's bytes, or an object's value."""
-
-    cluster: str
-    uid: str
-    epoch: int
-    generation: int
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    action: str
-    hash: str
-    options: ApplyOptions
-    placed_by: str
-    offered: bool
-    seen: bool
-    job_manifest: bytes | None
-    job_hash: str | None
-    queue: str | None
-    state: str | None
-    workload_epoch: int | None
-    ttl_s: int | None
-    object_manifest: Json | None
-    object_hash: str | None
-    annotations: dict[str, str] | None
 
 
 _FRESH: Json = {
@@ -155,7 +68,7 @@ _OF_WORKLOAD = ("state", "epoch", "withdraw_to", "reason", "message", "succeeded
 _STANDING = Lookup(
     lambda among: (
         select(
-            *(works.c[name] for name in WorkRow._fields[:10]),
+            *(works.c[name] for name in StandingWork._fields[:10]),
             *(type_coerce(works.c[name], LargeBinary) for name in ("observed", "drift")),
             *(workloads.c[name] for name in _OF_WORKLOAD),
             and_(workloads.c.pods_ready_at.is_not(None), workloads.c.pods_lost_at.is_(None)),
@@ -232,11 +145,10 @@ def key(cluster: str, uid: str) -> str:
     return f"{cluster}/{uid}"
 
 
-def upsert(tx: Transaction, rows: Sequence[JsonView]) -> None:
+def upsert(tx: Transaction, rows: Sequence[WantedWork]) -> None:
     """Give clusters something to hold: new rows, or a new epoch, generation or option of old ones.
 
-    A row needs cluster, uid, epoch, generation, api_version, kind, namespace, name, options and
-    placed_by; what an earlier epoch was observed as is forgotten. All rows name the same columns.
+    What an earlier epoch was observed as is forgotten.
     """
     if not rows:
         return
@@ -260,7 +172,7 @@ def upsert(tx: Transaction, rows: Sequence[JsonView]) -> None:
     tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def renew(tx: Transaction, rows: Sequence[JsonView]) -> None:
+def renew(tx: Transaction, rows: Sequence[WantedWork]) -> None:
     """Set generation, version, hash, options, action and placed_by where the observed state stays."""
     if not rows:
         return
@@ -298,30 +210,30 @@ def composable(tx: Transaction, cluster: str, uids: Sequence[str]) -> list[Compo
     return [Composable._make(row) for row in _COMPOSABLE.rows(tx.conn, uids, cluster=cluster)]
 
 
-def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, WorkRow]:
+def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, StandingWork]:
     """Rows of one cluster by uid, each with the workload it belongs to."""
     rows = _STANDING.rows(tx.conn, uids, cluster=cluster)
-    return {row[0]: WorkRow._make(row) for row in rows}
+    return {row[0]: StandingWork._make(row) for row in rows}
 
 
-def offer(tx: Transaction, rows: Sequence[JsonView]) -> None:
-    """Mark rows offered, with the options that now stand for their epoch: cluster, uid, options, hash."""
+def offer(tx: Transaction, rows: Sequence[OptionedWork]) -> None:
+    """Mark rows offered, with the options that now stand for their epoch."""
     if not rows:
         return
     _OFFER.run(tx.conn, [{**_bound(row, ("options", "hash")), "b_offered": True} for row in rows])
     tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def reoption(tx: Transaction, rows: Sequence[JsonView]) -> None:
-    """Change the options of an epoch: cluster, uid, options, hash ("" of what was never offered)."""
+def reoption(tx: Transaction, rows: Sequence[OptionedWork]) -> None:
+    """Change the options of an epoch."""
     if not rows:
         return
     _REOPTION.run(tx.conn, [_bound(row, ("options", "hash")) for row in rows])
     tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
-def observe(tx: Transaction, rows: Sequence[JsonView]) -> None:
-    """Store what agents said of their works: cluster, uid, phase, observed, drift …"""
+def observe(tx: Transaction, rows: Sequence[ObservedWork]) -> None:
+    """Store what agents said of their works."""
     if not rows:
         return
     _OBSERVE.run(tx.conn, [_bound({"observed_at": tx.now, **row}, _OBSERVED) for row in rows])
@@ -349,12 +261,12 @@ def remove(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None:
     tx.touch("observed", *touched)
 
 
-def of_uids(tx: Transaction, uids: Sequence[str]) -> list[Json]:
-    """Whole rows of jobs or objects, in whichever clusters."""
+def of_uids(tx: Transaction, uids: Sequence[str]) -> list[Work]:
+    """Works of jobs or objects, in whichever clusters."""
     return [
-        dict(row)
+        Work._make(row)
         for chunk in chunks(uids)
-        for row in tx.conn.execute(select(works).where(works.c.uid.in_(chunk))).mappings()
+        for row in tx.conn.execute(select(works).where(works.c.uid.in_(chunk)))
     ]
 
 
@@ -363,20 +275,16 @@ def uids_of(tx: Transaction, cluster: str) -> list[str]:
     return list(tx.conn.execute(select(works.c.uid).where(works.c.cluster == cluster)).scalars())
 
 
-def of_placement(tx: Transaction, placement: str) -> list[Json]:
-    """Whole rows that one placement caused."""
+def of_placement(tx: Transaction, placement: str) -> list[Work]:
+    """Works that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
-    return [dict(row) for row in tx.conn.execute(query).mappings()]
+    return [Work._make(row) for row in tx.conn.execute(query)]
 
 
 def chunks(values: Iterable[T]) -> Iterable[list[T]]:
     """`values` in pieces that one statement can bind."""
     whole = list(values)
     return (whole[start : start + CHUNK] for start in range(0, len(whole), CHUNK))
-
-
-def _decoded(raw: bytes | None) -> Any:
-    return None if raw is None else orjson.loads(raw)
 
 
 def _bound(row: JsonView, names: Iterable[str]) -> Json:

@@ -106,11 +106,11 @@ class Board:
 def _render(page: BoardPage, asked: Asked) -> tuple[dt.datetime, Mapping[str, str], float]:
     """Render what was read, beside the event loop: the moment, the parts, processor time in s of both."""
     began = time.thread_time()
-    at: dt.datetime = page.fleet["at"]
+    at = page.fleet.at
     view = views.fleet_view_of(page.fleet)
-    jobs = views.jobs_view(page.jobs, page.fleet["states"], asked, at)
+    jobs = views.jobs_view(page.jobs, page.fleet.states, asked, at)
     given: dict[str, Json] = {
-        "tabs": {"tabs": views.tabs(page.fleet["states"], asked)},
+        "tabs": {"tabs": views.tabs(page.fleet.states, asked)},
         "attention": {"lines": view.attention},
         "jobs": {"view": jobs},
         "clusters": {"clusters": view.clusters, "more": view.more_clusters},

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hub.store.records.history import Event
+from hub.store.records.works import DriftedWork
 from hub.web.words import Instant, instant, labels, percent, text, tone
 from shared import quantity
 from shared.documents import Json
@@ -189,33 +191,33 @@ def _amount(row: Json, name: str) -> int:
     return quantity.MAX if told is None else quantity.parse(row["resource"], told)
 
 
-def event_line(row: Json, now: dt.datetime) -> EventLine:
-    """One of `store.events.list_events`."""
+def event_line(event: Event, now: dt.datetime) -> EventLine:
+    """What happened, and to what."""
     return EventLine(
-        id=text(row["id"]),
-        at=instant(row["at"], now),
-        reason=text(row["reason"]),
-        tone="bad" if row["type"] == "Warning" else "calm",
-        object=_object(row),
-        message=text(row["message"]),
+        id=text(event.id),
+        at=instant(event.at, now),
+        reason=text(event.reason),
+        tone="bad" if event.type == "Warning" else "calm",
+        object=_object(event),
+        message=text(event.message),
     )
 
 
-def drift_lines(work: Json, now: dt.datetime) -> Sequence[DriftLine]:
-    """The fields of one of `store.drift.list_drifted`."""
+def drift_lines(work: DriftedWork, now: dt.datetime) -> Sequence[DriftLine]:
+    """The fields that have drifted."""
     return [
         DriftLine(
-            cluster=text(work["cluster"]),
+            cluster=text(work.cluster),
             object=_object(work),
             path=text(each["path"]),
             hub=text(each.get("hub")) or "–",
             member=text(each.get("member")) or "–",
             since=instant(each.get("first_seen"), now),
         )
-        for each in work["drift"] or ()
+        for each in work.drift
     ]
 
 
-def _object(row: Json) -> str:
-    name = "/".join(part for part in (row["namespace"], row["name"]) if part)
-    return text(f"{row['kind']} {name}")
+def _object(of: Event | DriftedWork) -> str:
+    name = "/".join(part for part in (of.namespace, of.name) if part)
+    return text(f"{of.kind} {name}")

@@ -17,15 +17,19 @@ from hub.services.questions.dashboard import (
     JOBS_PER_PAGE,
     MAX_PAGES,
     Asked,
+    FleetRows,
     JobsPage,
     ShownJob,
 )
+from hub.store.records.history import Event
+from hub.store.records.works import DriftedWork
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
 from hub.web.job_view import JobLine
 from hub.web.words import count
 from shared.documents import Json
 
+R = TypeVar("R", Json, Event, DriftedWork)
 T = TypeVar("T")
 _logger = structlog.get_logger(__name__)
 MAX_CARDS: Final = 60  # clusters, and queues; those that need looking at come first
@@ -126,54 +130,52 @@ def jobs_view(
 _TROUBLED: Final = frozenset({"Suspect", "Unhealthy"})
 
 
-def fleet_view_of(fleet: Json) -> FleetView:
-    """What `services.front_page.read_fleet` read."""
-    now = fleet["at"]
+def fleet_view_of(fleet: FleetRows) -> FleetView:
+    """The fleet as the page shows it; a row that can not be shown leaves the others."""
+    now = fleet.at
     clusters = queues = events = drift = None
-    if fleet["clusters"] is not None:
-        found = sorted(
-            fleet["clusters"], key=lambda r: (r.get("state") not in _TROUBLED, r["name"])
-        )
+    if fleet.clusters is not None:
+        found = sorted(fleet.clusters, key=lambda r: (r.get("state") not in _TROUBLED, r["name"]))
         clusters = _each(
             found[:MAX_CARDS],
             lambda r: fleet_view.cluster_line(r, now),
             fleet_view.unreadable_cluster,
         )
-    if fleet["queues"] is not None:
-        found = sorted(fleet["queues"], key=lambda r: (-r.get("pending", 0), r["name"]))
+    if fleet.queues is not None:
+        found = sorted(fleet.queues, key=lambda r: (-r.get("pending", 0), r["name"]))
         queues = _each(found[:MAX_CARDS], fleet_view.queue_line, fleet_view.unreadable_queue)
-    if fleet["events"] is not None:
-        events = _each(fleet["events"], lambda r: fleet_view.event_line(r, now), None)
-    if fleet["drifts"] is not None:
-        each = _each(fleet["drifts"], lambda r: fleet_view.drift_lines(r, now), None)
+    if fleet.events is not None:
+        events = _each(fleet.events, lambda r: fleet_view.event_line(r, now), None)
+    if fleet.drifts is not None:
+        each = _each(fleet.drifts, lambda r: fleet_view.drift_lines(r, now), None)
         drift = [line for lines in each for line in lines]
     return FleetView(
         attention=tuple(_attention(fleet, clusters or (), queues or (), drift or ())),
         clusters=_tuple(clusters),
-        more_clusters=max(0, len(fleet["clusters"] or ()) - MAX_CARDS),
+        more_clusters=max(0, len(fleet.clusters or ()) - MAX_CARDS),
         queues=_tuple(queues),
-        more_queues=max(0, len(fleet["queues"] or ()) - MAX_CARDS),
+        more_queues=max(0, len(fleet.queues or ()) - MAX_CARDS),
         events=_tuple(events),
         drift=_tuple(drift),
     )
 
 
 def _attention(
-    fleet: Json,
+    fleet: FleetRows,
     clusters: Sequence[ClusterLine],
     queues: Sequence[QueueLine],
     drift: Sequence[DriftLine],
 ) -> Iterable[str]:
     """What somebody should look at."""
-    if fleet["stopped"]:
-        yield f"{timeline.CODE}: {fleet['stopped']}."
-    bridge = fleet["bridge"] or {}
+    if fleet.stopped:
+        yield f"{timeline.CODE}: {fleet.stopped}."
+    bridge = fleet.bridge or {}
     if bridge.get("reason") and not bridge["running"]:
         yield f"The bridge to the hub cluster stands still ({bridge['reason']}): {bridge['message']}"
     for each in clusters:
         yield from _about(each)
-    if fleet["forgotten"]:
-        yield f"{fleet['forgotten']['message']}."
+    if fleet.forgotten:
+        yield f"{fleet.forgotten['message']}."
     silent = _on_silent(fleet)
     if silent:
         yield (
@@ -197,10 +199,10 @@ def _about(cluster: ClusterLine) -> Iterable[str]:
         yield f"Cluster {cluster.name} is declared, but no agent has joined it yet."
 
 
-def _on_silent(fleet: Json) -> int:
+def _on_silent(fleet: FleetRows) -> int:
     """Jobs that a silent cluster may run, those on their way to it or back included."""
-    unknown: int = (fleet["states"] or {}).get("Unknown", 0)
-    rows = fleet["clusters"] or ()
+    unknown: int = (fleet.states or {}).get("Unknown", 0)
+    rows = fleet.clusters or ()
     held = [int(row.get("jobs", 0)) for row in rows if row.get("state") == "Suspect"]
     return max(unknown, sum(held))
 
@@ -214,18 +216,20 @@ def _job_lines(items: Iterable[ShownJob], now: dt.datetime) -> Iterator[JobLine]
             yield job_view.unreadable(shown.job)
 
 
-def _each(
-    rows: Iterable[Json], make: Callable[[Json], T], broken: Callable[[Json], T] | None
-) -> list[T]:
+def _each(rows: Iterable[R], make: Callable[[R], T], broken: Callable[[R], T] | None) -> list[T]:
     made: list[T] = []
     for row in rows:
         try:
             made.append(make(row))
         except Exception as fault:  # noqa: BLE001 - one unusable row must not take the page
-            _logger.warning("a row can not be shown", uid=row.get("uid"), error=repr(fault))
+            _logger.warning("a row can not be shown", uid=_uid_of(row), error=repr(fault))
             if broken is not None:
                 made.append(broken(row))
     return made
+
+
+def _uid_of(row: Json | Event | DriftedWork) -> object:
+    return row.get("uid") if isinstance(row, dict) else row.uid
 
 
 def _tuple(found: Sequence[T] | None) -> tuple[T, ...] | None:

@@ -99,8 +99,8 @@ spec: {}
         )
         member = await until(lambda: member_with(it, "ReadyToJoin"))
         assert conditions(member["status"])["Joined"][0] == "Unknown"
-        row = await it.hub.hub.read(clusters.get, "south")
-        assert row["labels"] == {"region": "eu"}
+        member = await it.hub.hub.read(clusters.get, "south")
+        assert member.labels == {"region": "eu"}
 
 
 MEMBERS = "memberclusters.cluster.kubernetes-fleet.io"

@@ -93,7 +93,7 @@ async def test_a_running_job_obeys_its_checks_too(tmp_path: Path, state: str, af
         job = await hub.job(uid)
         assert (job.state, job.withdraw_to) == ("Withdrawing", after)
         (work,) = await hub.hub.read(works.of_uids, [uid])
-        assert work["action"] == "Withdraw"
+        assert work.action == "Withdraw"
 
 
 async def test_updates_of_checks_reach_the_pods(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_updates_of_checks_reach_the_pods(tmp_path: Path) -> None:
         (work,) = await hub.hub.read(works.of_uids, [uid])
         found = await hub.hub.read(manifests.latest_of, [uid])
         stamp = Stamp("hub", "1", uid, 1, 1, "h", "")
-        job = compose.compose_job(orjson.loads(found[uid]), work["options"], stamp)
+        job = compose.compose_job(orjson.loads(found[uid]), work.options, stamp)
         template = job["spec"]["template"]
         assert template["metadata"]["labels"]["cost-centre"] == "7"
         assert template["metadata"]["annotations"]["zone"] == "b"
@@ -149,7 +149,7 @@ async def test_a_node_selector_of_a_check_chooses_the_cluster_anew(tmp_path: Pat
         job = await hub.job(uid)
         assert (job.state, job.cluster) == ("Placed", "b")
         (work,) = await hub.hub.read(works.of_uids, [uid])
-        assert (work["cluster"], work["options"].node_selector) == ("b", {"zone": "b"})
+        assert (work.cluster, work.options.node_selector) == ("b", {"zone": "b"})
 
 
 async def test_where_the_tentative_cluster_has_such_nodes_it_stays(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ async def test_a_job_is_placed_once_all_checks_are_ready(tmp_path: Path) -> None
         job = await hub.job(uid)
         assert (job.state, job.cluster, job.epoch) == ("Placed", "a", 1)
         (work,) = await hub.hub.read(works.of_uids, [uid])
-        assert (work["cluster"], work["epoch"], work["action"]) == ("a", 1, "Apply")
+        assert (work.cluster, work.epoch, work.action) == ("a", 1, "Apply")
 
 
 async def test_pods_change_no_more_once_the_job_is_placed(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ async def job_named(hub, name):
 def all_events(unit, uid):
     from hub.store import events
 
-    return [each["reason"] for each in events.list_events(unit, uid=uid)]
+    return [each.reason for each in events.list_events(unit, uid=uid)]
 
 
 def delete(unit, uid):

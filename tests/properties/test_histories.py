@@ -11,7 +11,7 @@ from hub.offline.inputs.settings import settings_of
 from hub.offline.loads.load import Arrival, Kind, Load, pod_set
 from hub.offline.play.timeline import Timeline
 from hub.offline.reports import decisions
-from tests.examples import Contents, examples
+from tests.examples import Contents, examples, sample
 from tests.offline.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
 
 _NOW = documents.read_instant(stamp())
@@ -140,7 +140,7 @@ def test_many_histories_have_preemptions() -> None:
     """The rules below have something to say: in at least one of seven histories somebody goes."""
     contents = Contents()
 
-    @examples(50, suppress_health_check=[HealthCheck.too_slow])
+    @sample(100, suppress_health_check=[HealthCheck.too_slow])
     @given(trees(), loads(), _configurations)
     def play(listed: list[Any], load: Load, given_settings: dict[str, Any]) -> None:
         contents.note(_Watched(_scene(listed, given_settings), load).run().preemptions)

@@ -26,7 +26,7 @@ from tests.domain.build import (
     decide,
     where,
 )
-from tests.examples import Contents, examples
+from tests.examples import Contents, sample
 
 CPU = FlavorResource("any", "cpu")
 PROFILE = Profile(rules=Rules(for_room=True))
@@ -88,7 +88,7 @@ def test_most_of_what_is_drawn_makes_somebody_go() -> None:
     """The rules below have something to say: in at least a quarter of the fleets somebody is evicted."""
     contents = Contents()
 
-    @examples(60)
+    @sample(100)
     @given(crowded(), heads)
     def play(fleet: Fleet, ask: dict[str, tuple[int, int]]) -> None:
         contents.note(decide(a_scene(*fleet, ask), PROFILE).evictions)

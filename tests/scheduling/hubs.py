@@ -20,11 +20,13 @@ from hub.services.scheduling.turn import Scheduler
 from hub.store import clusters, workloads
 from hub.store.engine import Database
 from hub.store.feed import Subscription
+from hub.store.records.members import Member
 from hub.store.records.workloads import Workload, change_of, move_of
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.clock import Clock, ManualClock
 from shared.kinds.registry import parse
+from tests.store.build import a_member
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
@@ -52,7 +54,7 @@ class Running:
 
         def run(tx: Transaction) -> None:
             if clusters.get(tx, name) is None:
-                clusters.add(tx, _cluster_row(tx, name))
+                clusters.add(tx, _member(tx, name))
             report = {"pools_revision": 0, "pools": list(pools), "bound": [], **capacity}
             clusters.set_capacity(tx, name, orjson.dumps(report))
 
@@ -208,20 +210,9 @@ def a_queue(name: str, namespace: str = "team-a", **given: Any) -> list[dict[str
     ]
 
 
-def _cluster_row(tx: Transaction, name: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "object": f"object-{name}",
-        "cluster_uid": f"uid-{name}",
-        "labels": {},
-        "taints": [],
-        "cordoned": False,
-        "session": "",
-        "session_at": None,
-        "joined_at": tx.now,
-        "heartbeat_at": tx.now,
-        "created_at": tx.now,
-    }
+def _member(tx: Transaction, name: str) -> Member:
+    joined = {"cluster_uid": f"uid-{name}", "joined_at": tx.now, "heartbeat_at": tx.now}
+    return a_member(name, created_at=tx.now, **joined)
 
 
 def a_placement(

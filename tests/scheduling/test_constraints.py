@@ -2,6 +2,7 @@
 
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ async def a_fleet(hub: Running) -> None:
     await hub.cluster("west", a_pool(cpu="4"))
 
 
-async def alter(hub: Running, name: str, **columns: object) -> None:
+async def alter(hub: Running, name: str, **columns: Any) -> None:
     await hub.hub.db.write(lambda unit: clusters.change(unit, name, **columns))
 
 

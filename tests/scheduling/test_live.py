@@ -28,7 +28,7 @@ async def test_a_job_is_placed_with_scores_and_a_work_for_its_cluster(tmp_path: 
         assert (chosen["cluster"], chosen["selected"], chosen["score"]) == ("large", True, 9375)
         assert (other["cluster"], other["selected"], other["score"]) == ("small", False, 7500)
         (work,) = await hub.hub.read(works.of_uids, [uid])
-        assert (work["cluster"], work["epoch"], work["action"]) == ("large", 1, "Apply")
+        assert (work.cluster, work.epoch, work.action) == ("large", 1, "Apply")
 
 
 async def test_a_burst_does_not_herd(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ async def test_flavor_labels_are_asked_of_agents_and_injected(tmp_path: Path) ->
         await hub.settle()
         assert (await hub.job(uid)).state == "Placed"
         (work,) = await hub.hub.read(works.of_uids, [uid])
-        assert work["options"].as_json() == {"node_selector": labels}
+        assert work.options.as_json() == {"node_selector": labels}
 
 
 async def test_a_poison_job_is_set_aside_and_the_others_go_on(tmp_path: Path) -> None:

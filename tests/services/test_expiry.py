@@ -1,7 +1,6 @@
 """Everything that grows stays bounded."""
 
 import datetime as dt
-from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -13,6 +12,7 @@ from hub.services.access import credentials
 from hub.services.context.settings import Api, Retention, Settings
 from hub.store import tables, workloads, works
 from hub.store.leases import seize
+from hub.store.records.works import WantedWork
 from tests.api.serving import Served, a_job, served
 
 pytestmark = pytest.mark.anyio
@@ -118,7 +118,7 @@ async def test_a_record_outlives_its_copy_in_the_member(tmp_path):
         hub.clock.advance(8 * DAY)
         await _expire(hub)
         (row,) = await hub.db.read(lambda tx: works.of_uids(tx, [uid]))
-        assert row["action"] == "Withdraw"
+        assert row.action == "Withdraw"
         assert (await hub.admin.get(f"/v1/jobs/{uid}")).status_code == 200
         await hub.db.write(lambda tx: works.remove(tx, [("c1", uid)]))
         await _expire(hub)
@@ -135,7 +135,7 @@ async def test_a_former_leader_removes_nothing(tmp_path):
             await Expiry(hub.hub, lambda: 99).tick()
 
 
-def _work(uid: str) -> dict[str, Any]:
+def _work(uid: str) -> WantedWork:
     return {
         "cluster": "c1",
         "uid": uid,

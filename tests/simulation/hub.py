@@ -22,6 +22,7 @@ from tests.simulation import memory
 from tests.simulation.checks import Checks
 from tests.simulation.memory import Store, Transaction
 from tests.simulation.world import World, finish
+from tests.store.build import a_member
 
 HUB_ID = "hub-1"
 _KEEPING = frozenset({"Offered", "Applied", "Running", "Unknown"})
@@ -115,11 +116,9 @@ class SimHub:
         self.dies_in_request = False  # when it has stored what the next one says
         self._looking = False
         for name in names:
-            self.store.clusters[name] = {
-                "name": name, "object": name, "cluster_uid": f"uid-{name}", "session": "",
-                "session_at": None,
-                "retired_sessions": None, "heartbeat_at": world.wall(),
-            }  # fmt: skip
+            self.store.clusters[name] = a_member(
+                name, cluster_uid=f"uid-{name}", heartbeat_at=world.wall()
+            )
         self.start()
 
     def start(self) -> None:
@@ -133,7 +132,7 @@ class SimHub:
             timeline=timeline,
         )  # fmt: skip
         if self.dated:
-            beats = {name: row["heartbeat_at"] for name, row in self.store.clusters.items()}
+            beats = {name: each.heartbeat_at for name, each in self.store.clusters.items()}
             self.sync._roll_call.begin(beats, self.world.wall(), self.world.now)
         self.sync._sets.load(memory.all_desired(Transaction(self.store)))
         self.sync._ready.set()
@@ -152,7 +151,8 @@ class SimHub:
         """One request; None if the hub died over it. Raises Rejected."""
         self.heard[cluster] = self.world.now
         reply: Reply = finish(self.sync.sync(cluster, request, []))
-        self.store.clusters[cluster]["heartbeat_at"] = self.world.wall()
+        held = self.store.clusters
+        held[cluster] = held[cluster]._replace(heartbeat_at=self.world.wall())
         if self.dies_in_request:
             self.dies_in_request = False
             self.world.note("the hub dies before its answer is out")

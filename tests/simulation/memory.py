@@ -14,11 +14,12 @@ import orjson
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, sources, target
 from hub.services.works import compose
+from hub.store.records.members import Member
 from hub.store.records.workloads import Workload
-from hub.store.works import Composable, Desired, WorkRow
+from hub.store.records.works import Composable, Desired, StandingWork, Work
 from tests.simulation.manifests import compose_job, manifest
 from tests.simulation.world import Violation, World
-from tests.store.build import a_workload
+from tests.store.build import a_work, a_workload
 
 Row = dict[str, Any]
 _ALLOWED: dict[str, tuple[frozenset[str], str, bool]] = {}
@@ -37,7 +38,7 @@ class Store:
         self.on_move = on_move
         self.workloads: dict[str, Row] = {}
         self.works: dict[tuple[str, str], Row] = {}
-        self.clusters: dict[str, Row] = {}
+        self.clusters: dict[str, Member] = {}
         self.settings: dict[str, Any] = {}
         self.revision = 0
         self.changed: Callable[[set[str]], None] = _nothing
@@ -243,14 +244,14 @@ def composable(tx: Transaction, cluster: str, uids: Sequence[str]) -> list[Compo
     return found
 
 
-def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, WorkRow]:
+def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, StandingWork]:
     found = {}
     for uid in uids:
         row = tx.store.works.get((cluster, uid))
         if row is None:
             continue
         job = tx.store.workloads[uid]
-        found[uid] = WorkRow(
+        found[uid] = StandingWork(
             uid, row["epoch"], row["generation"], "Job", "n", row["name"], row["action"],
             row["seen"], row["phase"], row["options"],
             None if row["observed"] is None else orjson.dumps(row["observed"]), None,
@@ -295,8 +296,8 @@ def act(tx: Transaction, action: str, keys: Sequence[tuple[str, str]]) -> None:
             tx.touch("works", key(*each))
 
 
-def of_uids(tx: Transaction, uids: Sequence[str]) -> list[Row]:
-    return [dict(row) for row in tx.store.works.values() if row["uid"] in uids]
+def of_uids(tx: Transaction, uids: Sequence[str]) -> list[Work]:
+    return [a_work(**row) for row in tx.store.works.values() if row["uid"] in uids]
 
 
 def follow_generation(tx: Transaction, uid: str, generation: int) -> None:
@@ -309,12 +310,12 @@ def follow_generation(tx: Transaction, uid: str, generation: int) -> None:
 # --- clusters, settings, and what is only asked --------------------------------------------------
 
 
-def _cluster(tx: Transaction, name: str) -> Row | None:
+def _cluster(tx: Transaction, name: str) -> Member | None:
     return tx.store.clusters.get(name)
 
 
 def _change_cluster(tx: Transaction, name: str, **columns: Any) -> None:
-    tx.store.clusters[name].update(columns)
+    tx.store.clusters[name] = tx.store.clusters[name]._replace(**columns)
 
 
 def _put_setting(tx: Transaction, name: str, value: Any) -> None:
@@ -329,7 +330,6 @@ WORKLOADS = SimpleNamespace(transition=transition, change=change, get_many=get_m
 WORKS = SimpleNamespace(
     key=key, upsert=upsert, all_desired=all_desired, desired=desired, composable=composable,
     standing=standing, offer=offer, observe=observe, remove=remove, act=act, of_uids=of_uids,
-    Desired=Desired,
 )  # fmt: skip
 ON_MEMBERS = SimpleNamespace(count=count)
 CLUSTERS = SimpleNamespace(

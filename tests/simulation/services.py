@@ -42,6 +42,7 @@ from tests.simulation.checks import Checks
 from tests.simulation.hub import HUB_ID, HubClock
 from tests.simulation.scenario import Run
 from tests.simulation.world import Violation, World
+from tests.store.build import a_member
 
 T = TypeVar("T")
 _ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
@@ -141,11 +142,8 @@ class Whole:
     def _equip(self, tx: Transaction) -> None:
         """Two members with room for everything, and a queue that has less."""
         for name in self.names:
-            clusters.add(tx, {
-                "name": name, "object": f"object-{name}", "cluster_uid": f"uid-{name}",
-                "labels": {}, "taints": [], "cordoned": False, "session": "", "session_at": None,
-                "joined_at": tx.now, "heartbeat_at": tx.now, "created_at": tx.now,
-            })  # fmt: skip
+            joined = {"cluster_uid": f"uid-{name}", "joined_at": tx.now, "heartbeat_at": tx.now}
+            clusters.add(tx, a_member(name, created_at=tx.now, **joined))
             report = {"pools_revision": 0, "pools": [a_pool(2, cpu="8")], "bound": []}
             clusters.set_capacity(tx, name, orjson.dumps(report))
         queue = a_queue("q", "n", quota={"cpu": str(self.limit)})

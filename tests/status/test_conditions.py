@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.domain.fleet.clusters import Cluster, cluster_from_rows
+from hub.domain.fleet.clusters import Cluster, with_report
 from hub.domain.queueing.eligibility import Inactive
 from hub.domain.quota.declared import Flavor, LocalQueue
 from hub.services.queues import unreachable_flavors
@@ -14,6 +14,7 @@ from hub.services.queues.conditions import (
     inactivity_of,
     local_queue_conditions,
 )
+from shared.documents import Json
 from tests.scheduling.hubs import a_job, a_pool, a_queue
 from tests.status.http_hub import http_hub
 
@@ -22,10 +23,10 @@ pytestmark = pytest.mark.anyio
 A100 = Flavor("a100", labels=(("gpu-type", "a100"),))
 
 
-def a_cluster(labels: dict[str, str] | None = None, revision: int = 1, **row: Any) -> Cluster:
+def a_cluster(labels: dict[str, str] | None = None, revision: int = 1, *pools: Json) -> Cluster:
     """A member whose only node has these labels, as grouped by keys of `revision`."""
     report = {"pools_revision": revision, "pools": [a_pool(cpu="8", labels=labels)]}
-    return cluster_from_rows({"name": "north", **row}, report, None, {"gpu-type": 1})
+    return with_report(Cluster("north"), report, pools, {"gpu-type": 1})
 
 
 def queue(*flavors: str, **spec: Any) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def test_a_pool_that_may_grow_carries_a_flavor():
         "name": "gpu", "maxNodes": 3, "labels": {"gpu-type": "a100"}, "allocatable": {"cpu": "8"}
     }  # fmt: skip
     assert (
-        unreachable_flavors.unreachable([A100], [a_cluster(pools=[pool])], {"gpu-type": 1}) == {}
+        unreachable_flavors.unreachable([A100], [a_cluster(None, 1, pool)], {"gpu-type": 1}) == {}
     )
 
 

@@ -6,10 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State
 from hub.store.engine import Database
+from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
+from hub.store.records.works import Work
 from shared.clock import ManualClock
 
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -48,6 +51,42 @@ def a_workload(uid: str, **columns: Any) -> Workload:
         message="",
         created_at=START,
         queued_at=START,
+    )
+    return row._replace(**columns)
+
+
+def a_member(name: str, **columns: Any) -> Member:
+    """A member that was declared and has not joined."""
+    row = Member(name=name, object=f"object-{name}", labels={}, taints=[], created_at=START)
+    return row._replace(**columns)
+
+
+def a_work(cluster: str, uid: str, **columns: Any) -> Work:
+    """A Job's first epoch, given to a cluster that has not said anything of it."""
+    row = Work(
+        cluster=cluster,
+        uid=uid,
+        epoch=1,
+        generation=1,
+        api_version="batch/v1",
+        kind="Job",
+        namespace="team-a",
+        name=uid,
+        action="Apply",
+        hash="",
+        options=ApplyOptions(),
+        placed_by="",
+        offered=False,
+        seen=False,
+        phase="",
+        observed_generation=0,
+        observed=None,
+        drift=None,
+        reason="",
+        message="",
+        available=None,
+        observed_at=None,
+        created_at=START,
     )
     return row._replace(**columns)
 

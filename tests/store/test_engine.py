@@ -189,8 +189,8 @@ async def test_events_are_written_with_their_transaction(tmp_path):
 
         await db.write(say)
         rows = await db.read(lambda tx: events.list_events(tx, uid="u"))
-        assert [row["reason"] for row in rows] == ["R0", "R1", "R2"]
-        assert (await feed.get()).keys["events"] == {str(rows[-1]["id"])}
+        assert [row.reason for row in rows] == ["R0", "R1", "R2"]
+        assert (await feed.get()).keys["events"] == {str(rows[-1].id)}
 
 
 async def test_a_stale_term_commits_nothing(tmp_path):

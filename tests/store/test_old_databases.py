@@ -80,7 +80,7 @@ async def test_an_old_database_becomes_like_a_new_one(tmp_path, dump):
         assert await db.read(lambda tx: form.differences(tx.conn)) == []
         old = await db.read(lambda tx: workloads.live_by_name(tx, [("team-a", "old")], "Job"))
         assert [row.state for row in old.values()] == ["Pending"]
-        assert [each["name"] for each in await db.read(clusters.list_all)] == ["north"]
+        assert [each.name for each in await db.read(clusters.list_all)] == ["north"]
         await db.write(lambda tx: workloads.add(tx, [a_workload("new")]))
         await db.write(
             lambda tx: workloads.add(tx, [a_workload("w", name="new", kind="Workload")])

@@ -7,9 +7,13 @@ import typing
 import pytest
 from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, String, Table, Text
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.store import tables
-from hub.store.columns import JsonColumn, Utc
+from hub.store.columns import JsonColumn, OptionsColumn, Utc
+from hub.store.records.history import AuditEntry, Event
+from hub.store.records.members import DeclaredColumns, Member, MemberColumns
 from hub.store.records.objects import StoredObject
+from hub.store.records.tokens import StoredPrincipal, Token
 from hub.store.records.workloads import (
     MoveColumns,
     Workload,
@@ -17,8 +21,20 @@ from hub.store.records.workloads import (
     WorkloadColumns,
     WorkloadMove,
 )
+from hub.store.records.works import Work
 
-RECORDS = [(tables.workloads, Workload), (tables.objects, StoredObject)]
+RECORDS = [
+    (tables.workloads, Workload),
+    (tables.objects, StoredObject),
+    (tables.clusters, Member),
+    (tables.works, Work),
+    (tables.events, Event),
+    (tables.audit, AuditEntry),
+    (tables.principals, StoredPrincipal),
+]
+IN_ORDER = [
+    tables.objects, tables.works, tables.events, tables.audit, tables.principals
+]  # fmt: skip
 _PYTHON = {
     String: str,
     Text: str,
@@ -27,6 +43,7 @@ _PYTHON = {
     Boolean: bool,
     LargeBinary: bytes,
     Utc: dt.datetime,
+    OptionsColumn: ApplyOptions,
 }
 
 
@@ -70,6 +87,22 @@ def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
     }
 
 
-def test_objects_are_read_in_the_order_of_their_table() -> None:
-    """Their queries ask for the table, and make records of its rows as they come."""
-    assert StoredObject._fields == tuple(column.name for column in tables.objects.c)
+def test_what_may_be_set_of_a_member_are_its_columns() -> None:
+    """Named as in its record, with the same types; its name and its age are not among them."""
+    whole = typing.get_type_hints(Member)
+    settable = {n: hint for n, hint in whole.items() if n not in {"name", "created_at"}}
+    assert typing.get_type_hints(MemberColumns) == settable
+    assert typing.get_type_hints(DeclaredColumns).items() <= settable.items()
+
+
+@pytest.mark.parametrize("table", IN_ORDER, ids=lambda each: each.name)
+def test_records_of_whole_rows_are_in_the_order_of_their_table(table: Table) -> None:
+    """Queries ask for the table, and make records of its rows as they come."""
+    record: typing.Any = dict(RECORDS)[table]
+    assert record._fields == tuple(column.name for column in table.c)
+
+
+def test_a_token_is_read_with_whose_it_is() -> None:
+    """Its own columns in their order, then those of its principal."""
+    own = tuple(column.name for column in tables.tokens.c)
+    assert Token._fields == (*own, "role", "name", "cluster")

@@ -55,7 +55,7 @@ async def test_placing_raises_the_epoch_and_stamps(tmp_path):
         row = await _one(db)
         assert (row.epoch, row.cluster, row.placed_at) == (1, "c1", START)
         (event,) = await db.read(lambda unit: events.list_events(unit, uid="w"))
-        assert (event["reason"], event["message"]) == ("Placed", "placed on c1, epoch 1")
+        assert (event.reason, event.message) == ("Placed", "placed on c1, epoch 1")
 
 
 async def test_requeueing_frees_cluster_and_quota(tmp_path):
@@ -80,7 +80,7 @@ async def test_requeueing_frees_cluster_and_quota(tmp_path):
         row = await _one(db)
         assert row.started_at == row.applied_at == START + dt.timedelta(seconds=12)
         told = await db.read(lambda unit: events.list_events(unit, uid="w"))
-        started = [each["at"] for each in told if each["reason"] == "Started"]
+        started = [each.at for each in told if each.reason == "Started"]
         assert started == [START + dt.timedelta(seconds=2), START + dt.timedelta(seconds=12)]
 
 

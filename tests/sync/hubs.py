@@ -31,12 +31,14 @@ from hub.services.reading.draft import draft
 from hub.store import audit, clusters, events, workloads, works
 from hub.store.engine import Database
 from hub.store.records.workloads import Workload, move_of
+from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
 from tests import waiting
+from tests.store.build import a_member
 
 JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
@@ -125,7 +127,7 @@ class Running:
     async def job(self, uid: str) -> Workload:
         return await self.hub.read(workloads.get, uid)
 
-    async def work(self, uid: str) -> dict[str, Any] | None:
+    async def work(self, uid: str) -> Work | None:
         found = await self.hub.read(works.of_uids, [uid])
         return found[0] if found else None
 
@@ -280,19 +282,7 @@ async def _refusal(_request: Request, error: Exception) -> Response:
 
 
 def _add_cluster(tx: Transaction, name: str) -> str:
-    clusters.add(
-        tx,
-        {
-            "name": name,
-            "object": f"object-{name}",
-            "cluster_uid": "",
-            "labels": {},
-            "taints": [],
-            "cordoned": False,
-            "session": "",
-            "created_at": tx.now,
-        },
-    )
+    clusters.add(tx, a_member(name, created_at=tx.now))
     return issue_join(tx, name, dt.timedelta(minutes=15))[0]
 
 
@@ -335,14 +325,14 @@ def _place(
 
 async def noted(hub: Running) -> list[tuple[str, str]]:
     """Who did what according to the audit, newest first."""
-    rows = await hub.hub.read(audit.list_rows)
-    return [(row["principal"], row["outcome"]) for row in rows]
+    rows = await hub.hub.read(audit.list_entries)
+    return [(row.principal, row.outcome) for row in rows]
 
 
 async def warnings_of(hub: Running, name: str) -> list[str]:
     """Reasons of the Warnings about a member."""
     rows = await hub.hub.read(lambda tx: events.list_events(tx, kind="MemberCluster", name=name))
-    return [row["reason"] for row in rows if row["type"] == "Warning"]
+    return [row.reason for row in rows if row.type == "Warning"]
 
 
 def away(table):

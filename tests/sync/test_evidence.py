@@ -23,7 +23,7 @@ async def test_what_was_seen_once_stays_seen(tmp_path: Path):
         await agent.sync()
         await agent.sync(ran(uid))
         await agent.sync(seen(uid, "Waiting", reason="Vanished"))
-        assert (await hub.work(uid))["seen"]
+        assert (await hub.work(uid)).seen
 
 
 async def test_a_new_epoch_was_not_seen_yet(tmp_path: Path):
@@ -34,9 +34,9 @@ async def test_a_new_epoch_was_not_seen_yet(tmp_path: Path):
         await agent.sync()
         await agent.sync(ran(uid))
         row = await hub.work(uid)
-        again = {name: row[name] for name in COLUMNS} | {"epoch": row["epoch"] + 1}
+        again = {name: getattr(row, name) for name in COLUMNS} | {"epoch": row.epoch + 1}
         await hub.write(works.upsert, [again])
-        assert not (await hub.work(uid))["seen"]
+        assert not (await hub.work(uid)).seen
 
 
 async def test_the_stronger_of_two_wishes_prevails(tmp_path: Path):

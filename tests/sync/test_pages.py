@@ -6,7 +6,7 @@ import pytest
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.works import reply_pages
 from hub.services.works.offer import PreparedOffer
-from hub.store.works import Composable, Desired
+from hub.store.records.works import Composable, Desired
 from tests.sync.hubs import JOB
 
 pytestmark = pytest.mark.anyio

@@ -24,7 +24,7 @@ async def test_a_placed_job_is_offered_before_the_reply_leaves(tmp_path: Path):
         reply = await agent.sync()
         assert [work["uid"] for work in reply["desired"]["works"]] == [uid]
         assert (await hub.job(uid)).state == "Offered"
-        assert (await hub.work(uid))["offered"] is True
+        assert (await hub.work(uid)).offered is True
 
 
 async def test_a_job_runs_and_ends_as_its_member_reports(tmp_path: Path):

@@ -192,7 +192,7 @@ async def test_what_was_done_since_the_backup_is_shown(tmp_path: Path):
         assert condition["type"] == "ForgottenJobs"
         assert "north 2" in condition["message"]
         said = await hub.hub.read(lambda unit: events.list_events(unit, kind="MemberCluster"))
-        assert [each["reason"] for each in said].count("ForgottenJobs") == 2
+        assert [each.reason for each in said].count("ForgottenJobs") == 2
 
 
 async def test_what_no_member_reports_any_more_is_shown_no_longer(tmp_path: Path):

@@ -12,7 +12,7 @@ from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Assignment, Reason
 from hub.domain.preemption import classical, for_capacity
 from hub.domain.preemption.fair import DEFAULT_STRATEGIES, find_fair_victims
-from hub.domain.preemption.search import Contest, PreemptionLimits, Victim
+from hub.domain.preemption.search import Cause, Contest, PreemptionLimits, Victim
 from hub.domain.quota.declared import FlavorResource, Usage
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER
@@ -58,6 +58,10 @@ class Fleet(for_capacity.Capacity, Protocol):
         self, who: PendingWorkload, assignment: Assignment, gone: Sequence[AdmittedWorkload]
     ) -> str | None:
         """The best cluster that can hold all of it once `gone` are; its room is kept for it."""
+        ...
+
+    def leaving_for(self, who: PendingWorkload) -> Sequence[AdmittedWorkload]:
+        """Who was told to go from the cluster whose room is kept for it, and is still there."""
         ...
 
     def explain(
@@ -182,7 +186,10 @@ class Nominator:
     ) -> Nominee:
         found = self._search(who, pod_sets, tried, keep, gone)
         if found.asks is not None and self._fleet is not None:  # only clusters were missing
-            if self._rules.for_room and (nominee := self._make_room(who, pod_sets, tried, keep)):
+            nominee = self._wait_for_room(who, pod_sets, tried, keep)
+            if nominee is None and self._rules.for_room:
+                nominee = self._make_room(who, pod_sets, tried, keep)
+            if nominee is not None:
                 return nominee
             reason, message = self._fleet.explain(who, pod_sets, found.asks)
             return Nominee(replace(found, reason=reason, message=message))
@@ -201,6 +208,23 @@ class Nominator:
 
         victims = self._victims(who, assignment.charge, found.contested, has_room)
         return Nominee(found, tuple(victims))
+
+    def _wait_for_room(
+        self,
+        who: PendingWorkload,
+        pod_sets: Sequence[PodSet],
+        tried: Tried,
+        keep: Assignment | None,
+    ) -> Nominee | None:
+        """Those who were told to go for it are all that must: it has the quota, and waits for the room."""
+        assert self._fleet is not None
+        leaving = self._fleet.leaving_for(who)
+        found = self._search(who, pod_sets, tried, keep, leaving) if leaving else None
+        if found is None or found.mode is not Mode.FIT:
+            return None
+        victims = tuple(Victim(holder, Cause.FOR_ROOM) for holder in leaving)
+        message = "quota fits, and its cluster does not have the room yet"
+        return Nominee(replace(found, mode=Mode.PREEMPT, message=message), victims)
 
     def _make_room(
         self,

@@ -1,6 +1,6 @@
 """Step 5 of a round: each head in its turn, against what the earlier ones took (queueing 2.1, 5a to 5f)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 
@@ -48,6 +48,12 @@ class RoundState:
             self._assume(attempt)
         else:
             self._preempt(attempt)
+
+    def stand_by(self, waiting: Iterable[Attempt]) -> None:
+        """Who waits for victims since an earlier round: it takes what it did then, and they are gone."""
+        for attempt in waiting:
+            self._take(attempt.who.queue, attempt.search.assignment)
+            self._let_go({v.holder.uid: v.holder for v in attempt.victims})
 
     def give_back(self) -> None:
         """The round is over: what its heads took is charged no longer."""
@@ -132,14 +138,20 @@ class RoundState:
             attempt.mark_skipped(Reason.NO_CLUSTER_FITS, message)
             return
         self._take(attempt.who.queue, attempt.search.assignment)
-        self._claimed.update(own)
+        self._let_go(own)
+        attempt.mark_preempting()
+
+    def _let_go(self, victims: Mapping[str, AdmittedWorkload]) -> None:
+        """Whoever has a turn after this is judged as if these were gone. By uid."""
+        if not victims:
+            return
+        self._claimed.update(victims)
         if self._after is None:
             self._after = self._quota_state.apart()
         with self._afterwards():
-            for victim in attempt.victims:
-                if self._quota_state.holds(victim.holder):
-                    self._quota_state.remove(victim.holder)
-        attempt.mark_preempting()
+            for holder in victims.values():
+                if self._quota_state.holds(holder):
+                    self._quota_state.remove(holder)
 
     def _place(self, attempt: Attempt) -> bool:
         """Room on a cluster for what fits under quota; without clusters there is nothing to find."""

@@ -9,6 +9,8 @@ again.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hub.domain.admission import assign_with_scale_up
 from hub.domain.cycle.snapshot import Nomination
 from hub.domain.fleet.clusters import IntArray
@@ -25,11 +27,15 @@ _Needs = tuple[tuple[Need, int], ...]
 
 @dataclass(slots=True)
 class Taken:
-    """Room taken on a cluster since the cycle began. `kept`: by nodes, where it is a claim."""
+    """Room taken on a cluster since the cycle began.
+
+    `kept`: by nodes, where it is a claim, and `counts_on`: who leaves that cluster for it.
+    """
 
     at: int
     needs: _Needs
     kept: IntArray | None = None
+    counts_on: Sequence[AdmittedWorkload] = ()
 
 
 class LiveFleet:
@@ -145,6 +151,10 @@ class LiveFleet:
         self.refusals[who.uid] = none
         return none.reason, none.message
 
+    def leaving_for(self, who: PendingWorkload) -> Sequence[AdmittedWorkload]:
+        """Who was told to go from the cluster whose room is kept for it, and is still there."""
+        return self._taken[who.uid].counts_on if who.uid in self._claims else ()
+
     def has_claim(self, who: PendingWorkload) -> bool:
         """Is room kept for it already?"""
         return who.uid in self._claims
@@ -202,20 +212,36 @@ class LiveFleet:
             return fits
 
     def _lay_out_anew(self, uid: str, leaving: Sequence[AdmittedWorkload], at: int) -> None:
-        """Make cluster `at` what it were without the claim of `uid` and without those who leave."""
+        """Make cluster `at` what it were without the claim of `uid` and without those who leave.
+
+        Other claims take what those leave on whom they count, and of the rest only what that lacks.
+        """
         room = self._room
         room.set_back(at, self._before)
         self._give_back(leaving, at)
         away = {uid, *(h.uid for h in leaving)}
-        for other, taken in self._taken.items():
-            if taken.at == at and other not in away:
-                if taken.kept is not None:
-                    room.keep(taken.kept, at)
-                    continue
+        others = [t for other, t in self._taken.items() if t.at == at and other not in away]
+        counted_on = {h.uid: h for t in others for h in t.counts_on if h.uid not in away}
+        early = self._freed(counted_on.values(), at) if counted_on else None
+        for taken in others:
+            if taken.kept is None:
                 for need, count in taken.needs:
                     room.promise(need, count, at)
+                continue
+            room.keep(taken.kept, at)
+            if early is not None:
+                early -= taken.kept
+        if early is not None:  # what is left of it is nobody's claim, and not free yet
+            room.keep(np.maximum(early, 0), at)
 
-    def _give_back(self, leaving: Sequence[AdmittedWorkload], at: int) -> None:
+    def _freed(self, leaving: Iterable[AdmittedWorkload], at: int) -> IntArray:
+        """Give back what these leave; how much that is, as of `Room.nodes_of`."""
+        before = self._room.nodes_of(at).copy()
+        self._give_back(leaving, at)
+        freed: IntArray = self._room.nodes_of(at) - before
+        return freed
+
+    def _give_back(self, leaving: Iterable[AdmittedWorkload], at: int) -> None:
         for holder in leaving:
             if holder.uid not in self._taken:  # it was there before the cycle
                 for need, count in self._needs_of(holder.pods):
@@ -225,15 +251,19 @@ class LiveFleet:
         """Keep the nodes on which it will fit: what is free of them, and what becomes free."""
         name = self._room.layout.names[at]
         room = self._room
+        counts_on = [h for h in gone if h.cluster == name]
         with room.trial(at):
-            self._give_back([h for h in gone if h.cluster == name], at)
+            self._give_back(counts_on, at)
             before = room.nodes_of(at).copy()
             if not _take(room, needs, at):
-                for need, count in needs:
-                    room.promise(need, count, at)
+                self._lay_out_anew(uid, counts_on, at)
+                before = room.nodes_of(at).copy()
+                if not _take(room, needs, at):
+                    for need, count in needs:
+                        room.promise(need, count, at)
             kept = before - room.nodes_of(at)
         self._claims[uid] = at
-        self._taken[uid] = Taken(at, needs, kept)
+        self._taken[uid] = Taken(at, needs, kept, counts_on)
         self._room.keep(kept, at)
 
     def _needs(self, pod_sets: Sequence[PodSet], asks: Sequence[NodeAsk]) -> _Needs:

@@ -11,7 +11,8 @@ of these names:
 3. `nominate`: which flavors each head could get, and at whose cost;
 4. `order`: who goes first among heads;
 5. `admit`: each in its turn, against what the earlier ones took;
-6. `requeue`: where the others wait next, and why.
+6. `requeue`: where the others wait next, and why. Who waits for its victims has no other turn in the cycle:
+   in each round that follows it takes the same quota again before all others, and its victims are gone.
 """
 
 import datetime as dt

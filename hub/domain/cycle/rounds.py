@@ -5,7 +5,6 @@ its quota until it is gone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from hub.domain.admission.flavor_assigner import Tried
 from hub.domain.admission.flavors import FlavorCatalog
@@ -39,6 +38,7 @@ class Rounds:
         self._fleet = fleet
         self._nominator = Nominator(quota_state, catalog, rules, fleet, groups)
         self._tried: dict[str, Tried] = {}  # uid → where its search for flavors goes on
+        self._waiting: dict[str, Attempt] = {}  # by queue: its head, if that waits for victims
 
     def run(self, now: int) -> list[Attempt]:
         """One round; an attempt for each head, in the order in which they were processed."""
@@ -46,6 +46,7 @@ class Rounds:
         heads = self.heads()
         state = self.snapshot()
         attempts, refused = self.nominate(heads)
+        state.stand_by(self._waiting.values())
         processed = []
         for attempt in self.order(attempts):
             self.admit(attempt, state)
@@ -55,9 +56,14 @@ class Rounds:
             self.requeue(attempt, now)
         return [*processed, *refused]
 
+    def begin_anew(self) -> None:
+        """Somebody has left, or time has passed: who waits for victims has a turn again."""
+        self._waiting.clear()
+
     def heads(self) -> list[PendingWorkload]:
-        """1. The head of each queue that has one."""
-        return [who for name in sorted(self.lines) if (who := self.lines[name].pop())]
+        """1. The head of each queue that has one, and that does not wait for its victims."""
+        names = (name for name in sorted(self.lines) if name not in self._waiting)
+        return [who for name in names if (who := self.lines[name].pop())]
 
     def snapshot(self) -> RoundState:
         """2. What is charged, to be charged with what each head takes until the round is over."""
@@ -90,7 +96,7 @@ class Rounds:
             self._tried.pop(who.uid, None)  # once there is room all flavors are tried
             for victim in attempt.victims:
                 self.quota_state.mark_evicted(victim.holder)
-            who = replace(who, nominated=True)
+            self._waiting[who.queue] = attempt
         elif attempt.outcome is Outcome.GATED:
             self._tried.pop(who.uid, None)  # it did not fail on its flavors
         elif attempt.search.tried:  # also of one that lost a race: it goes on from there

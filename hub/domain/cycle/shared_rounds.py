@@ -138,7 +138,6 @@ class SharedRounds(Rounds):
         if self._ranks is not None and self.quota_state.policies[who.queue].by_usage:
             self._ranks.penalise(f"{who.namespace}/{who.local_queue}", assigned.charge)
         choice = NOWHERE if who.quota_only else self.live_fleet.choices[who.uid]
-        self.nominated.pop(who.uid, None)
         self._placements.append(
             Placement(
                 who.uid, who.epoch, choice.cluster, demand.key, demand.queue, demand.placement,
@@ -155,11 +154,9 @@ class SharedRounds(Rounds):
                 new = True
                 uid = victim.holder.uid
                 self.evictions.setdefault(uid, Eviction(uid, who.uid, str(victim.cause)))
-        known = self.nominated.get(who.uid)
         self.nominated[who.uid] = Nominated(
             who.uid, attempt.cluster or "", assigned,
-            tuple(holder.uid for holder in attempt.awaited), attempt.message,
-            new or (known is not None and known.new),
+            tuple(holder.uid for holder in attempt.awaited), attempt.message, new,
         )  # fmt: skip
 
     def _spared_until(self) -> dt.datetime | None:

@@ -139,35 +139,6 @@ def dynamic_resource(name: str) -> str | None:
     return name.removeprefix(prefix) if name.startswith(prefix) else None
 
 
-def cluster_from_rows(
-    row: JsonView,
-    capacity: JsonView | None,
-    reserved: Mapping[str, int] | None = None,
-    key_revisions: Mapping[str, int] | None = None,
-) -> Cluster:
-    """A member from its `clusters` row and its last report (`agent_v1.Capacity`, decoded JSON).
-
-    A cluster counts as joined once its agent has registered and reported a heartbeat. Of a declared
-    pool is known how many nodes are there once a report groups nodes by the pool's labels:
-    `key_revisions` says since which revision each label key is grouped by.
-    """
-    declared = Cluster(
-        name=row["name"],
-        labels=row.get("labels") or {},
-        taints=selectors.read_taints(row.get("taints")),
-        cordoned=bool(row.get("cordoned")),
-        joined=row.get("joined_at") is not None,
-        leaving=bool(row.get("leaving")),
-        heartbeat_at=row.get("heartbeat_at"),
-        reserved=reserved or {},
-    )
-    if capacity is None:
-        return declared
-    cluster = with_report(declared, capacity)
-    pools = growing_pools(row.get("pools") or (), capacity, key_revisions or {})
-    return replace(cluster, growing=pools) if pools else cluster
-
-
 def growing_pools(
     declared: Sequence[JsonView],
     capacity: JsonView,
@@ -208,8 +179,17 @@ def _growing(told: JsonView, shape: Mapping[str, int], nodes: int) -> GrowingPoo
     )
 
 
-def with_report(cluster: Cluster, capacity: JsonView) -> Cluster:
-    """The same cluster with another report of what it has."""
+def with_report(
+    cluster: Cluster,
+    capacity: JsonView,
+    declared: Sequence[JsonView] = (),
+    key_revisions: Mapping[str, int] | None = None,
+) -> Cluster:
+    """A cluster as its last report (`agent_v1.Capacity`, decoded JSON) and its declared pools have it.
+
+    Of a declared pool is known how many nodes are there once a report groups nodes by the pool's
+    labels: `key_revisions` says since which revision each label key is grouped by.
+    """
     pools = tuple(_pool(p) for p in capacity.get("pools") or ())
     kinds = capacity.get("kinds")
     return replace(
@@ -227,6 +207,7 @@ def with_report(cluster: Cluster, capacity: JsonView) -> Cluster:
         queue_managers=frozenset(capacity.get("queue_managers") or ()),
         down=str((capacity.get("api_server") or {}).get("reason") or ""),
         node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
+        growing=growing_pools(declared, capacity, key_revisions or {}),
     )
 
 

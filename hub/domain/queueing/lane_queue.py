@@ -62,7 +62,6 @@ class LaneQueue:
         self.ranks = ranks
         self._lanes = lanes
         self._nominated = nominated
-        self._since: set[str] = set()  # nominated in this cycle
         self._sticky = sticky = () if queue.strict else nominated
         self._heaps: dict[str, list[_Turn]] = {}  # by LocalQueue, where they are ranked; else one
         self._current: _Turn | None = None
@@ -97,8 +96,6 @@ class LaneQueue:
         """The head was not admitted: its turn comes again, or it is parked with its equals."""
         turn, self._current = self._current, None
         assert turn is not None
-        if who.nominated:
-            self._since.add(who.uid)
         if where is Where.HEAP:
             key = (not (sticky or turn.apart), *turn.key[1:])
             self._push(turn._replace(key=key))
@@ -146,5 +143,5 @@ class LaneQueue:
             pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
             local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
             generation=entry.generation,
-            nominated=entry.uid in self._nominated or entry.uid in self._since,
+            nominated=entry.uid in self._nominated,
         )  # fmt: skip

@@ -170,6 +170,7 @@ class Timeline:
         assert holder is not None
         life.holder = None
         self.engine.quota_state.remove(holder)
+        self.engine.rounds.begin_anew()
         if self.engine.fleet is not None:
             self.engine.fleet.release(holder.uid)
         self._woken.add(self._trees[holder.queue])
@@ -190,6 +191,7 @@ class Timeline:
 
     def _settle(self, at: int) -> None:
         """Rounds until nothing moves."""
+        self.engine.rounds.begin_anew()
         before: list[tuple[str, Ending]] = []
         first = len(self.history.preemptions)
         for _ in range(MOST_ROUNDS):

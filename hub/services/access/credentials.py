@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from hub.store import tokens
 from hub.store.engine import Database
+from hub.store.records.tokens import Token
 from hub.store.transaction import Transaction
 from shared.clock import Clock
-from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -65,19 +65,19 @@ def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | Non
     It ends after `kept`, by signing out, and with the token itself.
     """
     found = _matching(tx, bearer, BEARER)
-    if found is None or found["revoked_at"] is not None:
+    if found is None or found.revoked_at is not None:
         return None
     until = tx.now + kept
-    if found["expires_at"] is not None:
-        until = min(until, found["expires_at"])
-    return _issue(tx, found["principal"], SESSION, until)
+    if found.expires_at is not None:
+        until = min(until, found.expires_at)
+    return _issue(tx, found.principal, SESSION, until)
 
 
 def end_session(tx: Transaction, text: str) -> None:
     """Sign out: this session ends, others of that person go on."""
     found = _matching(tx, text, SESSION)
     if found is not None:
-        tokens.revoke_one(tx, found["id"])
+        tokens.revoke_one(tx, found.id)
 
 
 def issue_join(tx: Transaction, cluster: str, kept: dt.timedelta) -> tuple[str, dt.datetime]:
@@ -88,14 +88,14 @@ def issue_join(tx: Transaction, cluster: str, kept: dt.timedelta) -> tuple[str, 
     return _issue(tx, holder, JOIN, expires_at), expires_at
 
 
-def check_join(tx: Transaction, text: str) -> Json:
-    """The row of a join token that could be redeemed now. Raises Rejected as `redeem_join` does."""
+def check_join(tx: Transaction, text: str) -> Token:
+    """A join token that could be redeemed now. Raises Rejected as `redeem_join` does."""
     found = _matching(tx, text, JOIN)
-    if found is None or found["revoked_at"] is not None:
+    if found is None or found.revoked_at is not None:
         raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
-    if found["used_at"] is not None:
+    if found.used_at is not None:
         raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
-    if found["expires_at"] is not None and found["expires_at"] <= tx.now:
+    if found.expires_at is not None and found.expires_at <= tx.now:
         raise Rejected(RejectCode.TOKEN_EXPIRED, "this join token has expired; ask for a new one")
     return found
 
@@ -103,7 +103,7 @@ def check_join(tx: Transaction, text: str) -> Json:
 def redeem_join(tx: Transaction, text: str) -> Principal:
     """Use up a join token. Raises Rejected: Unauthenticated, TokenExpired, TokenUsed (all 401)."""
     found = check_join(tx, text)
-    if not tokens.use(tx, found["id"]):
+    if not tokens.use(tx, found.id):
         raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
     return _principal_of(found)
 
@@ -112,7 +112,7 @@ def forget_agent(tx: Transaction, cluster: str) -> None:
     """End every credential of a cluster's agent."""
     holder = tokens.find_principal(tx, AGENT, cluster)
     if holder is not None:
-        tokens.remove_principal(tx, holder["id"])
+        tokens.remove_principal(tx, holder.id)
 
 
 UNAUTHENTICATED = "no valid credential for this; send `Authorization: Bearer ID.SECRET`"
@@ -153,36 +153,36 @@ class Authenticator:
     async def was_revoked(self, text: str) -> bool:
         """Whether this is a credential that was good once: whoever has its secret may know."""
         found = await self._db.read(lambda tx: _matching(tx, text, BEARER))
-        return found is not None and found["revoked_at"] is not None
+        return found is not None and found.revoked_at is not None
 
     async def _look_up(self, given: str) -> _KnownCredential | None:
-        row = await self._db.read(lambda tx: tokens.get(tx, given))
+        token = await self._db.read(lambda tx: tokens.get(tx, given))
         self._known.pop(given, None)
-        if row is None or row["purpose"] not in _PRESENTED or row["revoked_at"] is not None:
+        if token is None or token.purpose not in _PRESENTED or token.revoked_at is not None:
             return None
         known = _KnownCredential(
-            row["purpose"],
-            row["secret_hash"],
-            _principal_of(row),
-            row["expires_at"],
+            token.purpose,
+            token.secret_hash,
+            _principal_of(token),
+            token.expires_at,
             self._clock.monotonic() + self._cache_s,
         )
         self._known[given] = known
         return known
 
 
-def _matching(tx: Transaction, text: str, purpose: str) -> Json | None:
+def _matching(tx: Transaction, text: str, purpose: str) -> Token | None:
     given, _, secret = text.partition(".")
     found = tokens.get(tx, given) if secret and len(text) <= _LONGEST else None
-    if found is None or found["purpose"] != purpose:
+    if found is None or found.purpose != purpose:
         return None
-    return found if hmac.compare_digest(found["secret_hash"], _hash(secret)) else None
+    return found if hmac.compare_digest(found.secret_hash, _hash(secret)) else None
 
 
 def _principal_id(tx: Transaction, role: str, name: str, cluster: str) -> str:
     found = tokens.find_principal(tx, role, name)
     if found is not None:
-        return str(found["id"])
+        return found.id
     made = str(uuid.uuid4())
     tokens.add_principal(tx, id=made, role=role, name=name, cluster=cluster)
     return made
@@ -201,8 +201,8 @@ def _issue(tx: Transaction, principal: str, purpose: str, expires_at: dt.datetim
     return f"{given}.{secret}"
 
 
-def _principal_of(row: Json) -> Principal:
-    return Principal(row["principal"], row["role"], row["name"], row["cluster"])
+def _principal_of(token: Token) -> Principal:
+    return Principal(token.principal, token.role, token.name, token.cluster)
 
 
 def _hash(secret: str) -> str:

@@ -28,25 +28,25 @@ def enrol(tx: Transaction, token: str, cluster_uid: str) -> Enrolled:
     name belongs to another cluster), ClusterAlreadyJoined (the cluster has another name).
     """
     principal = redeem_join(tx, token)
-    row = clusters.get(tx, principal.cluster)
-    if row is None:
+    member = clusters.get(tx, principal.cluster)
+    if member is None:
         raise Rejected(RejectCode.NOT_FOUND, f"cluster {principal.cluster} does not exist")
-    if row["cluster_uid"] and row["cluster_uid"] != cluster_uid:
+    if member.cluster_uid and member.cluster_uid != cluster_uid:
         text = f"{principal.cluster} is the name of another cluster (kube-system uid differs)"
         raise Rejected(RejectCode.CLUSTER_IDENTITY_CHANGED, text, "cluster_uid")
     for other in clusters.list_all(tx):
-        if other["cluster_uid"] == cluster_uid and other["name"] != principal.cluster:
-            text = f"this cluster has joined as {other['name']}"
+        if other.cluster_uid == cluster_uid and other.name != principal.cluster:
+            text = f"this cluster has joined as {other.name}"
             raise Rejected(RejectCode.CLUSTER_ALREADY_JOINED, text, "cluster_uid")
     clusters.change(
         tx,
         principal.cluster,
         cluster_uid=cluster_uid,
-        joined_at=row["joined_at"] or tx.now,
+        joined_at=member.joined_at or tx.now,
         heartbeat_at=tx.now,
     )
     tx.event(
-        uid=row["object"],
+        uid=member.object,
         kind="MemberCluster",
         namespace="",
         name=principal.cluster,

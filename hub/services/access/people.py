@@ -7,6 +7,7 @@ can read (`hub.services.context.identity`), and is no matter of these routes.
 from hub.domain.instants import stamp
 from hub.services.access.credentials import ADMINISTRATOR, VIEWER, replace_bearer
 from hub.store import audit, tokens
+from hub.store.records.tokens import StoredPrincipal
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -19,7 +20,7 @@ FIRST = (ADMINISTRATOR, "admin")
 
 def list_people(tx: Transaction) -> Json:
     """Who may come in as a person: {"items": [{"role", "name", "createdAt"}]}."""
-    return {"items": [_view(row) for row in tokens.list_principals(tx) if row["role"] in ROLES]}
+    return {"items": [_view(row) for row in tokens.list_principals(tx) if row.role in ROLES]}
 
 
 def issue(tx: Transaction, role: str, name: str, principal: str) -> Json:
@@ -45,7 +46,7 @@ def revoke(tx: Transaction, role: str, name: str, principal: str) -> Json:
     found = tokens.find_principal(tx, role, name) if role in ROLES else None
     if found is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no {role[:64]} {name[:64]}")
-    tokens.remove_principal(tx, found["id"])
+    tokens.remove_principal(tx, found.id)
     _note(tx, principal, "revoke-token", role, name)
     return _view(found)
 
@@ -62,5 +63,5 @@ def _note(tx: Transaction, principal: str, verb: str, role: str, name: str) -> N
     audit.add(tx, principal, verb, f"{role} {name}")
 
 
-def _view(row: Json) -> Json:
-    return {"role": row["role"], "name": row["name"], "createdAt": stamp(row["created_at"])}
+def _view(row: StoredPrincipal) -> Json:
+    return {"role": row.role, "name": row.name, "createdAt": stamp(row.created_at)}

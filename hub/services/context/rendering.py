@@ -1,9 +1,10 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
 from hub.domain.instants import stamp
+from hub.store.records.history import Event
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress
-from shared.documents import Json, JsonView
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
@@ -82,18 +83,18 @@ def whole_job(row: Workload, manifest: object, pod_sets: object) -> Json:
     }
 
 
-def event(row: JsonView) -> Json:
+def event(told: Event) -> Json:
     """One event."""
     return {
-        "id": row["id"],
-        "at": stamp(row["at"]),
-        "uid": row["uid"],
-        "kind": row["kind"],
-        "namespace": row["namespace"],
-        "name": row["name"],
-        "type": row["type"],
-        "reason": row["reason"],
-        "message": row["message"],
+        "id": told.id,
+        "at": stamp(told.at),
+        "uid": told.uid,
+        "kind": told.kind,
+        "namespace": told.namespace,
+        "name": told.name,
+        "type": told.type,
+        "reason": told.reason,
+        "message": told.message,
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
+from hub.store.records.history import Event
 from hub.store.records.workloads import Workload
 from shared.documents import Json
 
@@ -22,14 +23,14 @@ def until(row: Workload) -> dict[str, str | None]:
     return found
 
 
-def because(row: Workload, newest_first: Sequence[Json]) -> dict[str, Json]:
+def because(row: Workload, newest_first: Sequence[Event]) -> dict[str, Json]:
     """Member → {"reason", "message"} of the job's newest event in which it is told why."""
     found: dict[str, Json] = {}
     for cluster in row.set_aside or ():
         signs = (f"{cluster}: ", f" in {cluster} (")
         for event in newest_first:
-            if any(sign in event["message"] for sign in signs):
-                found[cluster] = {"reason": event["reason"], "message": event["message"]}
+            if any(sign in event.message for sign in signs):
+                found[cluster] = {"reason": event.reason, "message": event.message}
                 break
     return found
 

@@ -19,6 +19,7 @@ from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
 from hub.store import clusters, events, schedule, workloads
+from hub.store.records.history import Event
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -125,9 +126,11 @@ def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
     if row.state not in ON_CLUSTER or row.state == State.UNKNOWN:
         return ""
     member = clusters.get(tx, row.cluster)
-    if member is None or state_of(member, tx.now, suspect_after_s) != "Suspect":
+    if member is None or member.heartbeat_at is None:
         return ""
-    at = stamp(member["heartbeat_at"].replace(microsecond=0))
+    if state_of(member, tx.now, suspect_after_s) != "Suspect":
+        return ""
+    at = stamp(member.heartbeat_at.replace(microsecond=0))
     heard = f"; {row.cluster} has not been heard since {at}"
     if row.state == State.WITHDRAWING:
         return (
@@ -200,7 +203,7 @@ def _position(position: Position | None) -> Json | None:
     }
 
 
-def _timeline(row: Workload, newest_first: Sequence[Json]) -> list[Json]:
+def _timeline(row: Workload, newest_first: Sequence[Event]) -> list[Json]:
     """What happened to it, oldest first; its submission stands in its row, not among the events."""
     submitted = {
         "at": stamp(row.created_at),
@@ -210,10 +213,10 @@ def _timeline(row: Workload, newest_first: Sequence[Json]) -> list[Json]:
     }
     told = [
         {
-            "at": stamp(each["at"]),
-            "type": each["type"],
-            "reason": each["reason"],
-            "message": each["message"],
+            "at": stamp(each.at),
+            "type": each.type,
+            "reason": each.reason,
+            "message": each.message,
         }
         for each in reversed(newest_first)
     ]

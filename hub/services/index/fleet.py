@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import orjson
 
-from hub.domain.fleet.clusters import Cluster, cluster_from_rows
+from hub.domain import selectors
+from hub.domain.fleet.clusters import Cluster, with_report
 from hub.domain.fleet.promises import Members
 from hub.domain.queueing.pending import Waiting
 from hub.services.index.reader import News
-from shared.documents import Json, JsonView
+from hub.store.records.members import Member
+from shared.documents import Json
 
 
 class FleetNews:
@@ -31,11 +33,11 @@ class FleetNews:
 
         `key_revisions`: since which revision reports group nodes by each label key.
         """
-        for name in news.clusters_gone - {row["name"] for row, _ in news.clusters}:
+        for name in news.clusters_gone - {member.name for member, _ in news.clusters}:
             self._members.drop(name)
             self._declared.pop(name, None)
-        for row, capacity in news.clusters:
-            self._put(row, capacity, news, key_revisions)
+        for member, capacity in news.clusters:
+            self._put(member, capacity, news, key_revisions)
         for name, at in news.heartbeats.items():
             cluster = self._members.clusters.get(name)
             if cluster is not None and cluster.heartbeat_at != at:
@@ -49,16 +51,16 @@ class FleetNews:
 
     def _put(
         self,
-        row: JsonView,
+        member: Member,
         capacity: bytes | None,
         news: News,
         key_revisions: Mapping[str, int],
     ) -> None:
-        present = self._members.clusters.get(row["name"])
-        labels = (pool.get("labels") or () for pool in row.get("pools") or ())
-        self._declared[row["name"]] = frozenset(key for each in labels for key in each)
-        self._keys |= self._declared[row["name"]]
-        _, cluster = read_member(row, capacity, key_revisions)
+        present = self._members.clusters.get(member.name)
+        labels = (pool.get("labels") or () for pool in member.pools or ())
+        self._declared[member.name] = frozenset(key for each in labels for key in each)
+        self._keys |= self._declared[member.name]
+        _, cluster = read_member(member, capacity, key_revisions)
         changed = present is None or _declared(present) != _declared(cluster)
         if changed or self._was_silent(present, news):
             self._waiting.wake_all_for_room()
@@ -84,13 +86,13 @@ def _declared(cluster: Cluster) -> Json:
     }
 
 
-def is_fenced(row: JsonView) -> bool:
+def is_fenced(member: Member) -> bool:
     """Was the member written off? An agent of its had a session, and no agent is joined any more."""
-    return row["joined_at"] is None and row["session_at"] is not None
+    return member.joined_at is None and member.session_at is not None
 
 
 def read_member(
-    row: JsonView,
+    member: Member,
     capacity: bytes | None,
     key_revisions: Mapping[str, int] | None = None,
 ) -> tuple[Json | None, Cluster]:
@@ -99,23 +101,38 @@ def read_member(
     A report that can not be read counts as none: it must not hide other members, and the next one
     replaces it. `key_revisions`: since which revision nodes are grouped by each label key.
     """
+    declared = _cluster(member)
     try:
         told = None if capacity is None else orjson.loads(capacity)
-        return told, cluster_from_rows(row, told, None, key_revisions)
+        if told is None:
+            return None, declared
+        return told, with_report(declared, told, member.pools or (), key_revisions)
     except Exception:  # noqa: BLE001 - one unreadable report must not stop the others
-        return None, cluster_from_rows(row, None)
+        return None, declared
 
 
-def state_of(row: JsonView, now: dt.datetime, suspect_after_s: float, down: str = "") -> str:
+def _cluster(member: Member) -> Cluster:
+    """What is known of a member without a report."""
+    return Cluster(
+        name=member.name,
+        labels=member.labels,
+        taints=selectors.read_taints(member.taints),
+        cordoned=member.cordoned,
+        joined=member.joined_at is not None,
+        heartbeat_at=member.heartbeat_at,
+    )
+
+
+def state_of(member: Member, now: dt.datetime, suspect_after_s: float, down: str = "") -> str:
     """Declared, Ready, Cordoned, Suspect (silent for too long), Unhealthy (its API server is `down`), or
     Fenced (written off, until another agent joins).
     """
-    if is_fenced(row):
+    if is_fenced(member):
         return "Fenced"
-    if row["joined_at"] is None or row["heartbeat_at"] is None:
+    if member.joined_at is None or member.heartbeat_at is None:
         return "Declared"
-    if (now - row["heartbeat_at"]).total_seconds() > suspect_after_s:
+    if (now - member.heartbeat_at).total_seconds() > suspect_after_s:
         return "Suspect"
     if down:
         return "Unhealthy"
-    return "Cordoned" if row["cordoned"] else "Ready"
+    return "Cordoned" if member.cordoned else "Ready"

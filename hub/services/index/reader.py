@@ -13,6 +13,7 @@ from hub.services.index import pool_keys
 from hub.services.index.catalog import DEFAULT_QUEUE, KINDS
 from hub.services.index.pool_keys import PoolKeys
 from hub.store import clusters, schedule, usage
+from hub.store.records.members import Member
 from hub.store.records.objects import RuleObject
 from hub.store.schedule import ProgressRow, SchedulingRow
 from hub.store.transaction import Transaction
@@ -34,7 +35,7 @@ class News:
     shapes: Json = field(default_factory=dict)
     rules: list[RuleObject] = field(default_factory=list)
     rules_gone: frozenset[str] = frozenset()  # uids of objects looked for
-    clusters: list[tuple[Json, bytes | None]] = field(default_factory=list)
+    clusters: list[tuple[Member, bytes | None]] = field(default_factory=list)
     clusters_gone: frozenset[str] = frozenset()
     heartbeats: dict[str, dt.datetime | None] = field(default_factory=dict)
     keys: PoolKeys | None = None
@@ -148,10 +149,10 @@ def _read_workloads(tx: Transaction, news: News, uids: Collection[str], known: K
     news.shapes = schedule.pod_sets(tx, {w.shape for w in news.workloads}.difference(known.shapes))
 
 
-def _clusters(tx: Transaction, names: Collection[str] | None) -> list[tuple[Json, bytes | None]]:
+def _clusters(tx: Transaction, names: Collection[str] | None) -> list[tuple[Member, bytes | None]]:
     capacities = clusters.get_capacities(tx, names)
     return [
-        (row, capacities.get(row["name"], (None, None))[0])
-        for row in clusters.list_all(tx)
-        if names is None or row["name"] in names
+        (member, capacities.get(member.name, (None, None))[0])
+        for member in clusters.list_all(tx)
+        if names is None or member.name in names
     ]

@@ -16,6 +16,7 @@ from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads, works
 from hub.store.records.workloads import Workload, WorkloadChange
+from hub.store.records.works import OptionedWork, Work
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 from shared.resources import PodSet
@@ -88,7 +89,7 @@ def shrink(tx: Transaction, uids: Iterable[str], term: int) -> list[str]:
 
 def _smaller(tx: Transaction, uids: Iterable[str]) -> list[Workload]:
     found = workloads.get_many(tx, uids)
-    held = {(work["cluster"], work["uid"]): work for work in works.of_uids(tx, list(found))}
+    held = {(work.cluster, work.uid): work for work in works.of_uids(tx, list(found))}
     return [
         row
         for row in found.values()
@@ -98,19 +99,19 @@ def _smaller(tx: Transaction, uids: Iterable[str]) -> list[Workload]:
     ]
 
 
-def _runs_no_more(row: Workload, shrinks: JsonView, work: Json | None) -> bool:
+def _runs_no_more(row: Workload, shrinks: JsonView, work: Work | None) -> bool:
     """Has the member said so, of this epoch and this manifest?"""
-    if work is None or work["epoch"] != row.epoch or not work["observed"]:
+    if work is None or work.epoch != row.epoch or not work.observed:
         return False
-    job = work["observed"].get("job")
-    if job is None or work["observed_generation"] < row.generation:
+    job = work.observed.get("job")
+    if job is None or work.observed_generation < row.generation:
         return False
     return bool(job["active"] + job["terminating"] <= shrinks["count"])
 
 
 def _tell_members(tx: Transaction, row: Workload, admission: Json) -> None:
     """What its cluster is given follows the size that is admitted."""
-    changed = []
+    changed: list[OptionedWork] = []
     for work in works.composable(tx, row.cluster, [row.uid]):
         reduced = bool(admission.get("reduced"))
         options = replace(

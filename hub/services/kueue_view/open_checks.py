@@ -8,7 +8,7 @@ from hub.domain.workloads.admission_checks import States
 from hub.services.context.paging import Pager
 from hub.services.index.check_catalog import read_check
 from hub.store import checks as stored, objects, workloads
-from hub.store.records.workloads import Workload
+from hub.store.records.workloads import ReservedWorkload, Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 from shared.errors import Rejected
@@ -45,10 +45,10 @@ def list_open(
         rows = stored.reserved(tx, after, limit)
         more = len(rows) == limit
         for row in rows:
-            after = row["uid"]
+            after, states = row.uid, row.checks or {}
             items += [
-                _open(row, name, controllers)
-                for name in admission_checks.still_open(row["checks"] or {})
+                _open(row, name, states[name], controllers)
+                for name in admission_checks.still_open(states)
                 if check in ("", name) and controller in ("", controllers.get(name, ""))
             ]
             if len(items) >= limit:
@@ -87,16 +87,18 @@ def _view(name: str, state: JsonView, controllers: Mapping[str, str]) -> Json:
     }
 
 
-def _open(row: Json, check: str, controllers: Mapping[str, str]) -> Json:
+def _open(
+    row: ReservedWorkload, check: str, state: JsonView, controllers: Mapping[str, str]
+) -> Json:
     return {
-        "uid": row["uid"],
-        "kind": row["kind"],
-        "namespace": row["namespace"],
-        "workload": row["name"],
-        "queue": row["queue"],
-        "clusterQueue": row["cluster_queue"],
-        "cluster": row["cluster"],
-        "admission": row["admission"],
-        "reservedAt": stamp(row["reserved_at"]),
-        **_view(check, row["checks"][check], controllers),
+        "uid": row.uid,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "workload": row.name,
+        "queue": row.queue,
+        "clusterQueue": row.cluster_queue,
+        "cluster": row.cluster,
+        "admission": row.admission,
+        "reservedAt": stamp(row.reserved_at),
+        **_view(check, state, controllers),
     }

@@ -14,16 +14,16 @@ from hub.domain.workloads.states import State
 from hub.services.members.judge import SET_ASIDE, plain, set_aside
 from hub.services.works.evict import evict
 from hub.store import clusters, on_members, workloads
+from hub.store.records.members import DownSince
 from hub.store.records.workloads import WorkloadChange, WorkloadColumns
 from hub.store.transaction import Transaction
-from shared.documents import Json
 from shared.wire.agent_v1 import ApiServerDown
 
 _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
 _TOLD: Final = 200  # characters of an agent's reason
 
 
-def down_view(told: ApiServerDown | None, now: dt.datetime) -> Json | None:
+def down_view(told: ApiServerDown | None, now: dt.datetime) -> DownSince | None:
     """What is kept of an agent's word; None where the server answers."""
     if told is None:
         return None
@@ -53,7 +53,7 @@ def tend(
     return frozenset(down)
 
 
-def _say(tx: Transaction, down: Mapping[str, Json]) -> None:
+def _say(tx: Transaction, down: Mapping[str, DownSince]) -> None:
     """Jobs there say why they do not move."""
     rows = on_members.jobs_on(tx, down, _ON_MEMBER)
     said: list[WorkloadChange] = [
@@ -70,7 +70,7 @@ def _recover(tx: Transaction, names: Collection[str]) -> None:
     workloads.change(tx, [{"uid": r.uid, "reason": "", "message": ""} for r in told])
 
 
-def _ask_back(tx: Transaction, down: Mapping[str, Json]) -> None:
+def _ask_back(tx: Transaction, down: Mapping[str, DownSince]) -> None:
     """Only what nobody has seen there: the member must prove that it never came to be."""
     alike: dict[str, dict[str, WorkloadColumns]] = {}
     for row in on_members.offered_unseen(tx, down):
@@ -80,10 +80,10 @@ def _ask_back(tx: Transaction, down: Mapping[str, Json]) -> None:
         evict(tx, rows, UNHEALTHY, _words(name, down), also=rows)
 
 
-def _words(name: str, down: Mapping[str, Json]) -> str:
+def _words(name: str, down: Mapping[str, DownSince]) -> str:
     told = down[name]
     return f"{name}: its API server has not answered since {told['since']} ({told['reason']})"
 
 
-def _since(told: Json) -> dt.datetime:
+def _since(told: DownSince) -> dt.datetime:
     return dt.datetime.fromisoformat(told["since"])

@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hub.store.works import Desired
+from hub.store.records.works import Desired
 from shared.wire.agent_v1 import DesiredBase, SetDigest
 
 # Removals remembered per cluster; an agent further behind gets the whole set.

@@ -17,8 +17,8 @@ _LOOKED_AT: Final = 50  # events of the member
 
 def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
     """Write a fault of `cluster`'s agent down, unless one of this code was lately."""
-    row = clusters.get(tx, cluster)
-    if row is None or is_noted(tx, cluster, code):
+    member = clusters.get(tx, cluster)
+    if member is None or is_noted(tx, cluster, code):
         return
     audit.add(
         tx,
@@ -28,7 +28,7 @@ def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
         code,
     )
     tx.event(
-        uid=row["object"],
+        uid=member.object,
         kind="MemberCluster",
         namespace="",
         name=cluster,
@@ -43,6 +43,6 @@ def is_noted(tx: Transaction, cluster: str, code: str) -> bool:
     told = events.list_events(
         tx, kind="MemberCluster", name=cluster, newest_first=True, limit=_LOOKED_AT
     )
-    lately = [each for each in told if tx.now - each["at"] < AGAIN]
-    mine = [each for each in tx.events if each["name"] == cluster]
-    return any(each["reason"] == code for each in (*lately, *mine))
+    lately = {event.reason for event in told if tx.now - event.at < AGAIN}
+    mine = {event["reason"] for event in tx.events if event["name"] == cluster}
+    return code in lately | mine

@@ -6,7 +6,7 @@ takes them over; people are shown them for as long as members report them.
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 from hub.domain.instants import stamp
 from hub.store import clusters, settings, workloads
@@ -21,6 +21,17 @@ _KEY: Final = "forgotten_jobs"
 # A member says everything it sees every ten minutes: what was not said twice is there no more.
 _SHOWN: Final = dt.timedelta(seconds=2.5 * FULL_EVERY_S)
 _AGAIN: Final = dt.timedelta(seconds=FULL_EVERY_S / 2)
+
+
+class ForgottenJob(TypedDict):
+    """What a member said of one, and when it last did."""
+
+    cluster: str
+    uid: str
+    epoch: int
+    there: str
+    message: str
+    seenAt: str
 
 
 def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
@@ -87,14 +98,14 @@ def counts(tx: Transaction) -> dict[str, int]:
     return by_cluster
 
 
-def _kept(tx: Transaction) -> dict[str, Json]:
+def _kept(tx: Transaction) -> dict[str, ForgottenJob]:
     """By uid of the object in the member, those that were seen lately."""
-    stored: dict[str, Json] = settings.get(tx, _KEY) or {}
+    stored: dict[str, ForgottenJob] = settings.get(tx, _KEY) or {}
     oldest = stamp(tx.now - _SHOWN) or ""
     return {uid: row for uid, row in stored.items() if row["seenAt"] >= oldest}
 
 
-def _told(cluster: str, entry: Observed, now: dt.datetime) -> Json:
+def _told(cluster: str, entry: Observed, now: dt.datetime) -> ForgottenJob:
     job = entry.job
     there = "Waiting"
     if job is not None:
@@ -105,11 +116,11 @@ def _told(cluster: str, entry: Observed, now: dt.datetime) -> Json:
         "epoch": max(0, min(entry.epoch, _LARGEST)),
         "there": there,
         "message": entry.message[:512],
-        "seenAt": stamp(now),
+        "seenAt": stamp(now) or "",
     }
 
 
-def _is_level(known: Json, told: Json) -> bool:
+def _is_level(known: ForgottenJob, told: ForgottenJob) -> bool:
     """Whether nothing is new but the time, and that not by much."""
     same = {**known, "seenAt": ""} == {**told, "seenAt": ""}
     before, now = (dt.datetime.fromisoformat(each["seenAt"]) for each in (known, told))
@@ -117,15 +128,15 @@ def _is_level(known: Json, told: Json) -> bool:
 
 
 def _say(tx: Transaction, cluster: str, count: int) -> None:
-    row = clusters.get(tx, cluster)
-    if row is None:
+    member = clusters.get(tx, cluster)
+    if member is None:
         return
     text = (
         f"it holds {count} Jobs that were given before the hub's store was restored: they are left "
         "alone (roadstead restored lists them)"
     )
     tx.event(
-        uid=row["object"],
+        uid=member.object,
         kind="MemberCluster",
         namespace="",
         name=cluster,

@@ -25,7 +25,7 @@ from hub.domain.workloads.states import (
 )
 from hub.services.works import restored
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
-from hub.store.works import WorkRow
+from hub.store.records.works import StandingWork
 from shared import labels as keys
 from shared.wire.agent_v1 import JobStatus, Observed
 
@@ -67,7 +67,7 @@ class Judgement:
 RECORD: Final = Judgement()
 
 
-def judge(entry: Observed, work: WorkRow, cluster: str, now: dt.datetime) -> Judgement:
+def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """What `entry`, said by the agent of `cluster`, means for the work it is about."""
     refusal = _refuse(entry, work)
     if refusal is not None:
@@ -94,7 +94,7 @@ def judge(entry: Observed, work: WorkRow, cluster: str, now: dt.datetime) -> Jud
     return _alive(entry, work, state, cluster, now)
 
 
-def _is_of_copy(entry: Observed, work: WorkRow) -> bool:
+def _is_of_copy(entry: Observed, work: StandingWork) -> bool:
     """Whether an agent that was not told of the work yet speaks of another object than is known.
 
     Somebody may have copied the Job: once the agent knows the work, it says which one it means.
@@ -104,7 +104,7 @@ def _is_of_copy(entry: Observed, work: WorkRow) -> bool:
     return work.object_uid() not in ("", entry.object_uid)
 
 
-def _refuse(entry: Observed, work: WorkRow) -> Judgement | None:
+def _refuse(entry: Observed, work: StandingWork) -> Judgement | None:
     """Entries of another epoch, and those that take a result back."""
     if entry.epoch < work.epoch:
         text = f"epoch {entry.epoch} has ended; {work.epoch} is current"
@@ -126,12 +126,12 @@ def _refuse(entry: Observed, work: WorkRow) -> Judgement | None:
     return None
 
 
-def _is_doubtful(work: WorkRow) -> bool:
+def _is_doubtful(work: StandingWork) -> bool:
     """Whether its job may be elsewhere by now: the store went back since this work was given."""
     return work.options.doubtful
 
 
-def _missing(work: WorkRow, cluster: str) -> Judgement:
+def _missing(work: StandingWork, cluster: str) -> Judgement:
     """The Job was there and is not: somebody deleted it, or a store that went back does not know why."""
     if not _is_doubtful(work):
         return _deleted(cluster, record=True, action="Withdraw")
@@ -172,7 +172,7 @@ def plain(text: str, limit: int = MESSAGE_CHARS) -> str:
 
 
 def _gone(
-    entry: Observed, work: WorkRow, state: State, cluster: str, now: dt.datetime
+    entry: Observed, work: StandingWork, state: State, cluster: str, now: dt.datetime
 ) -> Judgement:
     """Nothing of this epoch is left in the member, neither the Job nor a pod, and how it ended."""
     job = entry.job
@@ -216,7 +216,7 @@ def _gone(
 
 
 def _ended(
-    job: JobStatus, work: WorkRow, state: State, cluster: str, now: dt.datetime
+    job: JobStatus, work: StandingWork, state: State, cluster: str, now: dt.datetime
 ) -> Judgement:
     """The Job has ended. A result stands, whatever else was wished for meanwhile."""
     if _retries(job, work):
@@ -254,20 +254,20 @@ _WISHES: Final = {
 }
 
 
-def _first(work: WorkRow, cluster: str) -> str:
+def _first(work: StandingWork, cluster: str) -> str:
     wish = _WISHES.get(WithdrawTo(work.withdraw_to or ""), "taken back")
     why = f" ({work.workload_reason})" if work.workload_reason else ""
     return f"completed in {cluster} before it could be {wish}{why}"
 
 
-def _retries(job: JobStatus, work: WorkRow) -> bool:
+def _retries(job: JobStatus, work: StandingWork) -> bool:
     """Whether a result is a failure after which another epoch is allowed and still wanted."""
     if job.result != "Failed" or attempt(work.epoch) >= max_epochs(work.annotations()):
         return False
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
 
 
-def _retry(job: JobStatus, work: WorkRow, cluster: str, now: dt.datetime) -> Judgement:
+def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """Take back what is left of a failed epoch; the next begins when that is confirmed."""
     reason = plain(job.reason, REASON_CHARS) or "Failed"
     text = f"epoch {work.epoch} failed in {cluster} ({reason}): {plain(job.message)}"
@@ -287,7 +287,7 @@ def max_epochs(annotations: Mapping[str, str] | None) -> int:
     return int(text) if text.isdecimal() and len(text) < 6 else 1
 
 
-def _unwanted(entry: Observed, work: WorkRow, cluster: str, now: dt.datetime) -> Judgement:
+def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
     avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
@@ -303,7 +303,7 @@ def _unwanted(entry: Observed, work: WorkRow, cluster: str, now: dt.datetime) ->
 
 
 def _alive(
-    entry: Observed, work: WorkRow, state: State, cluster: str, now: dt.datetime
+    entry: Observed, work: StandingWork, state: State, cluster: str, now: dt.datetime
 ) -> Judgement:
     """On its way or running: how far it is, and what holds it."""
     job = entry.job
@@ -324,7 +324,7 @@ def _alive(
     return Judgement(counts=told if told != _standing_counts(work) else None)
 
 
-def _pods_wanted(work: WorkRow) -> int:
+def _pods_wanted(work: StandingWork) -> int:
     """How many pods must be ready or have succeeded for all to be: as many as run at a time."""
     parallelism = work.parallelism or 0
     if work.options.parallelism is not None:  # admitted in part
@@ -332,7 +332,7 @@ def _pods_wanted(work: WorkRow) -> int:
     return parallelism if work.completions is None else min(parallelism, work.completions)
 
 
-def _why_held(entry: Observed, work: WorkRow, cluster: str) -> tuple[str, str]:
+def _why_held(entry: Observed, work: StandingWork, cluster: str) -> tuple[str, str]:
     job = entry.job
     if entry.reason == "ChangeRefused":
         return entry.reason, plain(f"{cluster} keeps it as it was: {entry.message}")
@@ -353,7 +353,7 @@ def _why_held(entry: Observed, work: WorkRow, cluster: str) -> tuple[str, str]:
     return "", ""
 
 
-def _counts(job: JobStatus, work: WorkRow) -> CountedPods:
+def _counts(job: JobStatus, work: StandingWork) -> CountedPods:
     """Counts of the workload: failures add up over its epochs, the rest is this epoch's."""
     before = (work.previous().get("failed") or 0) if job.failed else 0
     return {
@@ -375,7 +375,7 @@ def _columns(told: JobProgress) -> MoveColumns:
     }
 
 
-def _same_counts(work: WorkRow) -> CountedPods:
+def _same_counts(work: StandingWork) -> CountedPods:
     return {
         "succeeded": work.succeeded or 0,
         "failed": work.failed or 0,
@@ -384,7 +384,7 @@ def _same_counts(work: WorkRow) -> CountedPods:
     }
 
 
-def _standing_counts(work: WorkRow) -> JobProgress:
+def _standing_counts(work: StandingWork) -> JobProgress:
     return {
         **_same_counts(work),
         "reason": work.workload_reason or "",

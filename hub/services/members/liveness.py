@@ -37,9 +37,9 @@ def note_heartbeats(tx: Transaction, heard: Mapping[str, dt.datetime]) -> None:
 def joined_clusters(tx: Transaction) -> dict[str, dt.datetime | None]:
     """Clusters whose agent has registered: name → when it was last heard."""
     return {
-        row["name"]: row["heartbeat_at"]
-        for row in clusters.list_all(tx)
-        if row["joined_at"] is not None
+        member.name: member.heartbeat_at
+        for member in clusters.list_all(tx)
+        if member.joined_at is not None
     }
 
 
@@ -75,7 +75,7 @@ def find_again(tx: Transaction, heard: Collection[str], term: int) -> int:
     tx.require_term(term)
     said: dict[str, list[Observed]] = {}
     for row in rows:
-        said.setdefault(row["cluster"], []).append(as_observed(row))
+        said.setdefault(row.cluster, []).append(as_observed(row))
     take_reports(
         tx, [ObservedReport(name, entries) for name, entries in said.items()], heard=False
     )

@@ -14,9 +14,8 @@ from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
 from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
+from hub.store.records.works import LastObserved, ObservedWork, StandingWork
 from hub.store.transaction import Transaction
-from hub.store.works import WorkRow
-from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
 
@@ -49,7 +48,7 @@ class ReportOutcome:
 class _Writes:
     """What a transaction will write, gathered over all reports."""
 
-    observed: list[Json] = field(default_factory=list)
+    observed: list[ObservedWork] = field(default_factory=list)
     counts: list[CountsRow] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
@@ -135,7 +134,7 @@ def _result(entry: Observed) -> str | None:
     return entry.job.result if entry.job is not None else None
 
 
-def _is_stray(entry: Observed, standing: dict[str, WorkRow]) -> bool:
+def _is_stray(entry: Observed, standing: dict[str, StandingWork]) -> bool:
     """Whether this is a Job in the member that its cluster should not hold."""
     return entry.uid not in standing and entry.job is not None and bool(entry.object_uid)
 
@@ -157,7 +156,7 @@ def _strangers(
     tx: Transaction,
     report: ObservedReport,
     newest: dict[str, Observed],
-    standing: dict[str, WorkRow],
+    standing: dict[str, StandingWork],
 ) -> list[Refused]:
     """Entries about what this cluster was not given, or no longer holds."""
     unknown = [uid for uid in newest if uid not in standing]
@@ -183,7 +182,7 @@ def _strangers(
 
 
 def _gather(
-    cluster: str, entry: Observed, work: WorkRow, verdict: Judgement, writes: _Writes
+    cluster: str, entry: Observed, work: StandingWork, verdict: Judgement, writes: _Writes
 ) -> None:
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work))
@@ -200,7 +199,7 @@ def _gather(
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
 
 
-def _new_drifts(cluster: str, entry: Observed, work: WorkRow) -> list[dict[str, str]]:
+def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[dict[str, str]]:
     """An event for each path that has drifted since the last report: overwritten drift is history."""
     known = {(each["path"], each["first_seen"]) for each in work.drift()}
     return [
@@ -220,26 +219,25 @@ def _new_drifts(cluster: str, entry: Observed, work: WorkRow) -> list[dict[str, 
     ]
 
 
-def as_observed(row: JsonView) -> Observed:
-    """The entry that a row of `works` keeps, as if it were said again."""
-    told = row["observed"]
+def as_observed(last: LastObserved) -> Observed:
+    """The entry that a work keeps, as if it were said again."""
     return Observed.model_validate(
         {
-            **told,
-            "uid": row["uid"],
-            "epoch": row["epoch"],
-            "generation": row["observed_generation"],
+            **last.observed,
+            "uid": last.uid,
+            "epoch": last.epoch,
+            "generation": last.observed_generation,
             "seq": 0,
-            "phase": row["phase"],
-            "reason": row["reason"],
-            "message": row["message"],
-            "available": row["available"],
-            "drift": row["drift"] or [],
+            "phase": last.phase,
+            "reason": last.reason,
+            "message": last.message,
+            "available": last.available,
+            "drift": last.drift or [],
         }
     )
 
 
-def _row(cluster: str, entry: Observed, work: WorkRow) -> Json:
+def _row(cluster: str, entry: Observed, work: StandingWork) -> ObservedWork:
     """The observed columns of a row."""
     job = entry.job
     return {

@@ -176,14 +176,14 @@ class Session:
 
 def load(tx: Transaction, cluster: str) -> Session:
     """The session as the cluster's row has it."""
-    row = clusters.get(tx, cluster)
-    if row is None:
+    member = clusters.get(tx, cluster)
+    if member is None:
         raise Rejected(RejectCode.NOT_FOUND, f"cluster {cluster} does not exist")
     return Session(
-        cluster_uid=row["cluster_uid"],
-        id=row["session"],
-        began=_began(row["session"], row["session_at"]),
-        retired=list(row["retired_sessions"] or ()),
+        cluster_uid=member.cluster_uid,
+        id=member.session,
+        began=_began(member.session, member.session_at),
+        retired=list(member.retired_sessions or ()),
     )
 
 

@@ -27,6 +27,7 @@ from hub.services.works.reply_pages import Composed, ReplyPage
 from hub.store import clusters, settings, works
 from hub.store.engine import Database
 from hub.store.feed import Change
+from hub.store.records.works import Desired
 from hub.store.transaction import Transaction
 from shared import retry
 from shared.clock import Clock
@@ -292,7 +293,7 @@ class AgentSync:
         )
         ready.update(await composed)
 
-    def _is_ready(self, one: Composed | None, row: works.Desired) -> bool:
+    def _is_ready(self, one: Composed | None, row: Desired) -> bool:
         return one is not None and one.matches(row, self.incarnation)
 
     def _cut(
@@ -359,7 +360,7 @@ def _tell(times: int, fault: BaseException, _wait_s: float) -> None:
     _log.warning("turn failed", loop="agent-sync", times=times, fault=f"{fault!r}"[:500])
 
 
-def _load(tx: Transaction) -> tuple[list[works.Desired], Json]:
+def _load(tx: Transaction) -> tuple[list[Desired], Json]:
     return works.all_desired(tx), _pool_keys(tx)
 
 

@@ -21,6 +21,8 @@ from hub.services.queues import usage
 from hub.services.reading.draft import Draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
+from hub.store.records.history import Event
+from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
@@ -96,7 +98,7 @@ def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     workloads.change(tx, [{"uid": uid, "deleted_at": None} for uid in ended])
     if asked:
         rows = workloads.get_many(tx, uids)
-    held = {work["uid"] for work in works.of_uids(tx, list(uids))}
+    held = {work.uid for work in works.of_uids(tx, list(uids))}
     return {
         uid
         for uid in uids
@@ -133,7 +135,7 @@ def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:
     wanted = list(uids)
     rows = workloads.get_many(tx, wanted)
     said = {
-        (work["uid"], work["cluster"], work["epoch"]): (work["observed"] or {}).get("job")
+        (work.uid, work.cluster, work.epoch): (work.observed or {}).get("job")
         for work in works.of_uids(tx, wanted)
     }
     return {
@@ -152,17 +154,17 @@ def queue_statuses(tx: Transaction, uids: Iterable[str]) -> dict[str, StoredObje
     return {row.uid: row for row in usage.with_statuses(tx, list(rows.values()))}
 
 
-def cluster_facts(tx: Transaction) -> dict[str, tuple[Json, Cluster, dt.datetime | None]]:
-    """Members: name → (row, what it has, when it said so)."""
+def cluster_facts(tx: Transaction) -> dict[str, tuple[Member, Cluster, dt.datetime | None]]:
+    """Members: name → (its row, what it has, when it said so)."""
     capacities = clusters.get_capacities(tx)
-    found: dict[str, tuple[Json, Cluster, dt.datetime | None]] = {}
-    for row in clusters.list_all(tx):
-        capacity, at = capacities.get(row["name"], (None, None))
-        found[row["name"]] = (row, read_member(row, capacity)[1], at)
+    found: dict[str, tuple[Member, Cluster, dt.datetime | None]] = {}
+    for member in clusters.list_all(tx):
+        capacity, at = capacities.get(member.name, (None, None))
+        found[member.name] = (member, read_member(member, capacity)[1], at)
     return found
 
 
-def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Json]:
+def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Event]:
     """Events in order after number `last`."""
     return events.list_events(tx, after=last, limit=limit)
 
@@ -170,7 +172,7 @@ def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Json]:
 def last_event(tx: Transaction) -> int:
     """The number of the newest event; 0 if there is none."""
     newest = events.list_events(tx, limit=1, newest_first=True)
-    return int(newest[0]["id"]) if newest else 0
+    return newest[0].id if newest else 0
 
 
 def _held(tx: Transaction, uid: str) -> bool:

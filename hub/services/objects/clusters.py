@@ -63,13 +63,13 @@ def cordon_cluster(
     tx: Transaction, name: str, settings: Settings, principal: str, *, on: bool
 ) -> Json:
     """Stop (or allow again) new work; what runs there goes on. Raises Rejected: NotFound."""
-    row = find_cluster(tx, name)
-    if row["cordoned"] != on:
+    member = find_cluster(tx, name)
+    if member.cordoned != on:
         clusters.change(tx, name, cordoned=on)
         verb = "cordon" if on else "uncordon"
         _note(tx, principal, verb, name)
         tx.event(
-            uid=row["object"],
+            uid=member.object,
             kind="MemberCluster",
             namespace="",
             name=name,

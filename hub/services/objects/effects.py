@@ -4,6 +4,7 @@ from hub.services.access import credentials
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.store import clusters, objects, works
+from hub.store.records.members import DeclaredColumns, Member
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
@@ -32,29 +33,17 @@ def deleted(tx: Transaction, row: StoredObject) -> None:
 
 def _declare_cluster(tx: Transaction, row: StoredObject) -> None:
     """A MemberCluster and its row go together: labels and taints are the object's."""
-    declared = {
+    spec = row.spec or {}
+    declared: DeclaredColumns = {
         "object": row.uid,
         "labels": row.labels,
-        "taints": (row.spec or {}).get("taints") or [],
-        "pools": (row.spec or {}).get("pools"),
+        "taints": spec.get("taints") or [],
+        "pools": spec.get("pools"),
     }
     if clusters.get(tx, row.name) is not None:
         clusters.change(tx, row.name, **declared)
         return
-    clusters.add(
-        tx,
-        {
-            "name": row.name,
-            **declared,
-            "cluster_uid": "",
-            "cordoned": False,
-            "session": "",
-            "session_at": None,
-            "joined_at": None,
-            "heartbeat_at": None,
-            "created_at": tx.now,
-        },
-    )
+    clusters.add(tx, Member(name=row.name, created_at=tx.now, **declared))
 
 
 def _describe_workload(tx: Transaction, row: StoredObject) -> None:

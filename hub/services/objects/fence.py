@@ -16,9 +16,10 @@ from hub.services.index.fleet import state_of
 from hub.services.works import restored
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
+from hub.store.records.members import Member
 from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
-from shared.documents import Json, JsonView
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -55,11 +56,11 @@ def fence_cluster(
     Raises Rejected: NotFound; ClusterAlive where it answers, unless the caller knows that
     (`though_it_answers`); ConfirmationMismatch where `confirm` is not its name.
     """
-    row = clusters.get(tx, name)
-    if row is None:
+    member = clusters.get(tx, name)
+    if member is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no cluster {name[:64]}")
     if not though_it_answers:
-        _refuse_alive(row, tx.now, suspect_after_s)
+        _refuse_alive(member, tx.now, suspect_after_s)
     if confirm != name:
         text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
         raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
@@ -72,7 +73,7 @@ def fence_cluster(
     works.remove(tx, [(name, uid) for uid in works.uids_of(tx, name)])
     audit.add(tx, principal, "fence", f"MemberCluster {name}")
     tx.event(
-        uid=row["object"],
+        uid=member.object,
         kind="MemberCluster",
         namespace="",
         name=name,
@@ -83,13 +84,14 @@ def fence_cluster(
     return {"name": name, "released": len(released)}
 
 
-def _refuse_alive(row: JsonView, now: dt.datetime, suspect_after_s: float) -> None:
+def _refuse_alive(member: Member, now: dt.datetime, suspect_after_s: float) -> None:
     """Raise Rejected ClusterAlive for a cluster that is not known to be silent."""
-    if state_of(row, now, suspect_after_s) not in {"Ready", "Cordoned"}:
+    heard = member.heartbeat_at
+    if heard is None or state_of(member, now, suspect_after_s) not in {"Ready", "Cordoned"}:
         return
-    silent_s = max(0, round((now - row["heartbeat_at"]).total_seconds()))
+    silent_s = max(0, round((now - heard).total_seconds()))
     text = (
-        f"{row['name']} answers: its agent was heard {silent_s} s ago, and its jobs run. Cordon it and "
+        f"{member.name} answers: its agent was heard {silent_s} s ago, and its jobs run. Cordon it and "
         "let them end; written off all the same, every one of them runs twice"
     )
     raise Rejected(RejectCode.CLUSTER_ALIVE, text, "thoughItAnswers")

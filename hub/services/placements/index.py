@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import JobTraits
 from hub.store.transaction import Transaction
 
 
@@ -66,13 +67,13 @@ class PlacementIndex:
             if known.rules.may_select(group, kind, namespace, name, labels)
         }
 
-    def of_jobs(self, traits: Iterable[tuple[str, str, Mapping[str, str], str]]) -> set[str]:
-        """Placements concerned by Jobs: (namespace, name, labels, placement) each."""
+    def of_jobs(self, traits: Iterable[JobTraits]) -> set[str]:
+        """Placements concerned by Jobs."""
         found: set[str] = set()
-        for namespace, name, labels, placement in traits:
-            if placement:
-                found.add(placement)
-            found |= self.concerned(*JOB, namespace, name, labels)
+        for job in traits:
+            if job.placement:
+                found.add(job.placement)
+            found |= self.concerned(*JOB, job.namespace, job.name, job.labels)
         return found
 
 
@@ -81,7 +82,7 @@ def load_placements(tx: Transaction) -> list[StoredObject]:
     return placements.list_all(tx)
 
 
-def job_traits(tx: Transaction, uids: Iterable[str]) -> list[tuple[str, str, dict[str, str], str]]:
+def job_traits(tx: Transaction, uids: Iterable[str]) -> list[JobTraits]:
     """What decides which placements a Job concerns."""
     return placements.job_traits(tx, list(uids))
 
@@ -93,8 +94,8 @@ def object_rows(
     wanted = list(uids)
     placed: dict[str, set[str]] = {}
     for work in works.of_uids(tx, wanted):
-        if work["placed_by"]:
-            placed.setdefault(work["uid"], set()).add(work["placed_by"])
+        if work.placed_by:
+            placed.setdefault(work.uid, set()).add(work.placed_by)
     return objects.get_many(tx, wanted), placed
 
 

@@ -14,13 +14,14 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.placements.reconcile import ReconcileOutcome, reconcile
+from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of, resource_of_job
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
+from hub.store.records.works import Work
 from hub.store.transaction import Transaction
-from shared.documents import Json, JsonView
 from shared.kinds import unheeded
 
 # What is said when a rung turns True, in KubeFleet's words.
@@ -76,7 +77,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
     row = outcome.row
     uid = row.uid
     held = {
-        (work["cluster"], work["uid"]): work
+        (work.cluster, work.uid): work
         for work in works.of_uids(
             tx, [*outcome.selection.objects, *(job.uid for job in outcome.jobs)]
         )
@@ -99,7 +100,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
             if job.state not in TERMINAL:
                 item = _unless_left_drifted(item, outcome)
             items.setdefault(job.cluster, []).append(item)
-    words = {each["cluster"]: each["message"] for each in placements.bindings_of(tx, uid)}
+    words = {each.cluster: each.message for each in placements.bindings_of(tx, uid)}
     return Picture(
         prefix=row.kind,
         generation=row.generation,
@@ -142,7 +143,7 @@ def _owner(uid: str | None, rows: Mapping[str, StoredObject]) -> str:
 
 
 def _object_item(
-    row: StoredObject, work: Json | None, outcome: ReconcileOutcome, owner: str
+    row: StoredObject, work: Work | None, outcome: ReconcileOutcome, owner: str
 ) -> Item:
     resource = resource_of(row)
     if owner:
@@ -154,12 +155,12 @@ def _object_item(
     item = Item(
         resource,
         applied=applied,
-        available=work["available"],
-        reason=work["reason"] if applied is False else "",
+        available=work.available,
+        reason=work.reason if applied is False else "",
         message=_said(work),
         generation=_member_generation(work),
-        drifts=work["drift"] or (),
-        observed_at=work["observed_at"],
+        drifts=work.drift or (),
+        observed_at=work.observed_at,
     )
     return _unless_left_drifted(item, outcome)
 
@@ -176,33 +177,35 @@ def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
     return replace(item, applied=False, reason=FOUND_DRIFTS, message=text)
 
 
-def _said(work: JsonView) -> str:
+def _said(work: Work) -> str:
     """The member's words, and what would help where that is plain."""
-    message = str(work["message"])
-    if work["reason"] == "NamespaceMissing":
-        hint = f"a ClusterResourcePlacement that selects Namespace {work['namespace']} brings it there"
+    message = work.message
+    if work.reason == "NamespaceMissing":
+        hint = (
+            f"a ClusterResourcePlacement that selects Namespace {work.namespace} brings it there"
+        )
         return f"{message}; {hint}"
     return message
 
 
-def _applied(work: JsonView) -> bool | None:
-    match work["phase"]:
+def _applied(work: Work) -> bool | None:
+    match work.phase:
         case "Applied":
-            return True if work["observed_generation"] >= work["generation"] else None
+            return True if work.observed_generation >= work.generation else None
         case "Failed" | "Missing":
             return False
         case _:
             return None
 
 
-def _job_item(job: Workload, work: JsonView | None) -> Item | None:
+def _job_item(job: Workload, work: Work | None) -> Item | None:
     """A Job in its cluster; None while it is in none, or once it was cancelled."""
     state = job.state
     if not job.cluster or state in {State.CANCELLED, State.DEACTIVATED}:
         return None
-    current = work if work is not None and work["epoch"] == job.epoch else None
-    drifts = (current["drift"] or ()) if current is not None else ()
-    failed = current is not None and current["phase"] == "Failed"
+    current = work if work is not None and work.epoch == job.epoch else None
+    drifts = (current.drift or ()) if current is not None else ()
+    failed = current is not None and current.phase == "Failed"
     applied: bool | None = True
     if failed and job.applied_at is None:
         applied = False
@@ -211,7 +214,7 @@ def _job_item(job: Workload, work: JsonView | None) -> Item | None:
     elif state is State.FAILED:
         applied = job.applied_at is not None or job.started_at is not None
     started = state in _STARTED or (state is State.UNKNOWN and job.started_at is not None)
-    reason = (current["reason"] if failed and current is not None else "") or job.reason
+    reason = (current.reason if failed and current is not None else "") or job.reason
     return Item(
         resource_of_job(job),
         applied=applied,
@@ -220,12 +223,12 @@ def _job_item(job: Workload, work: JsonView | None) -> Item | None:
         message=job.message or ("no pod of it has run yet" if not started else ""),
         generation=_member_generation(current),
         drifts=drifts,
-        observed_at=current["observed_at"] if current is not None else None,
+        observed_at=current.observed_at if current is not None else None,
     )
 
 
-def _member_generation(work: JsonView | None) -> int:
-    observed = work["observed"] if work is not None else None
+def _member_generation(work: Work | None) -> int:
+    observed = work.observed if work is not None else None
     return int((observed or {}).get("member_generation") or 0)
 
 

@@ -10,6 +10,7 @@ from hub.services.index import pool_keys
 from hub.services.index.fleet import read_member, state_of
 from hub.services.members import forgotten
 from hub.store import clusters, jobs
+from hub.store.records.members import Member
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.documents import Json
@@ -19,13 +20,13 @@ from shared.reject_codes import RejectCode
 
 def get_cluster(tx: Transaction, name: str, settings: Settings) -> Json:
     """One member with pools and room. Raises Rejected: NotFound."""
-    row = find_cluster(tx, name)
+    member = find_cluster(tx, name)
     capacity = clusters.get_capacities(tx, [name]).get(name)
     held = jobs.count_by_cluster(tx).get(name, 0)
     reserved = jobs.reserved_by_cluster(tx).get(name, {})
     since = pool_keys.load(tx).since
     left = forgotten.of(tx, name)
-    view = _view(row, capacity, held, reserved, tx.now, settings, since)
+    view = _view(member, capacity, held, reserved, tx.now, settings, since)
     return view | {"leftovers": len(left), "leftoverJobs": left}
 
 
@@ -39,22 +40,22 @@ def list_clusters(tx: Transaction, settings: Settings) -> Json:
     return {
         "items": [
             _view(
-                row,
-                capacities.get(row["name"]),
-                held.get(row["name"], 0),
-                reserved.get(row["name"], {}),
+                member,
+                capacities.get(member.name),
+                held.get(member.name, 0),
+                reserved.get(member.name, {}),
                 tx.now,
                 settings,
                 since,
             )
-            | {"leftovers": left.get(row["name"], 0)}
-            for row in clusters.list_all(tx)
+            | {"leftovers": left.get(member.name, 0)}
+            for member in clusters.list_all(tx)
         ]
     }
 
 
 def _view(
-    row: Json,
+    member: Member,
     capacity: tuple[bytes, dt.datetime] | None,
     held: int,
     reserved: Mapping[str, int],
@@ -62,16 +63,16 @@ def _view(
     settings: Settings,
     key_revisions: Mapping[str, int],
 ) -> Json:
-    told, cluster = read_member(row, None if capacity is None else capacity[0], key_revisions)
-    state = state_of(row, now, settings.scheduling.suspect_after_s, cluster.down)
+    told, cluster = read_member(member, None if capacity is None else capacity[0], key_revisions)
+    state = state_of(member, now, settings.scheduling.suspect_after_s, cluster.down)
     return {
-        "name": row["name"],
+        "name": member.name,
         "state": state,
         "ready": state in {"Ready", "Cordoned"} and told is not None,
         "message": _why(state, cluster),
-        "cordoned": row["cordoned"],
-        "labels": row["labels"],
-        "taints": row["taints"],
+        "cordoned": member.cordoned,
+        "labels": member.labels,
+        "taints": member.taints,
         "jobs": held,
         "nodeCount": cluster.node_count,
         "kubernetesVersion": (told or {}).get("kubernetes_version", ""),
@@ -98,10 +99,10 @@ def _view(
             for pool in cluster.growing
         ],
         "properties": dict(cluster.properties),
-        "clusterUid": row["cluster_uid"],
-        "createdAt": stamp(row["created_at"]),
-        "joinedAt": stamp(row["joined_at"]),
-        "heartbeatAt": stamp(row["heartbeat_at"]),
+        "clusterUid": member.cluster_uid,
+        "createdAt": stamp(member.created_at),
+        "joinedAt": stamp(member.joined_at),
+        "heartbeatAt": stamp(member.heartbeat_at),
         "capacityAt": None if capacity is None else stamp(capacity[1]),
     }
 
@@ -127,9 +128,9 @@ def _resources(cluster: Cluster, reserved: Mapping[str, int]) -> Json:
     }
 
 
-def find_cluster(tx: Transaction, name: str) -> Json:
-    """The row of a member. Raises Rejected: NotFound."""
-    row = clusters.get(tx, name)
-    if row is None:
+def find_cluster(tx: Transaction, name: str) -> Member:
+    """The member of that name. Raises Rejected: NotFound."""
+    member = clusters.get(tx, name)
+    if member is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no cluster {name[:64]}")
-    return row
+    return member

@@ -1,5 +1,6 @@
 """Everything the live page shows, each part read by itself: one that fails leaves the others whole."""
 
+import datetime as dt
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from hub.services.members import forgotten
 from hub.services.questions import clusters, queues
 from hub.store import drift, events, front_page, tallies
 from hub.store.errors import StoreUnavailable
+from hub.store.records.history import Event
 from hub.store.records.workloads import JobOnPage
+from hub.store.records.works import DriftedWork
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
@@ -67,10 +70,25 @@ class JobsPage:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetRows:
+    """What is shown of the whole fleet; None for what can not be read."""
+
+    at: dt.datetime
+    states: Mapping[str, int] | None  # how many jobs are in each
+    clusters: Sequence[Json] | None
+    queues: Sequence[Json] | None
+    drifts: Sequence[DriftedWork] | None
+    events: Sequence[Event] | None  # newest first
+    stopped: str | None  # why the hub decides nothing; "": it does
+    forgotten: Json | None
+    bridge: Json | None
+
+
+@dataclass(frozen=True, slots=True)
 class BoardPage:
     """What one view of the live page is made of, read over one snapshot."""
 
-    fleet: Json  # `read_fleet`
+    fleet: FleetRows
     jobs: JobsPage
     cost_s: float  # processor time that reading took
 
@@ -108,25 +126,21 @@ def read_page(
     return BoardPage(fleet, JobsPage(items, more=found.more), cost_s)
 
 
-def read_fleet(tx: Transaction, settings: Settings) -> Json:
-    """{"at", "states", "clusters", "queues", "drifts", "events", "stopped", "forgotten",
-    "bridge"}.
-
-    None for what can not be read.
-    """
-    return {
-        "at": tx.now,
-        "states": _read("states", lambda: tallies.by_state(tx)),
-        "clusters": _read("clusters", lambda: clusters.list_clusters(tx, settings)["items"]),
-        "queues": _read("queues", lambda: queues.list_queues(tx)["items"]),
-        "drifts": _read("drifts", lambda: drift.list_drifted(tx, None, MAX_DRIFTS)),
-        "events": _read(
+def read_fleet(tx: Transaction, settings: Settings) -> FleetRows:
+    """Each part by itself."""
+    return FleetRows(
+        at=tx.now,
+        states=_read("states", lambda: tallies.by_state(tx)),
+        clusters=_read("clusters", lambda: clusters.list_clusters(tx, settings)["items"]),
+        queues=_read("queues", lambda: queues.list_queues(tx)["items"]),
+        drifts=_read("drifts", lambda: drift.list_drifted(tx, None, MAX_DRIFTS)),
+        events=_read(
             "events", lambda: events.list_events(tx, limit=MAX_EVENTS, newest_first=True)
         ),
-        "stopped": _read("stopped", lambda: timeline.stopped(tx)),
-        "forgotten": _read("forgotten", lambda: forgotten.condition(tx)),
-        "bridge": _read("bridge", lambda: hub_cluster.show(tx)),
-    }
+        stopped=_read("stopped", lambda: timeline.stopped(tx)),
+        forgotten=_read("forgotten", lambda: forgotten.condition(tx)),
+        bridge=_read("bridge", lambda: hub_cluster.show(tx)),
+    )
 
 
 def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[JobOnPage]:

@@ -10,6 +10,7 @@ from hub.services.context import rendering
 from hub.services.context.hub_cluster import hub_cluster_uid
 from hub.services.context.paging import Pager
 from hub.store import changes, events, jobs, manifests, workloads
+from hub.store.records.history import Event
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -127,23 +128,23 @@ def list_events(
     rows = rows[:limit]
     return {
         "items": [rendering.event(row) for row in reversed(rows)],
-        "continue": pager.token([rows[-1]["id"]]) if more else "",
+        "continue": pager.token([rows[-1].id]) if more else "",
     }
 
 
-def _submitted(job: Workload) -> Json:
+def _submitted(job: Workload) -> Event:
     """The first event of every job. It says what the job's row says, so it is not stored beside it."""
-    return {
-        "id": 0,
-        "at": job.created_at,
-        "uid": job.uid,
-        "kind": job.kind,
-        "namespace": job.namespace,
-        "name": job.name,
-        "type": "Normal",
-        "reason": "Submitted",
-        "message": f"from {job.origin}, to queue {job.queue or '(none)'}",
-    }
+    return Event(
+        id=0,
+        at=job.created_at,
+        uid=job.uid,
+        kind=job.kind,
+        namespace=job.namespace,
+        name=job.name,
+        type="Normal",
+        reason="Submitted",
+        message=f"from {job.origin}, to queue {job.queue or '(none)'}",
+    )
 
 
 def _token(pager: Pager, after: tuple[dt.datetime, str] | None) -> str:

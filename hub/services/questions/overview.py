@@ -74,26 +74,26 @@ def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
     """Drifted fields, object by object: {"items", "continue"}; `limit` counts objects."""
     position = pager.position(token)
     after = None if position is None else (position[0], position[1])
-    rows = drift.list_drifted(tx, after, limit + 1)
-    more = len(rows) > limit
-    rows = rows[:limit]
+    drifted = drift.list_drifted(tx, after, limit + 1)
+    more = len(drifted) > limit
+    drifted = drifted[:limit]
     return {
         "items": [
             {
-                "cluster": row["cluster"],
-                "uid": row["uid"],
-                "kind": row["kind"],
-                "namespace": row["namespace"],
-                "name": row["name"],
+                "cluster": work.cluster,
+                "uid": work.uid,
+                "kind": work.kind,
+                "namespace": work.namespace,
+                "name": work.name,
                 "path": each.get("path"),
                 "hub": each.get("hub"),
                 "member": each.get("member"),
                 "firstSeen": each.get("first_seen"),
             }
-            for row in rows
-            for each in row["drift"] or ()
+            for work in drifted
+            for each in work.drift
         ],
-        "continue": pager.token([rows[-1]["cluster"], rows[-1]["uid"]]) if more else "",
+        "continue": pager.token([drifted[-1].cluster, drifted[-1].uid]) if more else "",
     }
 
 
@@ -122,16 +122,23 @@ def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[
 def list_audit(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Json:
     """Who did what, newest first: {"items", "continue"}."""
     position = pager.position(token)
-    rows = audit.list_rows(tx, before=0 if position is None else int(position[0]), limit=limit + 1)
-    more = len(rows) > limit
-    rows = rows[:limit]
+    before = 0 if position is None else int(position[0])
+    entries = audit.list_entries(tx, before=before, limit=limit + 1)
+    more = len(entries) > limit
+    entries = entries[:limit]
     return {
         "items": [
-            {"id": row["id"], "at": stamp(row["at"])}
-            | {name: row[name] for name in ("principal", "verb", "object", "outcome")}
-            for row in rows
+            {
+                "id": entry.id,
+                "at": stamp(entry.at),
+                "principal": entry.principal,
+                "verb": entry.verb,
+                "object": entry.object,
+                "outcome": entry.outcome,
+            }
+            for entry in entries
         ],
-        "continue": pager.token([rows[-1]["id"]]) if more else "",
+        "continue": pager.token([entries[-1].id]) if more else "",
     }
 
 

@@ -13,9 +13,10 @@ from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.services.index.check_catalog import CHECK, CONFIG, WORKER, read_check
 from hub.services.queues import conditions as queue_conditions
 from hub.store import clusters, objects
+from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
-from shared.documents import Json, JsonView
+from shared.documents import Json
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 Said = tuple[str, str, str]  # status, reason, message of condition Active
@@ -46,7 +47,7 @@ def _changed(tx: Transaction, suspect_after_s: float) -> Json:
     workers = objects.list_kind(tx, KUEUE, WORKER)
     if not checks and not workers:
         return {}
-    members = {row["name"]: row for row in clusters.list_all(tx)}
+    members = {member.name: member for member in clusters.list_all(tx)}
     limit = tx.now - dt.timedelta(seconds=suspect_after_s)
     said = {w.name: worker_says(w.name, members.get(w.name), limit) for w in workers}
     changed: Json = {}
@@ -62,14 +63,14 @@ def _changed(tx: Transaction, suspect_after_s: float) -> Json:
     return changed
 
 
-def worker_says(name: str, member: JsonView | None, limit: dt.datetime) -> Said:
+def worker_says(name: str, member: Member | None, limit: dt.datetime) -> Said:
     """Condition Active of a MultiKueueCluster. `limit`: heard before it is too long ago."""
     failed = "ClientConnectionFailed"
     if member is None:
         return "False", failed, f"no member cluster is called {name}"
-    if member["joined_at"] is None:
+    if member.joined_at is None:
         return "False", failed, f"member {name} has not joined yet"
-    if member["heartbeat_at"] is None or member["heartbeat_at"] < limit:
+    if member.heartbeat_at is None or member.heartbeat_at < limit:
         return "False", failed, f"the agent of member {name} is not heard"
     return "True", "Active", "Connected"
 

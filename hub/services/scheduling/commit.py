@@ -28,6 +28,7 @@ from hub.services.scheduling import reserve
 from hub.services.scheduling.preempt import preempt
 from hub.store import clusters, schedule, workloads, works
 from hub.store.records.workloads import ReasonToWait, WorkloadMove
+from hub.store.records.works import WantedWork
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
@@ -145,7 +146,7 @@ def _hand_over(tx: Transaction, placed: Sequence[str], prepared: PreparedPlan) -
     moves = {row["uid"]: row for row in prepared.moves}
     placed = [uid for uid in placed if moves[uid]["cluster"]]
     known = schedule.identities(tx, placed)
-    rows = []
+    rows: list[WantedWork] = []
     for uid in placed:
         kind, namespace, name, generation = known[uid]
         rows.append(

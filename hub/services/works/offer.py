@@ -16,8 +16,8 @@ from hub.services.works import compose
 from hub.store import objects, workloads, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import WorkloadMove
+from hub.store.records.works import Composable, Desired, OptionedWork
 from hub.store.transaction import Transaction
-from hub.store.works import Composable, Desired
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
@@ -58,7 +58,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     found = [works.composable(tx, ask.cluster, ask.uids) for ask in asks]
     placements = _placements(tx, found)
     prepared: list[list[PreparedOffer]] = []
-    changed: list[Json] = []
+    changed: list[OptionedWork] = []
     offered: list[WorkloadMove] = []
     for ask, rows in zip(asks, found, strict=True):
         ready: list[PreparedOffer] = []

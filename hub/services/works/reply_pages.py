@@ -12,7 +12,7 @@ import orjson
 
 from hub.services.works import offer
 from hub.services.works.offer import PreparedOffer
-from hub.store import works
+from hub.store.records.works import Composable, Desired
 
 PART_BYTES: Final = 256 * 1024  # composed in one go, about 10 ms
 
@@ -32,11 +32,11 @@ class ReplyPage:
 class Composed(NamedTuple):
     """A work as it is sent, an `agent_v1.Work` as JSON, and what it was composed from."""
 
-    row: works.Composable
+    row: Composable
     incarnation: str
     told: orjson.Fragment
 
-    def matches(self, row: works.Desired, incarnation: str) -> bool:
+    def matches(self, row: Desired, incarnation: str) -> bool:
         """Is it still what the index has?"""
         held = self.row
         known = (held.epoch, held.generation, held.action, self.incarnation)

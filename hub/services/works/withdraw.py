@@ -123,9 +123,7 @@ def _clear(tx: Transaction, rows: Sequence[Workload]) -> list[str]:
     """Finished: what a member still keeps of it goes."""
     uids = [w.uid for w in rows]
     kept = works.of_uids(tx, uids)
-    works.act(
-        tx, "Withdraw", [(w["cluster"], w["uid"]) for w in kept if w["action"] != "Withdraw"]
-    )
+    works.act(tx, "Withdraw", [(w.cluster, w.uid) for w in kept if w.action != "Withdraw"])
     return uids
 
 

@@ -141,6 +141,21 @@ class BareProgress(NamedTuple):
     pods_ready_at: dt.datetime | None
 
 
+class ReservedWorkload(NamedTuple):
+    """A workload for which quota is reserved while admission checks are open."""
+
+    uid: str
+    kind: str
+    namespace: str
+    name: str
+    queue: str
+    cluster_queue: str
+    cluster: str
+    admission: Json | None
+    checks: States | None
+    reserved_at: dt.datetime | None
+
+
 class JobOnCluster(NamedTuple):
     """A job by where it is."""
 

@@ -8,14 +8,15 @@ import pytest
 from hub.domain.fleet.clusters import (
     MOST_NEW_NODES,
     BoundPods,
-    cluster_from_rows,
+    Cluster,
     dynamic_resource,
+    with_report,
 )
 from hub.domain.selectors import Taint
-from tests.domain.build import NOW, a_cluster, a_pool
+from tests.domain.build import a_cluster, a_pool
 
 PREFIX = "resources.kubernetes-fleet.io/"
-ROW: dict[str, Any] = {"name": "c", "joined_at": NOW, "heartbeat_at": NOW}
+BARE = Cluster("c")
 
 
 def a_report(**given: Any) -> dict[str, Any]:
@@ -76,24 +77,14 @@ def test_only_what_is_available_shrinks_while_room_is_taken() -> None:
     assert dynamic_resource("available-cpu") is None
 
 
-def test_a_member_before_its_first_report() -> None:
-    """Declared, and empty."""
-    row = {**ROW, "taints": [{"key": "t", "effect": "NoSchedule"}], "labels": {"z": "y"}}
-    cluster = cluster_from_rows({**row, "cordoned": 1, "leaving": 1}, None, {"cpu": 5})
-    assert (cluster.labels, cluster.taints) == ({"z": "y"}, (Taint("t", "", "NoSchedule"),))
-    assert (cluster.joined, cluster.cordoned, cluster.leaving) == (True, True, True)
-    assert (cluster.pools, cluster.free, cluster.reserved) == ((), {}, {"cpu": 5})
-    assert not cluster_from_rows({"name": "c"}, None).joined
-
-
 def test_a_report_is_summed_over_pools() -> None:
     """Overcommitted nodes count as they are; a resource that some nodes lack is that of the others."""
-    cluster = cluster_from_rows(ROW, a_report())
+    cluster = with_report(BARE, a_report())
     assert cluster.free == {"cpu": -2000, "memory": 32}
     assert cluster.allocatable == {"cpu": 6000, "memory": 64}
     assert (cluster.node_count, cluster.pools_revision) == (2, 7)
     assert cluster.pools[1].taints == (Taint("t", "", "NoSchedule"),)
-    assert cluster_from_rows(ROW, a_report(node_count=5)).node_count == 5
+    assert with_report(BARE, a_report(node_count=5)).node_count == 5
 
 
 def test_what_else_a_report_tells() -> None:
@@ -102,11 +93,12 @@ def test_what_else_a_report_tells() -> None:
     report = a_report(
         bound=bound, kinds=["a/B"], queue_managers=["ns/lq"], api_server={"reason": "timeout"}
     )
-    cluster = cluster_from_rows(ROW, report)
+    cluster = with_report(BARE, report)
     assert cluster.bound == {("u", 2): BoundPods(3, 1)}
-    assert (cluster.kinds, cluster.queue_managers) == ({"a/B"}, {"ns/lq"})
+    assert cluster.kinds == frozenset({"a/B"})
+    assert cluster.queue_managers == frozenset({"ns/lq"})
     assert cluster.down == "timeout"
-    silent = cluster_from_rows(ROW, a_report())
+    silent = with_report(BARE, a_report())
     assert (silent.kinds, silent.queue_managers, silent.down) == (None, frozenset(), "")
 
 
@@ -117,5 +109,5 @@ def test_a_pool_adds_a_thousand_nodes_at_most() -> None:
         {"name": "full", "maxNodes": 2, "allocatable": {"cpu": "4"}},
         {"name": "bare", "maxNodes": 9},
     ]
-    (only,) = cluster_from_rows({**ROW, "pools": pools}, a_report()).growing
+    (only,) = with_report(BARE, a_report(), pools).growing
     assert (only.name, only.nodes) == ("many", MOST_NEW_NODES)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.domain.fleet.clusters import cluster_from_rows
+from hub.domain.fleet.clusters import Cluster, with_report
 from hub.domain.fleet.free_capacity import Layout, Need, NodeAsk, Room
 from hub.domain.selectors import Taint
 from shared.resources import Toleration
-from tests.domain.build import NOW, a_cluster, a_pool, amounts
+from tests.domain.build import a_cluster, a_pool, amounts
 
 
 def _room(*pools: object) -> Room:
@@ -87,7 +87,7 @@ def test_amounts_beyond_63_bits_count_as_the_largest() -> None:
         "pools_revision": 0,
         "pools": [{"labels": {}, "resources": ["memory"], "nodes": [node, {**node, "name": "m"}]}],
     }
-    cluster = cluster_from_rows({"name": "c", "joined_at": NOW}, capacity)
+    cluster = with_report(Cluster("c"), capacity)
     assert cluster.free["memory"] == 2**63 - 1
 
 

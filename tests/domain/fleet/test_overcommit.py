@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.domain.fleet.clusters import Cluster, cluster_from_rows
+from hub.domain.fleet.clusters import Cluster, with_report
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.fleet.overcommit import squeezed_out
 from hub.domain.fleet.promises import Members, Promise
@@ -14,15 +14,13 @@ ASK = NodeAsk((), (), ())
 
 def a_cluster(*cpus: int) -> Cluster:
     """A member with a node of so many CPUs each."""
-    row = {
-        "name": "c", "labels": {}, "taints": [], "cordoned": False,
-        "joined_at": None, "heartbeat_at": None,
-    }  # fmt: skip
     pools = [a_pool(cpu=str(cpu)) for cpu in cpus]
     for n, pool in enumerate(pools):
         pool["nodes"][0]["name"] = f"n{n}"
         pool["labels"] = {"n": str(n)}
-    return cluster_from_rows(row, {"pools_revision": 0, "pools": pools, "bound": []})
+    return with_report(
+        Cluster("c", joined=False), {"pools_revision": 0, "pools": pools, "bound": []}
+    )
 
 
 def a_fleet(nodes: tuple[int, ...], promised: dict[str, int]) -> Members:

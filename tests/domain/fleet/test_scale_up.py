@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from hub.domain.fleet.clusters import Cluster, GrowingPool, cluster_from_rows
+from hub.domain.fleet.clusters import Cluster, GrowingPool, with_report
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
 from hub.domain.fleet.promises import Members, Promise
 from hub.domain.placement.cluster_search import BELOW_REAL_ROOM
@@ -15,7 +15,6 @@ from hub.domain.queueing.lanes import Lane
 from hub.domain.selectors import Taint
 from shared.resources import Resources
 from tests.domain.build import (
-    NOW,
     a_cluster,
     a_demand,
     a_flavor,
@@ -191,23 +190,19 @@ REPORT = {
          "nodes": [{"name": "m", "allocatable": [4000], "free": [0]}]},
     ],
 }  # fmt: skip
-DECLARED = {
-    "name": "c",
-    "joined_at": NOW,
-    "pools": [{"name": "x", "maxNodes": 5, "labels": {"group": "x"}, "allocatable": {"cpu": "4"}}],
-}
+DECLARED = [{"name": "x", "maxNodes": 5, "labels": {"group": "x"}, "allocatable": {"cpu": "4"}}]
 
 
 def test_nodes_that_are_there_are_not_counted_again() -> None:
     """maxNodes less all nodes with the pool's labels, those that are not ready included."""
-    (pool,) = cluster_from_rows(DECLARED, REPORT, None, {"group": 3}).growing
+    (pool,) = with_report(Cluster("c"), REPORT, DECLARED, {"group": 3}).growing
     assert (pool.nodes, pool.shape) == (3, {"cpu": 4000})
 
 
 def test_growth_counts_once_reports_group_nodes_by_the_labels_of_the_pool() -> None:
     """Before, nobody can say how many of its nodes are there: none is counted with."""
-    assert cluster_from_rows(DECLARED, REPORT, None, {"group": 4}).growing == ()
-    assert cluster_from_rows(DECLARED, REPORT, None, {}).growing == ()
+    assert with_report(Cluster("c"), REPORT, DECLARED, {"group": 4}).growing == ()
+    assert with_report(Cluster("c"), REPORT, DECLARED, {}).growing == ()
 
 
 def test_what_nodes_say_of_their_pool_counts_unless_it_is_declared() -> None:
@@ -217,9 +212,8 @@ def test_what_nodes_say_of_their_pool_counts_unless_it_is_declared() -> None:
         "resources": ["cpu"], "shape": [2000],
     }  # fmt: skip
     report = {**REPORT, "growing": [told]}
-    row = {**DECLARED, "pools": []}
-    assert cluster_from_rows(row, report, None, {}).growing[0].nodes == 8
-    assert cluster_from_rows(DECLARED, report, None, {"group": 1}).growing[0].nodes == 3
+    assert with_report(Cluster("c"), report).growing[0].nodes == 8
+    assert with_report(Cluster("c"), report, DECLARED, {"group": 1}).growing[0].nodes == 3
 
 
 sizes = st.integers(0, 3)

@@ -1,0 +1,67 @@
+"""Jobs of a placement: they get its name, and the scheduler places them by its policy."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from hub.domain.workloads.placement_policy import Policy
+from hub.domain.workloads.states import TERMINAL, WithdrawTo
+from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.works.withdraw import withdraw_jobs
+from hub.store import placements, workloads
+from hub.store.records.workloads import Workload
+from hub.store.transaction import Transaction
+
+NEEDS_ONE: Final = "JobNeedsOneCluster"
+MOST_ENDED: Final = 100  # Jobs that are gone and still stand in a status
+
+
+def one_cluster(policy: Policy) -> bool:
+    """Does the placement choose a single cluster, as a Job needs it?"""
+    return policy.type == "PickN" and policy.count == 1
+
+
+def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> list[Workload]:
+    """Give selected Jobs this placement; those that it no longer selects wait again or come back."""
+    uid = outcome.row.uid
+    selected = outcome.selection.jobs
+    own = {row.uid: row for row in placements.jobs_of(tx, uid)}
+    if not one_cluster(policy):
+        _leave_out(tx, [job for job in selected.values() if job.uid not in own])
+        outcome.selection.jobs = {}
+        selected = {}
+    new = [job for job in selected.values() if not job.placement]
+    workloads.change(tx, [{"uid": job.uid, "placement": uid} for job in new])
+    for job in selected.values():
+        if job.placement not in ("", uid):
+            outcome.conflicts[("", job.uid)] = job.placement
+    lost = [
+        job
+        for job in own.values()
+        if job.uid not in selected and job.live and job.state not in TERMINAL
+    ]
+    release_jobs(tx, lost, "PlacementChanged", "its placement no longer selects it")
+    kept = [job for job in own.values() if job.uid in selected]
+    if kept or new:
+        return [*kept, *(job._replace(placement=uid) for job in new)]
+    gone = {job.uid for job in lost}
+    ended = [job for job in own.values() if job.uid not in gone]
+    return ended[:MOST_ENDED]  # the record of Jobs that finished and were deleted since
+
+
+def release_jobs(tx: Transaction, jobs: Sequence[Workload], reason: str, message: str) -> None:
+    """They are of no placement any more; those in a cluster are taken back and wait again."""
+    workloads.change(tx, [{"uid": job.uid, "placement": ""} for job in jobs])
+    withdraw_jobs(tx, [job.uid for job in jobs], WithdrawTo.PENDING, reason, message)
+
+
+def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:
+    """Jobs that a placement for several clusters can not place wait, and say so."""
+    text = "its placement is for several clusters, and a Job runs in one: use PickN with 1"
+    workloads.refuse(
+        tx,
+        [
+            {"uid": job.uid, "reason": NEEDS_ONE, "message": text}
+            for job in jobs
+            if job.reason == "AwaitingPlacement"
+        ],
+    )

@@ -1,0 +1,34 @@
+"""Revisions of what a placement selects and of its policy: a new one where it has changed."""
+
+import hashlib
+
+import orjson
+
+from hub.services.placements.selecting import Selection
+from hub.store import placements
+from hub.store.records.placements import Snapshot
+from hub.store.transaction import Transaction
+from shared.documents import JsonView
+
+
+def snapshot_resources(tx: Transaction, uid: str, selection: Selection, spec: JsonView) -> int:
+    """The index of what is selected now; a new one when it has changed."""
+    told = [[r.group, r.version, r.kind, r.namespace, r.name] for r in selection.resources()]
+    hashes = sorted(row.hash for row in selection.objects.values())
+    return _snapshot(tx, uid, "resources", {"selected": told, "hashes": hashes}, spec).number
+
+
+def snapshot_policy(tx: Transaction, uid: str, spec: JsonView) -> str:
+    """The hash of the policy, by which bindings know whether they are of this one."""
+    return _snapshot(tx, uid, "policy", spec.get("policy") or {}, spec).hash
+
+
+def _snapshot(tx: Transaction, uid: str, part: str, content: object, spec: JsonView) -> Snapshot:
+    hashed = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    latest = placements.latest_snapshot(tx, uid, part)
+    if latest is not None and latest.hash == hashed:
+        return latest
+    number = 0 if latest is None else latest.number + 1
+    keep = int(spec.get("revisionHistoryLimit") or 10)
+    placements.add_snapshot(tx, uid, part, number, hashed, content, keep)
+    return Snapshot(number, hashed)

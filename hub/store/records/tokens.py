@@ -1,0 +1,30 @@
+"""Principals and their credentials as records."""
+
+import datetime as dt
+from typing import NamedTuple
+
+
+class StoredPrincipal(NamedTuple):
+    """Who may do what: a field for each column of the table `principals`, in its order."""
+
+    id: str
+    role: str  # administrator | viewer | agent
+    name: str
+    cluster: str  # agents: their cluster, exactly
+    created_at: dt.datetime
+
+
+class Token(NamedTuple):
+    """A credential: the columns of the table `tokens`, in its order, and whose it is."""
+
+    id: str
+    principal: str
+    purpose: str  # bearer | join | session
+    secret_hash: str
+    created_at: dt.datetime
+    expires_at: dt.datetime | None
+    used_at: dt.datetime | None  # join tokens: once
+    revoked_at: dt.datetime | None
+    role: str
+    name: str
+    cluster: str

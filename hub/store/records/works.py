@@ -1,0 +1,207 @@
+"""Works as records: whole rows, the parts of them that are selected, and what may be written.
+
+`Work` has a field for every column of the table `works`, in its order (held by
+`tests/store/test_records.py`).
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NotRequired, TypedDict
+
+import orjson
+
+from hub.domain.workloads.apply_options import ApplyOptions
+from shared.documents import Json
+
+
+class Work(NamedTuple):
+    """What one cluster should hold of a job or an object, and what its agent said of it."""
+
+    cluster: str
+    uid: str  # of the job or the object
+    epoch: int  # jobs ≥ 1, objects 0
+    generation: int
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    action: str  # Apply | Keep | Withdraw
+    hash: str
+    options: ApplyOptions
+    placed_by: str  # uid of the placement; "" = the job's queue
+    offered: bool
+    seen: bool
+    phase: str  # as observed for this epoch; "" before
+    observed_generation: int
+    observed: Json | None  # the last Observed entry, without drift
+    drift: Sequence[Json] | None
+    reason: str
+    message: str
+    available: bool | None  # None: not trackable
+    observed_at: dt.datetime | None
+    created_at: dt.datetime
+
+
+class Desired(NamedTuple):
+    """What the index of desired sets keeps of one row."""
+
+    cluster: str
+    uid: str
+    epoch: int
+    generation: int
+    action: str
+    hash: str
+    offered: bool
+
+
+class StandingWork(NamedTuple):
+    """A row as an observation finds it, with the workload behind it (None for other objects).
+
+    JSON columns stay as stored until they are asked for: most observations never do.
+    """
+
+    uid: str
+    epoch: int
+    generation: int
+    kind: str
+    namespace: str
+    name: str
+    action: str
+    seen: bool
+    phase: str
+    options: ApplyOptions
+    observed_json: bytes | None
+    drift_json: bytes | None
+    state: str | None
+    workload_epoch: int | None
+    withdraw_to: str | None
+    workload_reason: str | None
+    workload_message: str | None
+    succeeded: int | None
+    failed: int | None
+    active: int | None
+    ready: int | None
+    parallelism: int | None
+    completions: int | None
+    pods_ready: int  # all of them were, and no longer are not
+    annotations_json: bytes | None
+    set_aside_json: bytes | None
+
+    def previous(self) -> Json:
+        """The Job's status as last observed for this epoch."""
+        return (_decoded(self.observed_json) or {}).get("job") or {}
+
+    def object_uid(self) -> str:
+        """Of the object in the member, as last observed for this epoch; "" for none."""
+        return str((_decoded(self.observed_json) or {}).get("object_uid") or "")
+
+    def drift(self) -> list[Json]:
+        """The drift last observed."""
+        return _decoded(self.drift_json) or []
+
+    def annotations(self) -> dict[str, str]:
+        """The workload's annotations that the hub reads."""
+        return _decoded(self.annotations_json) or {}
+
+    def set_aside(self) -> dict[str, str]:
+        """Clusters that the workload avoids, and until when."""
+        return _decoded(self.set_aside_json) or {}
+
+
+class Composable(NamedTuple):
+    """A row with the manifest it is composed from: a job's bytes, or an object's value."""
+
+    cluster: str
+    uid: str
+    epoch: int
+    generation: int
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    action: str
+    hash: str
+    options: ApplyOptions
+    placed_by: str
+    offered: bool
+    seen: bool
+    job_manifest: bytes | None
+    job_hash: str | None
+    queue: str | None
+    state: str | None
+    workload_epoch: int | None
+    ttl_s: int | None
+    object_manifest: Json | None
+    object_hash: str | None
+    annotations: dict[str, str] | None
+
+
+class LastObserved(NamedTuple):
+    """What an agent last said of a work."""
+
+    cluster: str
+    uid: str
+    epoch: int
+    observed_generation: int
+    phase: str
+    reason: str
+    message: str
+    available: bool | None
+    observed: Json
+    drift: Sequence[Json] | None
+
+
+class DriftedWork(NamedTuple):
+    """A work of which a member reports that it differs from what the hub wants there."""
+
+    cluster: str
+    uid: str
+    kind: str
+    namespace: str
+    name: str
+    drift: Sequence[Json]
+
+
+class WantedWork(TypedDict):
+    """What a cluster is given to hold. All of one statement name the same columns."""
+
+    cluster: str
+    uid: str
+    epoch: int
+    generation: int
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    options: ApplyOptions
+    placed_by: str
+    hash: NotRequired[str]
+    action: NotRequired[str]
+
+
+class OptionedWork(TypedDict):
+    """The options of a work, and the hash of what is composed with them ("" of what was never offered)."""
+
+    cluster: str
+    uid: str
+    options: ApplyOptions
+    hash: str
+
+
+class ObservedWork(TypedDict):
+    """What an agent says of a work."""
+
+    cluster: str
+    uid: str
+    observed_generation: int
+    phase: str
+    observed: Json
+    drift: Sequence[Json] | None
+    reason: str
+    message: str
+    available: bool | None
+    seen: bool
+
+
+def _decoded(raw: bytes | None) -> Any:
+    return None if raw is None else orjson.loads(raw)
