@@ -151,3 +151,16 @@ def test_ready_by_all_is_the_only_way_in(states: dict[str, dict[str, str]]) -> N
     assert admission_checks.verdict(admission_checks.closed(states, "now")) in (
         {Answer.PENDING} if states else {Answer.READY}
     )
+
+
+def test_tolerations_of_several_checks_are_listed_once() -> None:
+    """In the order in which they are told; what is given stays the caller's."""
+    spot, gpu = {"key": "spot"}, {"key": "gpu"}
+    states = {
+        "a": {"state": "Ready", "podSetUpdates": [{"name": "main", "tolerations": [spot, gpu]}]},
+        "b": {"state": "Ready", "podSetUpdates": [{"name": "main", "tolerations": [gpu, spot]}]},
+    }
+    found = admission_checks.additions(states, "main", {})
+    assert found.tolerations == [spot, gpu]
+    found.tolerations[0]["key"] = "other"
+    assert spot == {"key": "spot"}
