@@ -164,3 +164,16 @@ def test_tolerations_of_several_checks_are_listed_once() -> None:
     assert found.tolerations == [spot, gpu]
     found.tolerations[0]["key"] = "other"
     assert spot == {"key": "spot"}
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds"), [((), None), ((0,), None), ((30,), 30), ((30, 90, 60), 90)]
+)
+def test_the_longest_span_that_a_retry_asks_for(
+    spans: tuple[int, ...], seconds: int | None
+) -> None:
+    """Of those that say Retry; none is at once."""
+    states = {str(n): {"state": "Retry", "requeueAfterSeconds": s} for n, s in enumerate(spans)}
+    states["other"] = {"state": "Ready", "requeueAfterSeconds": 999}
+    span = admission_checks.requeue_span(states)
+    assert (None if span is None else span.total_seconds()) == seconds
