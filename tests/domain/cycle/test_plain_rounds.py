@@ -7,6 +7,7 @@ import pytest
 from hub.domain.admission.nomination import Rules
 from hub.domain.cycle.plain_rounds import is_plain
 from hub.domain.cycle.profile import Profile
+from hub.domain.plan import Plan, Refusal
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.usage_history import Ranks, UsageHistory
 from hub.domain.workloads.demand import QUOTA_ONLY
@@ -70,9 +71,9 @@ def test_a_run_ends_where_quota_does() -> None:
     assert [(s.asked, s.used, s.limit) for s in short] == [(1000, 7000, 7000)]
 
 
-def refusal_of(plan: object, key: str) -> object:
+def refusal_of(plan: Plan, key: str) -> Refusal:
     """Why this class waits."""
-    return next(r for r in plan.refusals if r.demand == key)  # type: ignore[attr-defined]
+    return next(r for r in plan.refusals if r.demand == key)
 
 
 def test_runs_take_equals_in_order_with_others_between() -> None:

@@ -94,7 +94,8 @@ def test_evicted_ones_then_those_of_others_then_its_own() -> None:
 
 def test_where_history_counts_the_heavier_user_goes_first() -> None:
     """Within that queue alone, evicted ones before: other queues' keep their places."""
-    heavy, light = {"local_queue": "heavy"}, {"local_queue": "light"}
+    heavy: dict[str, Any] = {"local_queue": "heavy"}
+    light: dict[str, Any] = {"local_queue": "light"}
     holders = [
         a_holder("a", reserved_at=9, **light),
         a_holder("b", reserved_at=1, **heavy),
