@@ -239,14 +239,25 @@ def test_what_the_queue_could_have_is_waited_for(asked: int, reason: str) -> Non
     assert played.of("w")["reason"] == reason
 
 
+@pytest.mark.parametrize(("asked", "reason"), [(8, "WaitingForQuota"), (9, "ExceedsMaxQuota")])
+def test_what_the_cohort_could_lend_is_waited_for(asked: int, reason: str) -> None:
+    """All of it is not more than the queue can ever have."""
+    played = play(
+        a_queue("q", 4, "all"), a_queue("r", 4, "all"), a_holder("h", "r", 1), a_workload("w", "q", asked)
+    )  # fmt: skip
+    assert played.of("w")["reason"] == reason
+
+
 def test_of_flavors_that_will_not_do_the_least_severe_reason_is_told() -> None:
     """One whose quota may become free is worth waiting for, though another is not for such pods."""
     played = play(
         a_flavor("uno", nodeLabels={"kind": "uno"}), a_flavor("due", nodeLabels={"kind": "due"}),
-        a_queue("q", {"uno": 4, "due": 4}), a_holder("h", "q", 4, flavor="due"),
-        a_workload("w", "q", pod_sets=[pods(2, nodeSelector={"kind": "due"})]),
+        a_queue("q", {"uno": 4, "due": 4}, "all"), a_queue("r", {"uno": 4, "due": 4}, "all"),
+        a_holder("h", "r", 4, flavor="due"),
+        a_workload("w", "q", pod_sets=[pods(6, nodeSelector={"kind": "due"})]),
     )  # fmt: skip
     assert played.of("w")["reason"] == "WaitingForQuota"
+    assert "the pods select" not in played.of("w")["message"]
 
 
 def test_what_others_took_of_a_cohort_is_gone() -> None:

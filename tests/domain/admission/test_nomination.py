@@ -114,6 +114,16 @@ def test_the_most_that_a_borrower_could_give(asked: int, *, may: bool) -> None:
     assert nominator.may_change(waiting(asked), Search(Mode.NO_FIT, shortages=(shortage,))) is may
 
 
+@pytest.mark.parametrize(("now", "may"), [(109, False), (110, True)])
+def test_whose_runtime_is_too_short_can_give_nothing(now: int, *, may: bool) -> None:
+    """A refused head has another look once its minimum runtime is over."""
+    rules = Rules(limits=PreemptionLimits(minimum_runtime=10))
+    holders = [a_holder("h", 4, priority=-1, started_at=100), a_holder("r", 4, "r")]
+    nominator = a_nominator(*holders, policy=BOTH, rules=rules, now=now)
+    shortage = Shortage(CPU, 2000, 8000, 8000)
+    assert nominator.may_change(waiting(2), Search(Mode.NO_FIT, shortages=(shortage,))) is may
+
+
 def test_fewer_pods_might_do() -> None:
     """Who may shrink is asked about again, whatever is short."""
     full = [a_holder("own", 4), a_holder("r", 4, "r")]

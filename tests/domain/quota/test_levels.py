@@ -60,6 +60,18 @@ def test_what_others_use_raises_the_level(amount: int, level: int) -> None:
     assert tree.level(tree.queues["q"], CPU, amount + 0)[0] == (0 if amount <= 2 else level)
 
 
+def test_what_a_cohort_never_lends_is_taken_before_what_stands_above_it() -> None:
+    """Of five three are the lower cohort's own: the one above holds the other two inside its quota."""
+    cohorts = [
+        Cohort("low", parent="middle", quotas={CPU: Quota(4, None, 1)}),
+        Cohort("middle", parent="root", quotas={CPU: Quota(2)}),
+        Cohort("root", quotas={CPU: Quota(9)}),
+    ]
+    tree = QuotaTree([a_queue("q", "low", 0)], cohorts)
+    assert tree.level(tree.queues["q"], CPU, 5) == (2, True)
+    assert tree.level(tree.queues["q"], CPU, 7) == (3, False)
+
+
 def test_of_a_queue_without_cohort_nothing_is_borrowed() -> None:
     """Its level is that of itself, however much is asked."""
     tree = QuotaTree([a_queue("q", "", 2)], [])
