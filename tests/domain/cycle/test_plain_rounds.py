@@ -71,6 +71,18 @@ def test_a_run_ends_where_quota_does() -> None:
     assert [(s.asked, s.used, s.limit) for s in short] == [(1000, 7000, 7000)]
 
 
+def test_all_that_found_no_cluster_give_their_quota_back() -> None:
+    """Three of a run are charged and one is placed: six cpu of nine are there for the next class."""
+    big, late = (
+        a_demand(a_pod_set(requests={"cpu": 3}), priority=1),
+        a_pod_set(requests={"cpu": 6}),
+    )
+    lanes = [a_lane(big, "a", "b", "c"), a_lane(a_demand(late), "late")]
+    plan = decide(a_snapshot(lanes, [a_cluster(a_pool(cpu=5))], a_queue(cpu=9)))
+    assert list(where(plan)) == ["a"]
+    assert {r.reason for r in plan.refusals} == {"NoClusterFits"}
+
+
 def refusal_of(plan: Plan, key: str) -> Refusal:
     """Why this class waits."""
     return next(r for r in plan.refusals if r.demand == key)

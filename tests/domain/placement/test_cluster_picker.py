@@ -94,7 +94,9 @@ def under(*terms: Required) -> Constraints:
     return Constraints(policy=Policy("PickN", 1, required=terms))
 
 
-@pytest.mark.parametrize(("bound", "placed"), [("3", 3), ("2", 4), ("5.001", 0), ("5", 1)])
+@pytest.mark.parametrize(
+    ("bound", "placed"), [("3", 3), ("2", 4), ("5.001", 0), ("5", 1), ("2.001", 3)]
+)
 def test_required_availability_is_asked_before_each_placement(bound: str, placed: int) -> None:
     """Of five cpu one less is available after each; down to the bound itself they go there."""
     demand = a_demand(constraints=under(at_least(bound)))
