@@ -54,6 +54,7 @@ def test_reports_must_tell_nodes_apart_by_all_that_is_asked() -> None:
     one = layout.need(ONE_CPU, NodeAsk())
     room.promise(one, 2, 0)
     demand = a_demand(a_pod_set(name="a"), a_pod_set(name="b"))
-    for asks in ((NodeAsk(), SSD._replace(revision=9)), (SSD._replace(revision=9), NodeAsk())):
+    late, none = SSD._replace(revision=9), NodeAsk(labels=(("disk", "none"),))
+    for asks in ((none, late), (late, none)):
         assert Rehoming(clusters, room, (), NOW).home(promise, demand, asks) == ""
         assert room.count_held(one, 0) == 2
