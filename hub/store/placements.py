@@ -6,7 +6,7 @@ from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Binding, JobTraits, Snapshot
+from hub.store.records.placements import Binding, JobTraits, StoredSnapshot
 from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
@@ -15,12 +15,21 @@ from shared.groups import PLACEMENT
 
 GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
+OVERRIDES = ("ClusterResourceOverride", "ResourceOverride")
 
 
 def list_all(tx: Transaction) -> list[StoredObject]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def override_uids(tx: Transaction) -> set[str]:
+    """Overrides of both kinds."""
+    query = select(objects.c.uid).where(
+        objects.c.api_group == GROUP, objects.c.kind.in_(OVERRIDES)
+    )
+    return set(tx.conn.execute(query).scalars())
 
 
 def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
@@ -74,7 +83,7 @@ def unbind(tx: Transaction, placement: str, clusters: Sequence[str]) -> None:
     tx.touch("bindings", placement)
 
 
-def latest_snapshot(tx: Transaction, placement: str, part: str) -> Snapshot | None:
+def latest_snapshot(tx: Transaction, placement: str, part: str) -> StoredSnapshot | None:
     """The newest revision of `part`: policy or resources."""
     row = tx.conn.execute(
         select(snapshots.c.index, snapshots.c.hash)
@@ -82,7 +91,7 @@ def latest_snapshot(tx: Transaction, placement: str, part: str) -> Snapshot | No
         .order_by(snapshots.c.index.desc())
         .limit(1)
     ).first()
-    return None if row is None else Snapshot._make(row)
+    return None if row is None else StoredSnapshot._make(row)
 
 
 def add_snapshot(

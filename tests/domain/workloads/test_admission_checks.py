@@ -136,6 +136,21 @@ def test_updates_against_the_template_are_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("required", "names"),
+    [(["a", "b"], None), (["a"], ["a"]), (["a", "b", "c"], ["a", "b", "c"]), ([], [])],
+    ids=["as before", "one less", "one more", "none"],
+)
+def test_checks_follow_what_the_queue_asks_for_now(
+    required: list[str], names: list[str] | None
+) -> None:
+    """A check that is no longer asked for goes, a new one comes, and answers to the others stay."""
+    states = {"a": {"state": "Ready"}, "b": {"state": "Pending"}}
+    fresh = {name: {"state": "Pending", "message": "new"} for name in required}
+    expected = None if names is None else {name: states.get(name, fresh[name]) for name in names}
+    assert admission_checks.synced(states, required, fresh) == expected
+
+
 answers = st.dictionaries(
     st.sampled_from(["a", "b", "c"]),
     st.fixed_dictionaries({"state": st.sampled_from([str(a) for a in Answer])}),
@@ -151,3 +166,29 @@ def test_ready_by_all_is_the_only_way_in(states: dict[str, dict[str, str]]) -> N
     assert admission_checks.verdict(admission_checks.closed(states, "now")) in (
         {Answer.PENDING} if states else {Answer.READY}
     )
+
+
+def test_tolerations_of_several_checks_are_listed_once() -> None:
+    """In the order in which they are told; what is given stays the caller's."""
+    spot, gpu = {"key": "spot"}, {"key": "gpu"}
+    states = {
+        "a": {"state": "Ready", "podSetUpdates": [{"name": "main", "tolerations": [spot, gpu]}]},
+        "b": {"state": "Ready", "podSetUpdates": [{"name": "main", "tolerations": [gpu, spot]}]},
+    }
+    found = admission_checks.additions(states, "main", {})
+    assert found.tolerations == [spot, gpu]
+    found.tolerations[0]["key"] = "other"
+    assert spot == {"key": "spot"}
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds"), [((), None), ((0,), None), ((30,), 30), ((30, 90, 60), 90)]
+)
+def test_the_longest_span_that_a_retry_asks_for(
+    spans: tuple[int, ...], seconds: int | None
+) -> None:
+    """Of those that say Retry; none is at once."""
+    states = {str(n): {"state": "Retry", "requeueAfterSeconds": s} for n, s in enumerate(spans)}
+    states["other"] = {"state": "Ready", "requeueAfterSeconds": 999}
+    span = admission_checks.requeue_span(states)
+    assert (None if span is None else span.total_seconds()) == seconds
