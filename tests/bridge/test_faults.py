@@ -2,11 +2,16 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hub.bridge.check_conditions import CHECK, CheckConditions
+from hub.bridge.kinds import Mirrored
+from hub.store import objects
 from hub.store.errors import StaleTerm, StoreUnavailable
 from shared import labels
+from shared.groups import KUEUE
 from shared.kube import errors
 from tests.bridge.hub_cluster import until
 from tests.bridge.parts import CONFIG_MAP, a_config_map, a_job, on_simulated, parts
@@ -170,3 +175,30 @@ async def test_a_job_whose_status_can_not_be_worked_out_stops_no_others(tmp_path
         await it.writeback.turn()
         for job in (jobs[0], jobs[2]):
             assert (await it.live(job))["status"]["conditions"][0]["type"] == "Suspended"
+
+
+async def test_a_check_that_can_not_be_read_stops_no_others(tmp_path: Path):
+    """What is odd in one AdmissionCheck's status is its own: the conditions of the others are taken."""
+    kind = Mirrored(KUEUE, CHECK, ("v1beta1",))
+    async with on_simulated(tmp_path, [kind]) as (it, _):
+        active = {"type": "Active", "status": "True", "reason": "Up", "message": "serves"}
+        made = [await it.create(a_check(name)) for name in ("one", "two")]
+        await it.take()
+        for check, conditions in zip(made, (["odd"], [active]), strict=True):
+            found = it.sources.get((KUEUE, CHECK, "", check["metadata"]["name"]))
+            assert found is not None
+            found[1]["status"] = {"conditions": conditions}
+        await CheckConditions(it.hub.hub, it.sources).turn(it.term)
+        row = await it.hub.hub.read(objects.get, made[1]["metadata"]["uid"])
+        assert row is not None
+        assert row.status is not None
+        assert row.status["conditions"][0]["reason"] == "Up"
+
+
+def a_check(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{KUEUE}/v1beta1",
+        "kind": CHECK,
+        "metadata": {"name": name},
+        "spec": {"controllerName": "example.com/budget"},
+    }
