@@ -29,6 +29,12 @@ def pair(name: str, noun: str, expected: str) -> tuple[str, str]:
     return namespace, short
 
 
+def object_path(group: str, kind: str, namespace: str, name: str) -> str:
+    """The path of an object of any kind; `group` is "core" for Kubernetes' own, also ""."""
+    within = f"namespaces/{part(namespace)}/" if namespace else ""
+    return f"/v1/objects/{part(group or 'core')}/{part(kind)}/{within}{part(name)}"
+
+
 def either(name: str) -> str:
     """`name` or `namespace/name` as segments of a path."""
     return "/".join(part(each) for each in name.split("/", 1))

@@ -1,9 +1,9 @@
 """Objects of any kind: apply, list, find; placements, and what has drifted."""
 
 from roadstead.media_types import type_of
-from roadstead.models.objects import Applied, KubernetesObject
+from roadstead.models.objects import Applied, Deleted, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement
-from roadstead.paths import either, part
+from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, items, one, pages
 
 
@@ -33,13 +33,28 @@ def objects(kind: str, *, group: str = "core", namespace: str = "") -> Flow[Kube
     return pages(path, {"namespace": namespace}, KubernetesObject)
 
 
+def kinds() -> Steps[list[HeldKind]]:
+    """The kinds that the hub holds objects of, Jobs aside, with how many of each."""
+    return items(Request("GET", "/v1/objects"), HeldKind)
+
+
 def find(
     kind: str, name: str, *, group: str = "core", namespace: str = ""
 ) -> Steps[KubernetesObject]:
     """One object: its manifest with uid, generation and status. Raises NotFound."""
-    within = f"namespaces/{part(namespace)}/" if namespace else ""
-    path = f"/v1/objects/{part(group)}/{part(kind)}/{within}{part(name)}"
-    return one(Request("GET", path), KubernetesObject)
+    return one(Request("GET", object_path(group, kind, namespace, name)), KubernetesObject)
+
+
+def delete_object(
+    kind: str, name: str, *, group: str = "core", namespace: str = "", drain: bool = False
+) -> Steps[Deleted]:
+    """Delete one object of any kind but Job and Workload (`delete_job`, `delete_workload`).
+
+    `drain`: what a ClusterQueue has admitted is taken back first. Raises NotFound, and Rejected while
+    something needs the object: a queue with jobs, a cluster that runs some, a Namespace that is not empty.
+    """
+    path = object_path(group, kind, namespace, name)
+    return one(Request("DELETE", path, {"drain": "true" if drain else None}), Deleted)
 
 
 def placements() -> Steps[list[Placement]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from roadstead.calls.bodies import body_of
 from roadstead.models.hub import WorkloadState
+from roadstead.models.jobs import WholeJob
 from roadstead.models.objects import KubernetesObject
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.paths import pair, part, workload_path
@@ -63,6 +64,11 @@ def workloads(
 def workload(name: str) -> Steps[KubernetesObject]:
     """One Workload by `namespace/name`."""
     return one(Request("GET", workload_path(name)), KubernetesObject)
+
+
+def delete_workload(name: str) -> Steps[WholeJob]:
+    """Delete a bare Workload by `namespace/name`; its quota and its name are free at once."""
+    return one(Request("DELETE", workload_path(name)), WholeJob)
 
 
 def watch_workloads(

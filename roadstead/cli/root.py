@@ -18,7 +18,8 @@ from roadstead.errors import RoadsteadError
 VERBS: dict[str, tuple[str, str, str]] = {
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
     "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
-    "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon."),
+    "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon, remove."),
+    "delete": ("delete", "delete", "Delete objects of any kind, by name or by their manifests."),
     "demo": ("demo", "demo", "Start a fleet on this machine and run the guide's jobs on it."),
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
     "events": ("events", "events", "What happened lately, in the whole fleet or to one job."),
