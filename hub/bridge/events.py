@@ -26,7 +26,7 @@ _SILENT: Final = frozenset({"Offered", "Applied", "Submitted", "Created", "Confi
 log = structlog.get_logger(__name__)
 
 
-class Told(NamedTuple):
+class EventText(NamedTuple):
     """What is said of an object; `at` None: it is so now."""
 
     type: str
@@ -49,14 +49,14 @@ class EventRecorder:
 
     def warn(self, source: Source, obj: Object, reason: str, message: str) -> None:
         """Say once what is wrong with an object."""
-        self._say(source, obj, Told("Warning", reason, message))
+        self._say(source, obj, EventText("Warning", reason, message))
 
     def explain(self, source: Source, obj: Object, reason: str, message: str) -> None:
         """Say why a Job waits; once for each reason, for the numbers in it change all the time."""
         mark = (obj["metadata"]["uid"], reason, "")
         if mark not in self._told:
             self._remember(mark)
-            self._say(source, obj, Told("Normal", reason, message))
+            self._say(source, obj, EventText("Normal", reason, message))
 
     async def turn(self) -> None:
         """Write what has been said since the last turn."""
@@ -67,13 +67,13 @@ class EventRecorder:
             place = None if event.reason in _SILENT else self._sources.place_of(event.uid)
             found = None if place is None else self._sources.get(place)
             if found is not None:
-                self._say(*found, Told(event.type, event.reason, event.message, event.at))
+                self._say(*found, EventText(event.type, event.reason, event.message, event.at))
         # Events are not worth a burst: what is over comes with the next turns.
         queue, self._queue = self._queue[:TOGETHER], self._queue[TOGETHER:][-MOST:]
         gate = asyncio.Semaphore(_WRITES)
         await asyncio.gather(*(self._write(gate, *each) for each in queue))
 
-    def _say(self, source: Source, obj: Object, told: Told) -> None:
+    def _say(self, source: Source, obj: Object, told: EventText) -> None:
         mark = (obj["metadata"]["uid"], told.reason, told.message)
         if mark in self._told:
             return
@@ -85,7 +85,7 @@ class EventRecorder:
         if len(self._told) > _REMEMBERED:
             self._told.popitem(last=False)
 
-    def _event(self, source: Source, obj: Object, told: Told) -> Json:
+    def _event(self, source: Source, obj: Object, told: EventText) -> Json:
         metadata = obj["metadata"]
         namespace = metadata.get("namespace") or "default"
         now = self._hub.clock.now()

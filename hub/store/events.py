@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import delete, func, select
 
 from hub.store.bulk import Bulk
-from hub.store.records.history import Event, NewEvent
+from hub.store.records.history import NewEvent, StoredEvent
 from hub.store.tables import events
 from hub.store.transaction import Transaction
 
@@ -32,7 +32,7 @@ def list_events(
     before: int = 0,
     limit: int = 100,
     newest_first: bool = False,
-) -> list[Event]:
+) -> list[StoredEvent]:
     """Events that meet every condition given, at most `limit`, by id."""
     query = select(events).limit(limit)
     for column, value in (("uid", uid), ("namespace", namespace), ("kind", kind), ("name", name)):
@@ -43,7 +43,7 @@ def list_events(
     if before:
         query = query.where(events.c.id < before)
     query = query.order_by(events.c.id.desc() if newest_first else events.c.id)
-    return [Event._make(row) for row in tx.conn.execute(query)]
+    return [StoredEvent._make(row) for row in tx.conn.execute(query)]
 
 
 def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:

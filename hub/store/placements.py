@@ -6,7 +6,7 @@ from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Binding, JobTraits, Snapshot
+from hub.store.records.placements import Binding, JobTraits, StoredSnapshot
 from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
@@ -74,7 +74,7 @@ def unbind(tx: Transaction, placement: str, clusters: Sequence[str]) -> None:
     tx.touch("bindings", placement)
 
 
-def latest_snapshot(tx: Transaction, placement: str, part: str) -> Snapshot | None:
+def latest_snapshot(tx: Transaction, placement: str, part: str) -> StoredSnapshot | None:
     """The newest revision of `part`: policy or resources."""
     row = tx.conn.execute(
         select(snapshots.c.index, snapshots.c.hash)
@@ -82,7 +82,7 @@ def latest_snapshot(tx: Transaction, placement: str, part: str) -> Snapshot | No
         .order_by(snapshots.c.index.desc())
         .limit(1)
     ).first()
-    return None if row is None else Snapshot._make(row)
+    return None if row is None else StoredSnapshot._make(row)
 
 
 def add_snapshot(

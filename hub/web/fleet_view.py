@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hub.store.records.history import Event
+from hub.store.records.history import StoredEvent
 from hub.store.records.works import DriftedWork
 from hub.web.words import Instant, instant, labels, percent, text, tone
 from shared import quantity
@@ -191,7 +191,7 @@ def _amount(row: Json, name: str) -> int:
     return quantity.MAX if told is None else quantity.parse(row["resource"], told)
 
 
-def event_line(event: Event, now: dt.datetime) -> EventLine:
+def event_line(event: StoredEvent, now: dt.datetime) -> EventLine:
     """What happened, and to what."""
     return EventLine(
         id=text(event.id),
@@ -218,6 +218,6 @@ def drift_lines(work: DriftedWork, now: dt.datetime) -> Sequence[DriftLine]:
     ]
 
 
-def _object(of: Event | DriftedWork) -> str:
+def _object(of: StoredEvent | DriftedWork) -> str:
     name = "/".join(part for part in (of.namespace, of.name) if part)
     return text(f"{of.kind} {name}")

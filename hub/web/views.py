@@ -21,7 +21,7 @@ from hub.services.questions.dashboard import (
     JobsPage,
     ShownJob,
 )
-from hub.store.records.history import Event
+from hub.store.records.history import StoredEvent
 from hub.store.records.works import DriftedWork
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
@@ -29,7 +29,7 @@ from hub.web.job_view import JobLine
 from hub.web.words import count
 from shared.documents import Json
 
-R = TypeVar("R", Json, Event, DriftedWork)
+R = TypeVar("R", Json, StoredEvent, DriftedWork)
 T = TypeVar("T")
 _logger = structlog.get_logger(__name__)
 MAX_CARDS: Final = 60  # clusters, and queues; those that need looking at come first
@@ -228,7 +228,7 @@ def _each(rows: Iterable[R], make: Callable[[R], T], broken: Callable[[R], T] | 
     return made
 
 
-def _uid_of(row: Json | Event | DriftedWork) -> object:
+def _uid_of(row: Json | StoredEvent | DriftedWork) -> object:
     return row.get("uid") if isinstance(row, dict) else row.uid
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, String, Table,
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.store import tables
 from hub.store.columns import JsonColumn, OptionsColumn, Utc
-from hub.store.records.history import AuditEntry, Event
+from hub.store.records.history import AuditEntry, StoredEvent
 from hub.store.records.members import DeclaredColumns, Member, MemberColumns
 from hub.store.records.objects import StoredObject
 from hub.store.records.tokens import StoredPrincipal, Token
@@ -28,7 +28,7 @@ RECORDS = [
     (tables.objects, StoredObject),
     (tables.clusters, Member),
     (tables.works, Work),
-    (tables.events, Event),
+    (tables.events, StoredEvent),
     (tables.audit, AuditEntry),
     (tables.principals, StoredPrincipal),
 ]

@@ -10,7 +10,7 @@ What is asked before a turn (`held_back`) keeps a workload out of the heap; what
 """
 
 from collections.abc import Container, Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hub.domain.plan import Reason
 from hub.domain.queueing.requeue import Outcome, is_due
@@ -43,6 +43,9 @@ class QueueVerdict(NamedTuple):
     @property
     def admits(self) -> bool:
         return self.reason is None
+
+
+_MAY: Final = QueueVerdict()
 
 
 class Hold(NamedTuple):
@@ -104,7 +107,7 @@ def may_admit(
         message = f"ClusterQueue {name} doesn't exist"
         return QueueVerdict(Reason.QUEUE_NOT_FOUND, message, "ClusterQueueDoesNotExist")
     if inactive is None:
-        return QueueVerdict()
+        return _MAY
     if inactive.reason == STOPPED:
         message = f"ClusterQueue {name} is stopped ({inactive.detail})"
         return QueueVerdict(Reason.QUEUE_STOPPED, message, "ClusterQueueIsInactive")
@@ -116,7 +119,7 @@ def may_admit_from(namespace: str, queue: ClusterQueue, namespaces: Namespaces) 
     """May a ClusterQueue admit what is in a namespace? A namespace has at least its name label."""
     labels = namespaces.get(namespace) or {NAME_LABEL: namespace}
     if queue.selector is not None and queue.selector.matches(labels):
-        return QueueVerdict()
+        return _MAY
     message = f"namespace {namespace} doesn't match the selector of {queue.name}"
     return QueueVerdict(Reason.NAMESPACE_MISMATCH, message)
 

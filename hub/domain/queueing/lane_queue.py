@@ -31,9 +31,12 @@ _NONE: Final[Mapping[str, PendingWorkload]] = {}
 
 
 class _Turn(NamedTuple):
-    """An entry of a lane whose turn may come. `apart`: a sticky one, that stands before its lane."""
+    """An entry of a lane whose turn may come, the lower before. `apart`: a sticky one, before its lane."""
 
-    key: tuple[bool, int, int, str]
+    late: bool  # not of those that go before everything else
+    priority: int  # negated
+    queued_at: int
+    uid: str
     lane: int
     position: int
     apart: bool
@@ -97,8 +100,8 @@ class LaneQueue:
         turn, self._current = self._current, None
         assert turn is not None
         if where is Where.HEAP:
-            key = (not (sticky or turn.apart), *turn.key[1:])
-            self._push(turn._replace(key=key))
+            late = not (sticky or turn.apart)
+            self._push(turn if turn.late is late else turn._replace(late=late))
 
     def advance(self) -> None:
         """Whoever was popped last was admitted: the next of its equals takes its place."""
@@ -109,7 +112,7 @@ class LaneQueue:
     def behind(self, head: str) -> list[Demand]:
         """Demands whose turn may still come, without that of `head` (uid)."""
         turns = [turn for heap in self._heaps.values() for turn in heap]
-        own = {t.lane for t in turns if t.key[3] == head}
+        own = {t.lane for t in turns if t.uid == head}
         return [self._lanes[t.lane].demand for t in turns if t.lane not in own]
 
     def _push_next(self, number: int, position: int) -> None:
@@ -124,13 +127,17 @@ class LaneQueue:
         if self.ranks is not None:
             entry = self._lanes[turn.lane].entries[turn.position]
             door = f"{entry.namespace}/{entry.local_queue}"
-        heapq.heappush(self._heaps.setdefault(door, []), turn)
+        heap = self._heaps.get(door)
+        if heap is None:
+            self._heaps[door] = [turn]
+        else:
+            heapq.heappush(heap, turn)
 
     def _turn(self, number: int, position: int, *, apart: bool) -> _Turn:
         lane = self._lanes[number]
         entry = lane.entries[position]
-        key = (not apart, -lane.demand.priority, entry.queued_at, entry.uid)
-        return _Turn(key, number, position, apart)
+        priority = -lane.demand.priority
+        return _Turn(not apart, priority, entry.queued_at, entry.uid, number, position, apart)
 
     def _pending(self, turn: _Turn) -> PendingWorkload:
         lane = self._lanes[turn.lane]

@@ -8,7 +8,7 @@ move, however many workloads wait.
 import bisect
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from hub.domain.plan import Reason, Refusal, behind
 from hub.domain.queueing.lanes import Entry, Lane
@@ -34,10 +34,11 @@ class Told(NamedTuple):
 class WaitingLane:
     """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
 
-    __slots__ = ("_entries", "_first", "demand", "parked", "refusal", "told")  # `Waiting` parks
+    __slots__ = ("_entries", "_first", "demand", "line", "parked", "refusal", "told")
 
-    def __init__(self, demand: Demand) -> None:
+    def __init__(self, demand: Demand, line: "_Line") -> None:
         self.demand = demand
+        self.line = line  # its queue's; `Waiting` parks, and counts there
         self.parked: Refusal | None = None
         self.refusal: Refusal | None = None  # the last one, kept when woken
         self.told: Told | None = None
@@ -86,7 +87,21 @@ class InLine(NamedTuple):
     parked: int = 0
 
 
-_NOBODY: Final = InLine()
+class _Line:
+    """The lanes of one ClusterQueue by demand's key, and how many wait in them."""
+
+    __slots__ = ("active", "lanes", "parked")
+
+    def __init__(self) -> None:
+        self.lanes: dict[str, WaitingLane] = {}
+        self.active = self.parked = 0
+
+    def count(self, lane: WaitingLane, more: int) -> None:
+        """So many more in one of the lanes."""
+        if lane.parked is None:
+            self.active += more
+        else:
+            self.parked += more
 
 
 class Waiting:
@@ -94,9 +109,8 @@ class Waiting:
 
     def __init__(self) -> None:
         self.rank_of: RankOf | None = None
-        self._lanes: dict[str, dict[str, WaitingLane]] = {}  # by queue, then demand
+        self._lines: dict[str, _Line] = {}  # by queue, where anybody waits
         self._where: dict[str, tuple[WaitingLane, Entry]] = {}  # by uid
-        self._counts: dict[str, InLine] = {}  # by queue, where anybody waits
 
     def __len__(self) -> int:
         return len(self._where)
@@ -114,7 +128,7 @@ class Waiting:
             self.remove(entry.uid)
         lane = self.lane(demand)
         lane.add(entry)
-        self._count(lane, 1)
+        lane.line.count(lane, 1)
         self._where[entry.uid] = (lane, entry)
 
     def remove(self, uid: str) -> None:
@@ -124,40 +138,34 @@ class Waiting:
             return
         lane, entry = found
         lane.remove(entry)
-        self._count(lane, -1)
+        line = lane.line
+        line.count(lane, -1)
         if not lane:
-            lanes = self._lanes[lane.demand.queue]
-            del lanes[lane.demand.key]
-            if not lanes:
-                del self._lanes[lane.demand.queue]
-                del self._counts[lane.demand.queue]
-
-    def _count(self, lane: WaitingLane, more: int) -> None:
-        active, parked = self._counts.get(lane.demand.queue, _NOBODY)
-        if lane.parked is None:
-            active += more
-        else:
-            parked += more
-        self._counts[lane.demand.queue] = InLine(active, parked)
+            del line.lanes[lane.demand.key]
+            if not line.lanes:
+                del self._lines[lane.demand.queue]
 
     def _park(self, lane: WaitingLane, refusal: Refusal | None) -> None:
         """Park a lane, or unpark it."""
         if (lane.parked is None) != (refusal is None):
             number = len(lane) if lane.parked is None else -len(lane)
-            active, parked = self._counts.get(lane.demand.queue, _NOBODY)
-            self._counts[lane.demand.queue] = InLine(active - number, parked + number)
+            lane.line.active -= number
+            lane.line.parked += number
         lane.parked = refusal
 
-    def in_line(self) -> Mapping[str, InLine]:
-        """How many are considered and how many parked, by ClusterQueue; costs nothing."""
-        return self._counts
+    def in_line(self) -> dict[str, InLine]:
+        """How many are considered and how many parked, by ClusterQueue; costs what there are queues."""
+        return {name: InLine(line.active, line.parked) for name, line in self._lines.items()}
 
     def lane(self, demand: Demand) -> WaitingLane:
         """The lane of a demand, made if there is none."""
-        lanes = self._lanes.setdefault(demand.queue, {})
-        if demand.key not in lanes:
-            lanes[demand.key] = WaitingLane(demand)
-        return lanes[demand.key]
+        line = self._lines.get(demand.queue)
+        if line is None:
+            line = self._lines[demand.queue] = _Line()
+        lane = line.lanes.get(demand.key)
+        if lane is None:
+            lane = line.lanes[demand.key] = WaitingLane(demand, line)
+        return lane
 
     def entry(self, uid: str) -> Entry | None:
         """A workload's place in its lane."""
@@ -171,19 +179,21 @@ class Waiting:
 
     def queues(self) -> KeysView[str]:
         """ClusterQueues that anybody waits in."""
-        return self._lanes.keys()
+        return self._lines.keys()
 
     def lanes(self, queue: str) -> Iterable[WaitingLane]:
         """The lanes of one queue."""
-        return self._lanes.get(queue, {}).values()
+        line = self._lines.get(queue)
+        return () if line is None else line.lanes.values()
 
     def every_lane(self) -> Iterator[WaitingLane]:
-        for lanes in self._lanes.values():
-            yield from lanes.values()
+        for line in self._lines.values():
+            yield from line.lanes.values()
 
     def count(self, queue: str) -> int:
         """How many wait in one queue."""
-        return sum(self._counts.get(queue, _NOBODY))
+        line = self._lines.get(queue)
+        return 0 if line is None else line.active + line.parked
 
     def position(self, uid: str) -> tuple[int, int] | None:
         """Place in the own queue and among everything that waits, both from 1; None if it does not."""
@@ -242,7 +252,8 @@ class Waiting:
         """Remember what a cycle refused; those that are merely behind a head are not parked by it."""
         told = []
         for refusal in refusals:
-            lane = self._lanes.get(refusal.queue, {}).get(refusal.demand)
+            line = self._lines.get(refusal.queue)
+            lane = None if line is None else line.lanes.get(refusal.demand)
             if lane is not None:
                 lane.refusal = refusal
                 self._park(lane, None if refusal.reason is Reason.BEHIND_HEAD else refusal)

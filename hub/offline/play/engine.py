@@ -95,14 +95,15 @@ def _running_pods(scene: Scene, uid: str) -> tuple[PodSet, ...]:
 
 
 def _line_up(scene: Scene, engine: Engine) -> None:
-    may_wait = []
+    by_queue: dict[str, list[PendingWorkload]] = {}
     for who in scene.pending:
         hold = engine.hold(scene, who)
         if hold is None:
-            may_wait.append(who)
+            by_queue.setdefault(who.queue, []).append(who)
         else:
             engine.held[who.uid] = hold
-    engine.waiting.add(may_wait)
+    for those in by_queue.values():
+        engine.waiting.add(those)
     engine.waiting.line_up()
 
 

@@ -93,7 +93,7 @@ class SceneQueues:
             if self._given[queue] >= _AT_ONCE:
                 self._changed.add(queue)
             return
-        if outcome is Outcome.PENDING_PREEMPTION:
+        if outcome is Outcome.PENDING_PREEMPTION and not who.nominated:
             who = self._who[who.uid] = replace(who, nominated=True)
         self._put_first(who, outcome)
         if attempt.where is Where.PARKED:
@@ -157,7 +157,7 @@ class SceneQueues:
         Where LocalQueues take turns by what they used, their workloads are no equals.
         """
         door = "" if self._ranks[who.queue] is None else f"{who.namespace}/{who.local_queue}"
-        kept = tuple(sorted(who.annotations.items()))
+        kept = tuple(sorted(who.annotations.items())) if who.annotations else ()
         key = (who.queue, who.priority, shape_hash(who.pod_sets), kept, door)
         found = self._demands.get(key)
         if found is None:

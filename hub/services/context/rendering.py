@@ -1,7 +1,7 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
 from hub.domain.instants import stamp
-from hub.store.records.history import Event
+from hub.store.records.history import StoredEvent
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress
 from shared.documents import Json
@@ -83,7 +83,7 @@ def whole_job(row: Workload, manifest: object, pod_sets: object) -> Json:
     }
 
 
-def event(told: Event) -> Json:
+def event(told: StoredEvent) -> Json:
     """One event."""
     return {
         "id": told.id,

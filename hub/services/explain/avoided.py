@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
-from hub.store.records.history import Event
+from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import Workload
 from shared.documents import Json
 
@@ -23,7 +23,7 @@ def until(row: Workload) -> dict[str, str | None]:
     return found
 
 
-def because(row: Workload, newest_first: Sequence[Event]) -> dict[str, Json]:
+def because(row: Workload, newest_first: Sequence[StoredEvent]) -> dict[str, Json]:
     """Member → {"reason", "message"} of the job's newest event in which it is told why."""
     found: dict[str, Json] = {}
     for cluster in row.set_aside or ():

@@ -19,7 +19,7 @@ from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
 from hub.store import clusters, events, schedule, workloads
-from hub.store.records.history import Event
+from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -203,7 +203,7 @@ def _position(position: Position | None) -> Json | None:
     }
 
 
-def _timeline(row: Workload, newest_first: Sequence[Event]) -> list[Json]:
+def _timeline(row: Workload, newest_first: Sequence[StoredEvent]) -> list[Json]:
     """What happened to it, oldest first; its submission stands in its row, not among the events."""
     submitted = {
         "at": stamp(row.created_at),

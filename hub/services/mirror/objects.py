@@ -21,7 +21,7 @@ from hub.services.queues import usage
 from hub.services.reading.draft import Draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
-from hub.store.records.history import Event
+from hub.store.records.history import StoredEvent
 from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
@@ -164,7 +164,7 @@ def cluster_facts(tx: Transaction) -> dict[str, tuple[Member, Cluster, dt.dateti
     return found
 
 
-def events_after(tx: Transaction, last: int, limit: int = 500) -> list[Event]:
+def events_after(tx: Transaction, last: int, limit: int = 500) -> list[StoredEvent]:
     """Events in order after number `last`."""
     return events.list_events(tx, after=last, limit=limit)
 

@@ -6,7 +6,7 @@ import orjson
 
 from hub.services.placements.selecting import Selection
 from hub.store import placements
-from hub.store.records.placements import Snapshot
+from hub.store.records.placements import StoredSnapshot
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
 
@@ -23,7 +23,9 @@ def snapshot_policy(tx: Transaction, uid: str, spec: JsonView) -> str:
     return _snapshot(tx, uid, "policy", spec.get("policy") or {}, spec).hash
 
 
-def _snapshot(tx: Transaction, uid: str, part: str, content: object, spec: JsonView) -> Snapshot:
+def _snapshot(
+    tx: Transaction, uid: str, part: str, content: object, spec: JsonView
+) -> StoredSnapshot:
     hashed = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
     latest = placements.latest_snapshot(tx, uid, part)
     if latest is not None and latest.hash == hashed:
@@ -31,4 +33,4 @@ def _snapshot(tx: Transaction, uid: str, part: str, content: object, spec: JsonV
     number = 0 if latest is None else latest.number + 1
     keep = int(spec.get("revisionHistoryLimit") or 10)
     placements.add_snapshot(tx, uid, part, number, hashed, content, keep)
-    return Snapshot(number, hashed)
+    return StoredSnapshot(number, hashed)

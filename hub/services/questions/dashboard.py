@@ -17,7 +17,7 @@ from hub.services.members import forgotten
 from hub.services.questions import clusters, queues
 from hub.store import drift, events, front_page, tallies
 from hub.store.errors import StoreUnavailable
-from hub.store.records.history import Event
+from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage
 from hub.store.records.works import DriftedWork
 from hub.store.transaction import Transaction
@@ -78,7 +78,7 @@ class FleetRows:
     clusters: Sequence[Json] | None
     queues: Sequence[Json] | None
     drifts: Sequence[DriftedWork] | None
-    events: Sequence[Event] | None  # newest first
+    events: Sequence[StoredEvent] | None  # newest first
     stopped: str | None  # why the hub decides nothing; "": it does
     forgotten: Json | None
     bridge: Json | None

@@ -46,7 +46,7 @@ def waiting(index: ScheduleIndex | None) -> Mapping[str, InLine]:
     """Per ClusterQueue how many are in line and how many are parked; costs what there are queues."""
     if index is None:
         return {}
-    found = dict(index.waiting.in_line())
+    found = index.waiting.in_line()
     for local_queue, number in index.held_back.by_local_queue().items():
         local = index.routes.local.get(local_queue)
         if local is not None:

@@ -10,7 +10,7 @@ from hub.services.context import rendering
 from hub.services.context.hub_cluster import hub_cluster_uid
 from hub.services.context.paging import Pager
 from hub.store import changes, events, jobs, manifests, workloads
-from hub.store.records.history import Event
+from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -132,9 +132,9 @@ def list_events(
     }
 
 
-def _submitted(job: Workload) -> Event:
+def _submitted(job: Workload) -> StoredEvent:
     """The first event of every job. It says what the job's row says, so it is not stored beside it."""
-    return Event(
+    return StoredEvent(
         id=0,
         at=job.created_at,
         uid=job.uid,

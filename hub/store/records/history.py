@@ -4,7 +4,7 @@ import datetime as dt
 from typing import NamedTuple, TypedDict
 
 
-class Event(NamedTuple):
+class StoredEvent(NamedTuple):
     """What happened to one object: a field for each column of the table `events`, in its order."""
 
     id: int

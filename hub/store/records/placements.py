@@ -18,7 +18,7 @@ class Binding(NamedTuple):
     resource_snapshot: str
 
 
-class Snapshot(NamedTuple):
+class StoredSnapshot(NamedTuple):
     """A revision of what a placement selects, or of how."""
 
     number: int
