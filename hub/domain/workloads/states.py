@@ -1,4 +1,5 @@
-"""A workload, the unit of admission: its states and the one table of transitions between them.
+"""A workload, the unit of admission: its states and the one table of transitions between them,
+carried out by `hub.store.workloads.transition` alone.
 
 Each transition has a name; the store refuses a change that the table does not hold, so a stale
 report or a second verdict on a finished epoch can not move a job backwards (invariants R-06, R-07).
