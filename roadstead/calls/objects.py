@@ -1,10 +1,11 @@
 """Objects of any kind: apply, list, find; placements, and what has drifted."""
 
+from roadstead.errors import NotFound
 from roadstead.media_types import type_of
 from roadstead.models.objects import Applied, Deleted, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement
 from roadstead.paths import either, object_path, part
-from roadstead.steps import Flow, Request, Steps, items, one, pages
+from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
 
 
 def apply(
@@ -28,9 +29,30 @@ def apply(
 
 
 def objects(kind: str, *, group: str = "core", namespace: str = "") -> Flow[KubernetesObject]:
-    """Every object of a kind, of one namespace or of all; not Jobs, which are `jobs`."""
-    path = f"/v1/objects/{part(group)}/{part(kind)}"
-    return pages(path, {"namespace": namespace}, KubernetesObject)
+    """Every object of a kind, of one namespace or of all; not Jobs, which are `jobs`.
+
+    Raises NotFound where the hub holds none, and holds a kind of that name in another case or group.
+    """
+    path = f"/v1/objects/{part(group or 'core')}/{part(kind)}"
+    if not (yield from counted_pages(path, {"namespace": namespace}, KubernetesObject)):
+        yield from _refuse_namesake(kind, group)
+
+
+def _refuse_namesake(kind: str, group: str) -> Steps[None]:
+    """Raise NotFound where the hub holds this kind by another spelling, or of another group alone."""
+    held = yield from kinds()
+    alike = [
+        each
+        for each in held
+        if each.kind.lower() in {kind.lower(), kind.lower().removesuffix("s")}
+    ]
+    if not alike or any(
+        (each.group or "core", each.kind) == (group or "core", kind) for each in alike
+    ):
+        return
+    meant = " or ".join(f"{each.kind!r}, group={each.group or 'core'!r}" for each in alike)
+    detail = f"the hub holds no {kind!r} of group {group or 'core'!r}, but {meant}"
+    raise NotFound(404, {"code": "NotFound", "detail": detail})
 
 
 def kinds() -> Steps[list[HeldKind]]:

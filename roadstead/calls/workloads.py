@@ -8,7 +8,7 @@ from roadstead.models.hub import WorkloadState
 from roadstead.models.jobs import WholeJob
 from roadstead.models.objects import KubernetesObject
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
-from roadstead.paths import pair, part, workload_path
+from roadstead.paths import pair, part, text, workload_path
 from roadstead.steps import EventStream, Flow, Request, Steps, items, items_of, one, pages
 
 
@@ -33,7 +33,7 @@ def pending(name: str, *, offset: int = 0, limit: int = 1000) -> Steps[list[Pend
 
     Items as Kueue's visibility API has them, with positions from 0.
     """
-    namespace, slash, short = name.rpartition("/")
+    namespace, slash, short = text(name).rpartition("/")
     line = f"clusterqueues/{part(name)}"
     if slash:
         line = f"namespaces/{part(namespace)}/localqueues/{part(short)}"
