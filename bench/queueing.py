@@ -46,6 +46,7 @@ from hub.offline.loads.generator import generated
 from hub.offline.play.engine import engine_of
 from hub.offline.play.timeline import Timeline
 from hub.offline.reports import measures
+from shared.collector import spare_the_collector
 from shared.resources import PodSet, Resources
 
 NOW = 1_767_225_600_000_000
@@ -242,6 +243,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="only the last line")
     options = parser.parse_args()
+    spare_the_collector()  # as the hub and `roadstead simulate` do
     cycle = a_cycle(options.queues, options.pending, options.rounds)
     live = a_live_cycle(30, 15_000)
     gentle, plain = a_play(options.scale, GENTLE), a_play(options.scale, {})

@@ -33,6 +33,7 @@ from shared.kinds import unheeded
 from shared.kinds.names import LABEL_RULE, is_dns_label
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
+from shared.kinds.scopes import unknown_kind
 from shared.reject_codes import RejectCode
 
 router = new_router("objects")
@@ -181,10 +182,12 @@ def _item(index: int, applied: Applied, value: object, *, with_errors: bool) -> 
 
 
 def _warnings(parsed: Parsed) -> list[str]:
-    """What of a document is kept and not acted on."""
+    """What of a document is kept and not acted on, or hardly meant."""
     why = parsed.hindrance
     waits = [] if why is None else [f"{why.field}: {why.message}: as it is, it is never admitted"]
-    return [*unheeded.notices(parsed), *waits]
+    odd = unknown_kind(parsed.group, parsed.kind)
+    mistyped = [f"kind: {odd}: kept, and of use only to a member that has it"] if odd else []
+    return [*unheeded.notices(parsed), *waits, *mistyped]
 
 
 def _text(value: object) -> str:

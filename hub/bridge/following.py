@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from hub.bridge.kinds import JOB, STATIC, Mirrored
 from hub.bridge.sources import Sources
 from hub.services.placements.index import PlacementIndex
-from hub.services.placements.selecting import SKIPPED, needed_kinds
+from hub.services.placements.selecting import needed_kinds
 from hub.store.records.objects import StoredObject
 from shared.documents import JsonView
 from shared.groups import PLACEMENT
+from shared.kinds.scopes import is_never_placed
 from shared.kube.client import KubeClient
 
 Kind = tuple[str, str]  # group, kind
@@ -60,7 +61,11 @@ class Following:
                 served = served or await self._followable()
                 known = {(group, kind) for group, _, kind in named}
                 named |= {each for each in served if (each[0], each[2]) not in known}
-            wanted = [each for each in named if (each[0], each[2]) not in STATIC | SKIPPED]
+            wanted = [
+                (group, version, kind)
+                for group, version, kind in named
+                if (group, kind) not in STATIC and not is_never_placed(group, kind)
+            ]
             for group, version, kind in wanted:
                 await self._sources.add(Mirrored(group, kind, (version,)))
             self._needs[uid] = frozenset((group, kind) for group, _, kind in wanted)

@@ -6,6 +6,7 @@ from typing import Final
 from shared import labels
 from shared.documents import Json
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
+from shared.kinds.metadata import controllers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def is_managed(job: Json, *, known: bool) -> bool:
     if manager or not spec.get("suspend"):
         return known and manager is None
     metadata = job["metadata"]
-    if any(owner.get("controller") for owner in metadata.get("ownerReferences") or ()):
+    if controllers_of(metadata):
         return False
     return any(
         (metadata.get(part) or {}).get(labels.QUEUE_NAME) for part in ("labels", "annotations")

@@ -262,10 +262,18 @@ def _place(source: Source, obj: Object) -> Place:
 
 
 def _mark(obj: Object) -> bytes:
-    """What must change for the hub to look again: neither status nor managed fields."""
+    """What must change for the hub to look again: neither status nor managed fields.
+
+    Owners are named beside the generation, which does not count them.
+    """
     metadata = obj["metadata"]
     version = metadata.get("generation") or metadata.get("resourceVersion")
     return orjson.dumps(
-        [version, metadata.get("labels"), metadata.get("annotations")],
+        [
+            version,
+            metadata.get("labels"),
+            metadata.get("annotations"),
+            metadata.get("ownerReferences"),
+        ],
         option=orjson.OPT_SORT_KEYS,
     )

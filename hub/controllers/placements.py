@@ -84,6 +84,7 @@ class Placements:
         for row in await self._hub.read(index.load_placements):
             self._index.put(row)
             self._dirty.add(row.uid)
+        self._index.overrides = await self._hub.read(index.load_overrides)
         self._fleet = await self._hub.read(read_fleet)
         self._loaded = True
 
@@ -108,7 +109,9 @@ class Placements:
         for uid in uids:
             row = rows.get(uid)
             self._dirty |= placed.get(uid, set())
-            if row is None:
+            if self._index.is_override(uid, row):
+                self._dirty |= set(self._index.uids())
+            elif row is None:
                 if self._index.drop(uid):  # what it held may be another's now
                     self._dirty |= {uid} | self._index.unsettled
             elif row.kind in _KINDS:

@@ -15,12 +15,24 @@ from shared.groups import PLACEMENT
 
 GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
+OVERRIDES = ("ClusterResourceOverride", "ResourceOverride")
 
 
 def list_all(tx: Transaction) -> list[StoredObject]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def overrides(tx: Transaction, namespace: str = "") -> list[StoredObject]:
+    """Overrides of both kinds; with `namespace`, those of clusters and of this namespace."""
+    query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(OVERRIDES))
+    if namespace:
+        query = query.where(objects.c.namespace.in_(("", namespace)))
+    return [
+        StoredObject._make(row)
+        for row in tx.conn.execute(query.where(objects.c.deleted_at.is_(None)))
+    ]
 
 
 def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:

@@ -17,10 +17,13 @@ def _clusters(placement: Placement) -> str:
 
 
 def _state(placement: Placement) -> str:
-    """The last rung of the ladder that was reached, or the first that is not true."""
-    for condition in placement.conditions:
-        if condition.status != "True":
-            return f"{condition.type.split('Placement')[-1]}: {condition.reason}"
+    """The last rung of the ladder that was reached, or the first that is not true.
+
+    Overridden comes last: what is not overridden may still not be applied, which matters more.
+    """
+    untrue = [each for each in placement.conditions if each.status != "True"]
+    for condition in sorted(untrue, key=lambda each: each.type.endswith("Overridden")):
+        return f"{condition.type.split('Placement')[-1]}: {condition.reason}"
     rungs = [each for each in placement.conditions if each.type != "NotActedOn"]
     return rungs[-1].reason if rungs else ""
 

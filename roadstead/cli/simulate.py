@@ -29,6 +29,9 @@ class _Unreadable(click.ClickException):
 @click.group()
 def simulate() -> None:
     """Play the scheduler on files: no hub, no cluster."""
+    from shared.collector import spare_the_collector
+
+    spare_the_collector()
 
 
 @simulate.command()

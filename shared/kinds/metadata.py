@@ -89,6 +89,12 @@ def read_metadata(
     )
 
 
+def controllers_of(metadata: Mapping[str, Any]) -> list[Any]:
+    """Those of `ownerReferences` that say `controller`: who makes this object, and makes it anew."""
+    owners = metadata.get("ownerReferences") or ()
+    return [each for each in owners if isinstance(each, dict) and each.get("controller")]
+
+
 def _read_name(
     metadata: Mapping[str, Any], problems: Problems, rule: NameRule, *, may_generate: bool
 ) -> tuple[str, str]:

@@ -1,12 +1,17 @@
 """Which well-known kinds live in a namespace and which do not, and what no placement carries.
 
-For kinds that are listed nowhere, the manifest's own metadata.namespace decides.
+For kinds that are listed nowhere, the manifest's own metadata.namespace decides. Kubernetes' groups are
+listed whole, as of 1.36, so that a kind which is not in them is mistyped or newer.
 """
 
+import difflib
 from typing import Final
 
+from shared.groups import CLUSTER, KUEUE, PLACEMENT
+from shared.quantity import shown
+
 _CLUSTER: Final = {
-    "": {"Namespace", "Node", "PersistentVolume"},
+    "": {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
     "admissionregistration.k8s.io": {
         "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
         "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy",
@@ -14,24 +19,29 @@ _CLUSTER: Final = {
     },
     "apiextensions.k8s.io": {"CustomResourceDefinition"},
     "apiregistration.k8s.io": {"APIService"},
-    "certificates.k8s.io": {"CertificateSigningRequest"},
-    "cluster.kubernetes-fleet.io": {"MemberCluster"},
+    "certificates.k8s.io": {"CertificateSigningRequest", "ClusterTrustBundle"},
+    CLUSTER: {"MemberCluster"},
     "flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
-    "kueue.x-k8s.io": {
+    KUEUE: {
         "AdmissionCheck", "ClusterQueue", "Cohort", "MultiKueueCluster", "MultiKueueConfig",
         "ProvisioningRequestConfig", "ResourceFlavor", "Topology", "WorkloadPriorityClass",
     },
-    "networking.k8s.io": {"IngressClass"},
+    "networking.k8s.io": {"IPAddress", "IngressClass", "ServiceCIDR"},
     "node.k8s.io": {"RuntimeClass"},
-    "placement.kubernetes-fleet.io": {
+    PLACEMENT: {
         "ClusterResourceEnvelope", "ClusterResourceOverride", "ClusterResourcePlacement",
         "ClusterResourcePlacementDisruptionBudget", "ClusterResourcePlacementEviction",
         "ClusterStagedUpdateRun", "ClusterStagedUpdateStrategy",
     },
     "rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding"},
-    "resource.k8s.io": {"DeviceClass", "ResourceSlice"},
+    "resource.k8s.io": {
+        "DeviceClass", "DeviceTaintRule", "ResourcePoolStatusRequest", "ResourceSlice",
+    },
     "scheduling.k8s.io": {"PriorityClass"},
-    "storage.k8s.io": {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"},
+    "storage.k8s.io": {
+        "CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass",
+    },
+    "storagemigration.k8s.io": {"StorageVersionMigration"},
 }  # fmt: skip
 _NAMESPACED: Final = {
     "": {
@@ -42,14 +52,41 @@ _NAMESPACED: Final = {
     "apps": {"ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
     "autoscaling": {"HorizontalPodAutoscaler"},
     "batch": {"CronJob", "Job"},
-    "coordination.k8s.io": {"Lease"},
+    "certificates.k8s.io": {"PodCertificateRequest"},
+    "coordination.k8s.io": {"Lease", "LeaseCandidate"},
     "discovery.k8s.io": {"EndpointSlice"},
-    "kueue.x-k8s.io": {"LocalQueue", "Workload"},
+    "events.k8s.io": {"Event"},
+    KUEUE: {"LocalQueue", "Workload"},
     "networking.k8s.io": {"Ingress", "NetworkPolicy"},
-    "placement.kubernetes-fleet.io": {"ResourcePlacement", "ResourceOverride", "ResourceEnvelope"},
+    PLACEMENT: {"ResourcePlacement", "ResourceOverride", "ResourceEnvelope"},
     "policy": {"PodDisruptionBudget"},
     "rbac.authorization.k8s.io": {"Role", "RoleBinding"},
+    "resource.k8s.io": {"ResourceClaim", "ResourceClaimTemplate"},
+    "scheduling.k8s.io": {"PodGroup", "Workload"},
+    "storage.k8s.io": {"CSIStorageCapacity"},
 }  # fmt: skip
+
+# No placement carries these (placement reference, 1.3): what each cluster or a controller in it makes,
+_OF_EACH_CLUSTER: Final = frozenset(
+    {
+        ("", "Endpoints"), ("", "Event"), ("", "Node"), ("", "Pod"),
+        ("apps", "ControllerRevision"), ("discovery.k8s.io", "EndpointSlice"),
+    }
+)  # fmt: skip
+# what the hub itself reads and a member has no use for,
+_OF_THE_HUB: Final = frozenset(
+    {(KUEUE, "MultiKueueCluster"), (KUEUE, "MultiKueueConfig"), (KUEUE, "Workload")}
+)
+# and groups of which that is so of every kind.
+_NEVER_PLACED: Final = frozenset(
+    {CLUSTER, PLACEMENT, "coordination.k8s.io", "events.k8s.io", "metrics.k8s.io"}
+)
+# Kubernetes' own groups, and every kind in them.
+_KUBERNETES: Final = {
+    group: frozenset(_CLUSTER.get(group, ())) | frozenset(_NAMESPACED.get(group, ()))
+    for group in sorted(_CLUSTER.keys() | _NAMESPACED.keys())
+    if group not in {CLUSTER, KUEUE, PLACEMENT}
+}
 
 
 def is_cluster_scoped(group: str, kind: str) -> bool:
@@ -60,3 +97,29 @@ def is_cluster_scoped(group: str, kind: str) -> bool:
 def is_namespaced(group: str, kind: str) -> bool:
     """Whether the kind is known to live in a namespace."""
     return kind in _NAMESPACED.get(group, ())
+
+
+def is_never_placed(group: str, kind: str) -> bool:
+    """Whether no placement carries objects of this kind, whatever it selects."""
+    one = (group, kind)
+    return group in _NEVER_PLACED or one in _OF_THE_HUB or one in _OF_EACH_CLUSTER
+
+
+def unknown_kind(group: str, kind: str) -> str:
+    """A sentence where a group of Kubernetes' own has no such kind, with the one meant; else ""."""
+    if group not in _KUBERNETES or kind in _KUBERNETES[group]:
+        return ""
+    name = f"group {group}" if group else "the core group"
+    return f"{shown(kind)} is no kind that {name} is known to have{_meant(group, kind)}"
+
+
+def _meant(group: str, kind: str) -> str:
+    """What was meant: the same word of another group, or the nearest of this one."""
+    lower = kind[:80].lower()
+    for other, kinds in _KUBERNETES.items():
+        if other != group and kind in kinds:
+            place = f"group {other}" if other else "apiVersion v1"
+            return f"; did you mean {kind} of {place}?"
+    known = {each.lower(): each for each in _KUBERNETES[group]}
+    near = difflib.get_close_matches(lower, known, n=1, cutoff=0.6)
+    return f"; did you mean {known[near[0]]}?" if near else ""

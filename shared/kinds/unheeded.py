@@ -15,6 +15,7 @@ from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.kinds.scopes import is_never_placed
 from shared.reject_codes import RejectCode
 
 REASON: Final = "NotActedOn"  # of the Event
@@ -87,9 +88,15 @@ def _of_job(parsed: Parsed) -> Iterator[str]:
 
 def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
     """The notices about a placement's spec, as it is kept."""
+    for index, selector in enumerate(spec.get("resourceSelectors") or ()):
+        if is_never_placed(selector.get("group") or "", selector.get("kind") or ""):
+            yield f"spec.resourceSelectors[{index}]: no placement carries a {selector['kind']}"
     if spec.get("statusReportingScope") == "NamespaceAccessible":
         yield "spec.statusReportingScope: the status is at the placement, and not in its namespace too"
-    strategy = spec.get("strategy") or {}
+    yield from _of_strategy(spec.get("strategy") or {})
+
+
+def _of_strategy(strategy: Mapping[str, Any]) -> Iterator[str]:
     if strategy.get("rollingUpdate"):
         yield "spec.strategy.rollingUpdate: changes go to all clusters at once"
     if strategy.get("type") == "External":

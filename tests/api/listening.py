@@ -67,6 +67,11 @@ class Line:
             body = await self._reader.readexactly(int(headers.get("content-length", 0)))
             return Heard(int(lines[0].split()[1]), headers, body)
 
+    async def hear_out(self) -> bytes:
+        """What still comes until the hub hangs up."""
+        async with asyncio.timeout(_PATIENCE_S):
+            return await self._reader.read()
+
     async def is_hung_up(self) -> bool:
         """Whether the hub closes the connection without another word."""
         async with asyncio.timeout(_PATIENCE_S):

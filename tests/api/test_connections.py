@@ -1,6 +1,8 @@
 """Connections are bounded before anyone looks at a request: in number, in size, and in time."""
 
+import asyncio
 import json
+import threading
 
 import pytest
 
@@ -51,9 +53,11 @@ async def test_an_address_is_bounded(tmp_path, whole):
 
 
 async def test_parameters_are_bounded(tmp_path):
-    """400 for more parameters than a query may have."""
-    async with listening(tmp_path) as hub:
-        heard = await hub.ask(hub.head("GET", "/v1/jobs?" + "a&" * 5000))
+    """400 for one parameter more than a query may have; as many as it may have are looked at."""
+    async with listening(tmp_path, Settings(api=Api(query_parameters=3))) as hub:
+        heard = await hub.ask(hub.head("GET", "/v1/jobs?limit=1&name=a&queue=b"))
+        assert heard.status == 200
+        heard = await hub.ask(hub.head("GET", "/v1/jobs?limit=1&name=a&queue=b&state=Held"))
         assert (heard.status, heard.problem["code"]) == (400, "TooManyParameters")
 
 
@@ -120,6 +124,27 @@ async def test_a_large_body_has_longer(tmp_path):
         await line.say(body[:190_000])
         await until(lambda: any(each._body_bytes == 190_000 for each in hub.door.connections))
         hub.clock.advance(12)
+        hub.door.look()
+        await line.say(body[190_000:])
+        assert (await line.hear()).problem["code"] == "InvalidName"
+
+
+async def test_a_body_that_the_hub_does_not_read_is_not_late(tmp_path):
+    """While the hub itself is slow to take a body, the time of whoever sends it does not run."""
+    body = json.dumps({**a_job(), "metadata": {"name": "x" * 200_000}}).encode()
+    async with listening(tmp_path) as hub:
+        gate = threading.Event()
+        hub.stack.callback(gate.set)  # whatever happens, before the store is closed
+        busy = [asyncio.ensure_future(hub.db.read(lambda _: gate.wait(20))) for _ in range(64)]
+        line = await hub.line()
+        await line.say(hub.head("POST", "/v1/jobs", AS_JSON, f"Content-Length: {len(body)}"))
+        await line.say(body[:190_000])
+        await until(lambda: any(each.flow.read_paused for each in hub.door.connections))
+        hub.clock.advance(60)
+        hub.door.look()
+        gate.set()
+        await asyncio.gather(*busy)
+        await until(lambda: any(each._body_bytes == 190_000 for each in hub.door.connections))
         hub.door.look()
         await line.say(body[190_000:])
         assert (await line.hear()).problem["code"] == "InvalidName"

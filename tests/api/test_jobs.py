@@ -155,3 +155,28 @@ async def test_a_repeated_batch_submits_once(tmp_path):
         again = await hub.admin.post("/v1/jobs:batch", json=jobs, headers=headers)
         assert first.json()["accepted"] == 1200
         assert first.content == again.content
+
+
+async def test_a_batch_is_a_replay_only_as_a_whole(tmp_path):
+    """What was taken before is answered again; `Idempotent-Replay` says that nothing was new."""
+    async with served(tmp_path) as hub:
+        headers = {"Idempotency-Key": "b"}
+        jobs = [a_job(f"j{i}") for i in range(501)]  # more than share a transaction
+        replayed = []
+        for some in (jobs[:500], jobs, jobs):
+            reply = await hub.admin.post("/v1/jobs:batch", json=some, headers=headers)
+            assert reply.json()["accepted"] == len(some)
+            replayed.append(reply.headers.get("idempotent-replay"))
+        assert replayed == [None, None, "true"]
+
+
+async def test_no_more_events_of_a_job_are_told_than_were_asked_for(tmp_path):
+    """Its submission is the oldest of them, and is told where there is room for it."""
+    async with served(tmp_path) as hub:
+        uid = (await hub.admin.post("/v1/jobs", json=a_job())).json()["uid"]
+        await hub.admin.post(f"/v1/jobs/{uid}/hold")
+        told, held = {}, "HeldByUser"
+        for limit in (1, 2, 3):
+            reply = await hub.admin.get(f"/v1/jobs/{uid}/events?limit={limit}")
+            told[limit] = [each["reason"] for each in reply.json()["items"]]
+        assert told == {1: [held], 2: ["Submitted", held], 3: ["Submitted", held]}

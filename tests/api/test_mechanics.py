@@ -67,6 +67,24 @@ async def test_strange_ids_are_absent(tmp_path, uid):
             assert (await hub.admin.get(path)).status_code in {404, 422}
 
 
+async def test_pages_of_events_overlap_nowhere(tmp_path):
+    """Going back in time page by page tells every event, and each of them once."""
+    async with served(tmp_path) as hub:
+        for name in ("a", "b", "c"):
+            uid = (await hub.admin.post("/v1/jobs", json=a_job(name))).json()["uid"]
+            await hub.admin.post(f"/v1/jobs/{uid}/hold")
+        every = [each["id"] for each in (await hub.admin.get("/v1/events")).json()["items"]]
+        told: list[int] = []
+        query = {"limit": "2"}
+        for _ in range(len(every)):
+            page = (await hub.admin.get("/v1/events", params=query)).json()
+            told = [each["id"] for each in page["items"]] + told
+            if not page["continue"]:
+                break
+            query["continue"] = page["continue"]
+        assert told == every
+
+
 async def test_continue_tokens_are_the_callers_own_and_short_lived(tmp_path):
     """Forged, another's, of another question: 400; too old: 410."""
     async with served(tmp_path) as hub:

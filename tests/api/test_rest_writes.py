@@ -171,6 +171,20 @@ async def test_row_85_streams(tmp_path):
         assert heard.headers["retry-after"] == "1"
 
 
+@pytest.mark.parametrize("path", ["/v1/changes", "/v1/workloads:watch"])
+async def test_a_stream_ends_with_its_credential(tmp_path, path):
+    """Whoever's token was replaced is told of nothing that happens from then on."""
+    async with listening(tmp_path) as hub:
+        token = await hub.db.write(lambda tx: credentials.issue_bearer(tx, "viewer", "ana"))
+        line = await hub.line()
+        headers = (f"Authorization: Bearer {token}", "Connection: close")
+        await line.say(hub.head("GET", path, *headers, token=False))
+        assert (await line.hear()).status == 200
+        await hub.db.write(lambda tx: credentials.replace_bearer(tx, "viewer", "ana"))
+        uid = await a_submitted(hub)
+        assert uid.encode() not in await line.hear_out()
+
+
 async def test_row_90_a_store_that_does_not_answer(tmp_path):
     """503 with Retry-After, nothing acknowledged; alive, but not ready."""
     async with listening(tmp_path) as hub:

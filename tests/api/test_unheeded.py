@@ -56,3 +56,29 @@ async def test_a_kind_without_adapter_is_refused_with_what_to_do(tmp_path):
         told = answer.json()
         assert (answer.status_code, told["code"]) == (422, "NoAdapter")
         assert "Take the label off" in told["detail"]
+
+
+async def test_a_mistyped_kind_warns_and_is_kept(tmp_path):
+    """`created` alone would be believed; a refusal would shut out kinds of newer members."""
+    async with served(tmp_path) as hub:
+        document = {"apiVersion": "apps/v1", "kind": "Deploymnt", "metadata": {"name": "web"}}
+        (item,) = (await hub.admin.post("/v1/apply", json=document)).json()["items"]
+        assert item["result"] == "created"
+        (said,) = item["warnings"]
+        assert "did you mean Deployment?" in said
+        again = (await hub.admin.post("/v1/apply", json=document)).json()["items"][0]
+        assert (again["result"], again["warnings"]) == ("unchanged", [said])
+
+
+async def test_an_override_warns_that_it_is_not_acted_on(tmp_path):
+    """It is taken, as KubeFleet's manifests are, and changes nothing."""
+    async with served(tmp_path) as hub:
+        document = {
+            "apiVersion": "placement.kubernetes-fleet.io/v1",
+            "kind": "ClusterResourceOverride",
+            "metadata": {"name": "more"},
+            "spec": {"clusterResourceSelectors": []},
+        }
+        (item,) = (await hub.admin.post("/v1/apply", json=document)).json()["items"]
+        assert item["result"] == "created"
+        assert "the hub does nothing by them" in item["warnings"][0]

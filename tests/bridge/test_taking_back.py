@@ -12,6 +12,7 @@ from shared.groups import KUEUE
 from tests.bridge.hub_cluster import until
 from tests.bridge.parts import CONFIG_MAP, KINDS, Parts, a_job, on_simulated, parts
 from tests.kube.stub import Stub, running
+from tests.sync.hubs import ran
 
 pytestmark = pytest.mark.anyio
 QUEUE = Mirrored(KUEUE, "ClusterQueue", ("v1beta2",), finalized=True, order=2)
@@ -30,6 +31,26 @@ async def test_a_finalizer_that_could_not_be_taken_off_is_taken_off_later(tmp_pa
         assert labels.FINALIZER in (await it.live(job))["metadata"]["finalizers"]
         await it.take()
         assert (await it.live(job))["metadata"]["finalizers"] == ["example.com/keep"]
+
+
+async def test_a_finished_job_that_is_deleted_keeps_its_record(tmp_path: Path):
+    """It has not been undone: only its name is free."""
+    async with on_simulated(tmp_path) as (it, _):
+        job = await it.create(a_job())
+        await it.take()
+        await it.level(job)
+        agent = await it.hub.join("north")
+        uid = job["metadata"]["uid"]
+        await it.hub.place(uid, "north")
+        await it.hub.settled()
+        await agent.sync()
+        await agent.sync(ran(uid, succeeded=1, result="Succeeded"))
+        await it.kube.delete("batch/v1", "Job", "lab", "one")
+        await it.level(job)
+        await it.take()
+        row = await it.job(job)
+        assert row is not None
+        assert (row.state, row.live, row.deleted_at) == ("Succeeded", None, None)
 
 
 async def test_a_deletion_that_is_refused_says_why(tmp_path: Path):

@@ -84,6 +84,23 @@ async def test_a_job_that_has_ended_and_is_not_known_is_not_begun(tmp_path: Path
         assert await it.job(job) is None
 
 
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("labels", "example.com/team", "a"),
+        ("annotations", labels.PREFIX + "ignore-drift", "/spec/parallelism"),
+    ],
+)
+async def test_a_change_of_marks_alone_is_taken(tmp_path: Path, part: str, key: str, value: str):
+    """Labels and annotations raise no generation: the hub looks at them all the same."""
+    async with on_simulated(tmp_path) as (it, _):
+        job = await it.create(a_job())
+        await it.take()
+        await it.patch(job, {"metadata": {part: {key: value}}})
+        await it.take()
+        assert getattr(await it.job(job), part).get(key) == value
+
+
 @pytest.mark.parametrize("mark", ["labels", "annotations"])
 def test_a_job_that_a_controller_made_is_its_controllers(mark: str):
     """A suspended Job with a queue name is the hub's, unless a JobSet or CronJob runs it."""

@@ -29,6 +29,12 @@ from tests.sync.hubs import running_hub
 pytestmark = pytest.mark.anyio
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 MEMBER = Mirrored(CLUSTER, "MemberCluster", ("v1beta1",), finalized=True, order=1)
+NORTH = {
+    "apiVersion": f"{CLUSTER}/v1beta1",
+    "kind": "MemberCluster",
+    "metadata": {"name": "north"},
+    "spec": {"identity": {"kind": "ServiceAccount", "name": "agent"}},
+}
 CHECK = Mirrored(KUEUE, "AdmissionCheck", ("v1beta2",), order=1)
 
 
@@ -70,14 +76,7 @@ async def test_the_heartbeat_of_a_member_is_renewed(tmp_path: Path):
     clock = ManualClock(NOW)
     async with on_simulated(tmp_path, [*KINDS, MEMBER], clock) as (it, _):
         await it.hub.join("north")
-        made = await it.create(
-            {
-                "apiVersion": f"{CLUSTER}/v1beta1",
-                "kind": "MemberCluster",
-                "metadata": {"name": "north"},
-                "spec": {"identity": {"kind": "ServiceAccount", "name": "agent"}},
-            }
-        )
+        made = await it.create(NORTH)
         heard = []
         for _ in range(3):
             await it.hub.write(clusters.beat, {"north": clock.now()})
@@ -87,6 +86,23 @@ async def test_the_heartbeat_of_a_member_is_renewed(tmp_path: Path):
             heard.append(told["lastReceivedHeartbeat"])
             clock.advance(MEMBERS_S)
         assert len(set(heard)) == 3
+
+
+async def test_how_an_agent_is_waits_for_no_renewal(tmp_path: Path):
+    """What a turn finds new of an agent is written then, though times are not due yet."""
+    clock = ManualClock(NOW)
+    async with on_simulated(tmp_path, [*KINDS, MEMBER], clock) as (it, _):
+        await it.hub.join("north")
+        made = await it.create(NORTH)
+        said = []
+        for seconds in (60, 1):  # it is silent for a minute, and for a second more
+            clock.advance(seconds)
+            it.writeback.follow("clusters", ["north"])
+            await it.writeback.turn()
+            await it.level(made)
+            (told,) = (await it.live(made))["status"]["agentStatus"]
+            said.append({each["type"]: each["reason"] for each in told["conditions"]}["Healthy"])
+        assert said == ["AgentHealthy", "AgentSilent"]
 
 
 async def test_events_beyond_those_of_one_turn_come_with_the_next(tmp_path: Path):
@@ -148,6 +164,31 @@ async def test_a_workload_that_could_not_be_written_is_written_later(tmp_path: P
         assert (await it.kube.list(f"{KUEUE}/v1beta2", "Workload")).items
 
 
+async def test_an_answer_that_the_cache_does_not_show_yet_is_not_overwritten(tmp_path: Path):
+    """Where controllers write too, a status is written for the version that was looked at, or later."""
+    async with on_simulated(tmp_path, [*KINDS, WORKLOAD]) as (it, _):
+        job = await it.create(a_job())
+        await it.take()
+        await it.level(job)
+        row = await it.job(job)
+        await it.hub.write(reserve, row)
+        objects = WorkloadObjects(it.hub.hub, it.kube, it.sources, lambda: it.term)
+        objects.note([row.uid])
+        await objects.turn()
+        at = (f"{KUEUE}/v1beta2", "Workload", "lab", workload_name(row))
+        made = await it.kube.get(*at)
+        await it.shows(made)
+        await it.sources.close()  # the cache stands still
+        answer = {**made["status"]["admissionChecks"][0], "state": "Ready"}
+        told = {"status": {"admissionChecks": [answer]}}
+        await it.kube.merge_patch(*at, told, field_manager="budget", subresource="status")
+        await it.hub.write(reserve, row, "a word of the hub's")
+        objects.note([row.uid])
+        await objects.turn()
+        live = await it.kube.get(*at)
+        assert [each["state"] for each in live["status"]["admissionChecks"]] == ["Ready"]
+
+
 async def test_a_restart_finds_what_was_not_written(tmp_path: Path):
     """What changed while no bridge ran is on the hub cluster when one runs again."""
     cluster = SimCluster("hub", hub=True)
@@ -206,6 +247,14 @@ def test_the_start_time_of_a_job_never_moves():
     assert status["startTime"] == live["startTime"]
 
 
+@pytest.mark.parametrize(("state", "counts"), [(State.RUNNING, (1, 1)), (State.SUCCEEDED, (0, 0))])
+def test_no_more_pods_of_a_job_are_ready_than_active(state: State, counts: tuple[int, int]):
+    """The API server takes no other status, whatever a member counted at different moments."""
+    row = a_row(finished_at=NOW)._replace(state=state, active=1, ready=2)
+    status = job_status({}, None, row, None, NOW)
+    assert (status["active"], status["ready"]) == counts
+
+
 def test_an_answer_from_before_this_state_is_no_answer():
     """After a restart nothing is known of what was written: the later of the two counts."""
     checks = {"budget": {"state": "Retry", "at": "2026-05-01T10:00:00+00:00"}}
@@ -215,6 +264,19 @@ def test_an_answer_from_before_this_state_is_no_answer():
     after = {"status": {"admissionChecks": [{**said, "lastTransitionTime": "2026-05-01T11"}]}}
     assert answered(before, row, {}) == []
     assert answered(after, row, {}) == [said]
+
+
+def reserve(tx: Any, row: Workload, message: str = "") -> None:
+    """Its quota is reserved, and its queue asks an outsider's check."""
+    pending = {"state": "Pending", "message": message, "at": "2026-05-01T00:00:00+00:00"}
+    checks = {"budget": pending}
+    if message:
+        workloads.change(tx, [{"uid": row.uid, "checks": checks}])
+        return
+    pod_sets = [{"name": "main", "count": 1, "flavors": {}, "usage": {}}]
+    move = WorkloadMove(uid=row.uid, epoch=row.epoch, cluster_queue="q", cluster="north")
+    move |= {"admission": {"podSets": pod_sets}, "checks": checks}
+    workloads.transition(tx, Transition.RESERVE, [move])
 
 
 def hold(tx: Any, row: Workload) -> None:

@@ -101,6 +101,17 @@ def test_a_refused_document_is_named_and_the_others_are_applied(hub, tmp_path):
     assert second.endswith("[InvalidName]")
 
 
+def test_a_mistyped_kind_is_warned_of(hub, tmp_path):
+    """Below the line of the document, on standard error: it was taken."""
+    document = {"apiVersion": "v1", "kind": "Confimap", "metadata": {"name": "typo"}}
+    file = tmp_path / "typo.yaml"
+    file.write_text(text(document))
+    done = hub.run("apply", "-f", str(file))
+    assert (done.code, done.lines) == (0, ["Confimap default/typo created"])
+    assert "warning: kind: 'Confimap'" in done.err
+    assert "did you mean ConfigMap?" in done.err
+
+
 def test_every_wrong_field_is_listed(hub, tmp_path):
     """A manifest with several mistakes gets a line for each, with its path."""
     job = a_job("ok")

@@ -29,6 +29,13 @@ def test_the_stream_of_changes_gives_records():
     assert script.asked == ["GET /v1/changes?revision=6"]
 
 
+def test_a_stream_can_be_followed_from_the_very_first_revision():
+    """0 is a revision: it is asked for, unlike none."""
+    with answering(_events(CHANGE)) as script, Client(script.address) as hub:
+        hub.changes(0).close()
+    assert script.asked == ["GET /v1/changes?revision=0"]
+
+
 def test_a_stream_is_open_when_the_call_returns():
     """So what happens after the call is in it, however late the iteration begins."""
     with answering(_events(CHANGE)) as script, Client(script.address) as hub, hub.changes():

@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from hub.domain.workloads.states import State
+from roadstead.cli.placements import COLUMNS
+from roadstead.models.placements import Placement
 from tests.cli.build import a_listed_cluster, a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours, run
 from tests.cli.scripted import Answer, answering, items, problem
@@ -62,6 +64,25 @@ def test_a_page_fits_the_terminal(hub, page, width):
     assert done.code == 0
     assert max(map(len, done.lines)) <= width
     assert "…" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("applied", "shown"),
+    [("False", "Applied: Sent"), ("True", "Overridden: OverridesNotSupported")],
+)
+def test_the_state_of_a_placement_names_what_hinders_it_most(applied, shown):
+    """Overrides that are left out hide no resource that could not be applied."""
+    conditions = [
+        {
+            "type": "ResourcePlacementOverridden",
+            "status": "False",
+            "reason": "OverridesNotSupported",
+        },
+        {"type": "ResourcePlacementApplied", "status": applied, "reason": "Sent"},
+    ]
+    (state,) = (each for each in COLUMNS if each.title == "STATE")
+    placement = {"kind": "ResourcePlacement", "name": "p", "conditions": conditions}
+    assert state.cell(Placement.of(placement)) == shown
 
 
 @pytest.mark.parametrize("verb", HEADINGS, ids="-".join)

@@ -201,3 +201,14 @@ def test_what_can_not_be_read_keeps_no_other_back(hub, tmp_path):
     assert (done.code, len(done.lines)) == (3, 2)
     assert f"{file}, document 2 refused:" in done.err
     assert "[MalformedYaml]" in done.err
+
+
+def test_every_request_of_a_command_has_a_key_of_its_own(tmp_path):
+    """Of Jobs with something else between them: else one would be answered with what became of another."""
+    other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}
+    file = tmp_path / "jobs.yaml"
+    file.write_text(text(a_job("a"), other, a_job("b"), other, a_job("c")))
+    with answering(Answer(a_listed_job("a"), 201)) as script:
+        run("--server", script.address, "submit", "--key", "k", str(file))
+    keys = [sent["Idempotency-Key"] for sent in script.headers]
+    assert len(set(keys)) == len(keys) == 5

@@ -43,6 +43,13 @@ def reported_in_its_namespace():
     return placement
 
 
+def a_placement_of(group, kind):
+    placement = a_placement()
+    selector = {"group": group, "version": "v1", "kind": kind, "name": "a"}
+    placement["spec"]["resourceSelectors"] = [*SELECTORS, selector]
+    return placement
+
+
 def of_kind(api_version, kind, **spec):
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, "spec": spec}
 
@@ -69,6 +76,12 @@ PARTS = [
         of_kind("placement.kubernetes-fleet.io/v1beta1", "ClusterResourcePlacementEviction"),
         "Eviction",
     ),
+    (of_kind("placement.kubernetes-fleet.io/v1", "ResourceOverride"), "ResourceOverride"),
+    (
+        a_placement_of("placement.kubernetes-fleet.io", "ClusterResourceOverride"),
+        "resourceSelectors[1]: no placement carries a ClusterResourceOverride",
+    ),
+    (a_placement_of("", "Node"), "no placement carries a Node"),
 ]
 
 

@@ -113,6 +113,16 @@ async def test_a_job_released_on_its_way_to_held_waits_again(tmp_path):
         assert (await hub.job(uid)).state == "Pending"
 
 
+async def test_a_released_job_avoids_no_cluster_any_more(tmp_path):
+    """Release is a person's word: what was set aside for the job may be tried again at once."""
+    async with running(tmp_path) as hub:
+        uid = await admitted(hub)
+        await hub.change(uid, set_aside={"c1": "9999-01-01T00:00:00+00:00"})
+        await _hold(hub, uid)
+        await _release(hub, uid)
+        assert (await hub.job(uid)).set_aside is None
+
+
 async def test_a_job_being_preempted_can_be_held(tmp_path):
     """Held is stronger than back to the queue."""
     async with running(tmp_path) as hub:

@@ -193,3 +193,29 @@ async def test_a_workload_without_owner_blocks_nobody_until_it_has_lost_pods(tmp
         row = await hub.job(first)
         assert (row.state, row.evicted["reason"]) == ("Pending", "PodsReadyTimeout")
         assert (await hub.job(second)).state == "Placed"
+
+
+async def test_a_workload_of_whose_pods_nobody_speaks_is_not_late(tmp_path):
+    """Without an owner only its executor knows its pods: its silence costs no admission."""
+    async with running(tmp_path, wait_for()) as hub:
+        watch = watching(hub)
+        await hub.apply(*in_cohort("a", "4"))
+        (uid,) = await hub.apply(a_workload("silent"))
+        await hub.settle()
+        await passed(hub, 31, watch)
+        assert (await hub.job(uid)).state == "Placed"
+
+
+async def test_pods_that_come_back_were_ready_when_they_first_were(tmp_path):
+    """A loss and its end leave the instant at which all pods of a Workload without owner were ready."""
+    async with running(tmp_path, wait_for()) as hub:
+        await hub.apply(*in_cohort("a", "4"))
+        (uid,) = await hub.apply(a_workload("first"))
+        await hub.settle()
+        await _said(hub, uid, "True")
+        first = (await hub.job(uid)).pods_ready_at
+        for word in ("False", "True"):
+            hub.clock.advance(5)
+            await _said(hub, uid, word)
+        row = await hub.job(uid)
+        assert (row.pods_ready_at, row.pods_lost_at) == (first, None)

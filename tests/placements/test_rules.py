@@ -9,7 +9,7 @@ from hub.services.members.liveness import note_heartbeats
 from hub.services.objects.delete import delete_object
 from hub.services.objects.fence import fence_cluster
 from hub.services.questions.clusters import get_cluster
-from hub.store import workloads
+from hub.store import placements, workloads
 from tests.placements.fleet import CONFIG, FLEET, Fleet, conditions
 from tests.sync.hubs import running_hub
 
@@ -65,6 +65,22 @@ async def test_the_best_cluster_is_picked_with_its_score_and_stays(tmp_path: Pat
         await fleet.turn()
         await fleet.sync()
         assert (fleet.held("m2"), fleet.held("m3")) == (["ConfigMap/settings"], [])
+
+
+async def test_a_cluster_that_is_given_up_has_no_binding_any_more(tmp_path: Path):
+    """Decisions that are written down are those that stand: else it would count as chosen for good."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(CONFIG.rpartition("---")[0])
+        bound = []
+        for count in (2, 1):
+            await fleet.apply(BEST.replace("numberOfClusters: 1", f"numberOfClusters: {count}"))
+            await fleet.sync()
+            row = await fleet.object("ResourcePlacement", "everywhere", "shop")
+            assert row is not None
+            rows = await hub.hub.read(placements.bindings_of, row.uid)
+            bound.append([each.cluster for each in rows])
+        assert bound == [["m1", "m2"], ["m2"]]
 
 
 async def test_a_new_member_is_picked_where_all_are(tmp_path: Path):

@@ -86,6 +86,22 @@ async def test_a_class_that_comes_back_is_told_again(tmp_path: Path) -> None:
         assert await reasons(hub, later) == ["WaitingForQuota"]
 
 
+async def test_nobody_is_told_to_stand_behind_itself(tmp_path: Path) -> None:
+    """Between the end of a head and the next cycle the next in line names nobody."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "100", cohort="", strict=True))
+        (first,) = await submit(hub, "a", "8", "first")
+        (second,) = await submit(hub, "a", "1", "second")
+        await hub.settle()
+        assert "team-a/first" in (await hub.explain(second))["message"]
+        await hub.transition("cancel", first)
+        await hub.follow()
+        told = await hub.explain(second)
+        assert told["reason"] == "BehindHead"
+        assert "team-a/" not in told["message"]
+
+
 async def test_many_behind_a_head_are_told_once(tmp_path: Path) -> None:
     """Each row is written once when it comes to stand behind; a cycle or another head writes none."""
     async with running(tmp_path) as hub:

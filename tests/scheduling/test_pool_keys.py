@@ -49,6 +49,18 @@ async def test_a_key_that_comes_back_is_asked_for_again(tmp_path):
         assert "example.com/mine" in await keys(hub)
 
 
+async def test_required_affinity_looks_at_keys_as_a_selector_does(tmp_path):
+    """Agents tell nodes apart by what the expressions of a job's node affinity name."""
+    terms = [{"matchExpressions": [{"key": "example.com/zone", "operator": "Exists"}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    async with running(tmp_path) as hub:
+        await hub.cluster("north", a_pool(cpu="8"))
+        job = a_job("near", queue="q", pod={"affinity": {"nodeAffinity": required}})
+        await hub.apply(*a_queue("q"), job)
+        await hub.settle()
+        assert "example.com/zone" in await keys(hub)
+
+
 async def test_keys_of_those_who_wait_stay(tmp_path):
     """However many others come and go."""
     async with running(tmp_path) as hub:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from hub.domain.instants import stamp
+from hub.domain.plan import Assignment, Nominated
 from hub.services.questions import jobs
+from hub.services.scheduling.preempt import preempt
 from tests.scheduling.build import RECLAIM, WITHIN, in_cohort, start, states, submit, urgent
 from tests.scheduling.hubs import Running, a_pool, running
 
@@ -150,6 +152,17 @@ async def test_room_is_kept_for_the_nominee(tmp_path: Path) -> None:
         await hub.transition("cancel", high)
         await hub.settle()
         assert sorted(await states(hub, [low[0], other])) == ["Pending", "Placed"]
+
+
+async def test_who_was_told_to_go_earlier_is_waited_for_too(tmp_path: Path) -> None:
+    """A later cycle that finds other victims for the same workload does not forget the first."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "4", cohort=""))
+        (high,) = await submit(hub, "a", "4", "high")
+        for victim in ("v1", "v2"):
+            waits = Nominated(high, "c", Assignment((), {}, ()), (victim,), "waits", new=True)
+            await hub.hub.write(preempt, {}, [waits])
+        assert (await hub.job(high)).nomination["victims"] == ["v1", "v2"]
 
 
 async def test_nominations_outlive_a_restart(tmp_path: Path) -> None:

@@ -212,6 +212,25 @@ async def test_it_says_from_when_on_it_may_preempt(tmp_path: Path) -> None:
         assert "it may preempt team-a/low" in found["MinimumRuntime"]
 
 
+async def test_it_may_preempt_once_the_last_of_them_has_run_for_long_enough(
+    tmp_path: Path,
+) -> None:
+    """Where several would have to go, the one that started last says from when on."""
+    limits = Settings(queueing=Queueing(minimum_runtime_s=600.0))
+    async with running(tmp_path, limits) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN))
+        for name in ("early", "late"):
+            low = await submit(hub, "a", "2", name)
+            await hub.settle()
+            await start(hub, *low)
+            hub.clock.advance(10)
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        found = await remedies(hub, high)
+        assert found["MinimumRuntime"].startswith("from 2026-01-01T00:10:1")
+
+
 async def test_it_says_that_a_cordon_or_an_annotation_keeps_it_out(tmp_path: Path) -> None:
     """A cordoned cluster that would hold it, and constraints of its own."""
     async with running(tmp_path) as hub:

@@ -45,3 +45,16 @@ def asked(tx, name, request_hash):
     """A request to submit one Job under the key."""
     given = draft(parse_job(a_job(name)), tx.now, origin=Origin.REST)
     return Submission((given,), Intake(), single=True, key=KEY, request_hash=request_hash)
+
+
+async def test_the_default_queue_covers_what_was_ever_asked_of_it(tmp_path):
+    """A job that names a new resource takes no quota from those that named others."""
+    async with served(tmp_path) as hub:
+        for name in ("example.com/a", "example.com/b"):
+            job = a_job(name.rpartition("/")[2])
+            (container,) = job["spec"]["template"]["spec"]["containers"]
+            container["resources"] = {"limits": {name: "1"}}
+            assert (await hub.admin.post("/v1/jobs", json=job)).status_code == 201
+        queue = (await hub.admin.get("/v1/queues/default")).json()
+        covered = {quota["resource"] for quota in queue["quotas"]}
+        assert covered == {"cpu", "memory", "example.com/a", "example.com/b"}

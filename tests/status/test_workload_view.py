@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.kueue_view.workload import workload_name, workload_object
 from hub.store.records.workloads import Workload
 from tests.status.rows import A_SHAPE, a_row, an_admitted_row, evicted, minutes
@@ -250,6 +251,15 @@ def test_one_that_is_about_to_be_deactivated_says_so():
         evicted=evicted("Deactivated", cause="MaximumExecutionTimeExceeded"),
     )
     assert said(row)["DeactivationTarget"] == "True MaximumExecutionTimeExceeded"
+
+
+@pytest.mark.parametrize(
+    ("to", "active"), [("Pending", True), ("Held", False), ("Deactivated", False)]
+)
+def test_what_is_on_its_way_out_of_line_is_inactive(to: str, active: bool):
+    """`spec.active` is false from the wish on, not only once the member has let the job go."""
+    row = an_admitted_row(state=State.WITHDRAWING, withdraw_to=WithdrawTo(to))
+    assert view(row)["spec"]["active"] is active
 
 
 def test_pods_that_will_not_be_needed_any_more_are_reclaimable():

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from hub.services.jobs.cancel import cancel_job
+from hub.services.members.liveness import note_heartbeats
 from hub.services.objects.fence import fence_cluster
 from hub.services.works.withdraw import withdraw_jobs
+from hub.store import clusters
 from shared.errors import Rejected
 from tests.sync.hubs import ran, running_hub, seen
 
@@ -65,6 +67,17 @@ async def test_its_agent_is_nobody_any_more(tmp_path: Path):
         refused = await agent.post(agent.request(seen(uid, "Applied", job={"result": "Failed"})))
         assert refused.status_code == 401
         assert (await hub.job(uid)).state == "Pending"
+
+
+async def test_a_heartbeat_that_is_written_late_revives_nobody(tmp_path: Path):
+    """What was heard before the cluster was written off says nothing of the one that has joined since."""
+    async with running_hub(tmp_path) as hub:
+        await hub.join("north")
+        await hub.write(fence_cluster, "north", "north", "ada", 45.0, though_it_answers=True)
+        await hub.write(note_heartbeats, {"north": hub.clock.now()})
+        row = await hub.hub.read(clusters.get, "north")
+        assert row is not None
+        assert row.heartbeat_at is None
 
 
 @pytest.mark.parametrize(

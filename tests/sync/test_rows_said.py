@@ -148,8 +148,13 @@ def a_capacity(
         a_capacity("warp cores"),
         a_capacity(""),
         {"pools_revision": 0, "pools": "all", "bound": []},
+        a_capacity() | {"bound": [{"uid": "u", "epoch": 1, "bound": -1, "succeeded": 0}]},
+        a_capacity() | {"bound": [{"uid": "u", "epoch": 1, "bound": 0, "succeeded": -1}]},
     ],
-    ids=["negative", "no number", "1e30", "63 bits", "free", "a blank", "no name", "no list"],
+    ids=[
+        *("negative", "no number", "1e30", "63 bits", "free", "a blank", "no name", "no list"),
+        *("fewer than no pods bound", "fewer than none succeeded"),
+    ],
 )
 async def test_row_109_room_that_can_not_be(tmp_path: Path, capacity: dict[str, object]):
     """Refused by itself and warnings_of once; the last good report stays, and entries are taken."""

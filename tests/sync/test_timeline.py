@@ -57,6 +57,14 @@ def test_of_runs_that_are_forgotten_only_later_marks_prove_anything(
     assert known.contradicts(forgotten.mark(revision), 30) is went_back
 
 
+@pytest.mark.parametrize(("revision", "went_back"), [(19, False), (20, False), (21, True)])
+def test_a_run_gave_out_nothing_beyond_its_end(revision: int, went_back: bool):
+    """Though the store has come further since: what it did after it was restored is something else."""
+    longer = timeline.StoreTimeline("inc", b"key", [("first", 0)])
+    restored = timeline.StoreTimeline("inc", b"key", [("first", 0), ("now", 20)])
+    assert restored.contradicts(longer.mark(revision), 30) is went_back
+
+
 async def test_a_restart_is_no_rollback(tmp_path: Path):
     """A hub that comes up with all that it had told goes on."""
     async with running_hub(tmp_path) as hub:

@@ -152,9 +152,12 @@ class Nominator:
         """
         quota_state, fair = self._quota_state, self._rules.fair
         policy, node = quota_state.policies[who.queue], quota_state.node(who.queue)
+        least = self._rules.limits.minimum_runtime
+        ripe = self.now - least if least else None
+        holders = quota_state.queue_holders
         gained = 0
         if policy.within != NEVER:
-            gained += self._held(who.queue, of, who.priority + 1)[0]
+            gained += holders(who.queue).sums(of, who.priority + 1, ripe)[0]
         if policy.reclaim == NEVER or node.parent is None:
             return gained
         below = who.priority if policy.reclaim == "LowerPriority" else None
@@ -162,15 +165,9 @@ class Nominator:
         for queue in root.queues() if fair else tree.over(root, of):
             if queue is not node and queue.name not in quota_state.inactive:
                 beyond = tree.used_of(queue, of) - queue.subtree.get(of, 0)
-                total, largest = self._held(queue.name, of, below)
+                total, largest = holders(queue.name).sums(of, below, ripe)
                 gained += total if fair else min(total, beyond + largest)
         return gained
-
-    def _held(self, queue: str, of: FlavorResource, below: int | None) -> tuple[int, int]:
-        """What holders of less priority than `below`, past their minimum runtime, hold: all, the most."""
-        least = self._rules.limits.minimum_runtime
-        ripe = self.now - least if least else None
-        return self._quota_state.queue_holders(queue).sums(of, below, ripe)
 
     def _limits(self) -> PreemptionLimits:
         limits = self._rules.limits

@@ -1,8 +1,9 @@
 """The ladder of conditions by which a placement says how far it is, as KubeFleet's. Pure.
 
 Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available. The first that
-is not True ends the ladder. Clusters are told apart; over clusters Unknown beats False beats True. The
-texts are KubeFleet's own, so that its users and their scripts read what they know.
+is not True ends the ladder, save Overridden: it is False where overrides are left out of account, and
+what is sent without them is told of all the same. Clusters are told apart; over clusters Unknown beats
+False beats True. The texts are KubeFleet's own, so that its users and their scripts read what they know.
 
 A Job is never claimed available blindly: it is once a pod of it has run, and stays so when it has
 succeeded; one that failed is not.
@@ -21,6 +22,8 @@ MOST_DETAILS: Final = 100  # failed or drifted resources named per cluster
 MOST_REFUSED: Final = 20  # clusters named that were not picked
 
 NO_OVERRIDES: Final = "No override rules are configured for the selected resources"
+NOT_SUPPORTED: Final = "OverridesNotSupported"
+MOST_OVERRIDES: Final = 3  # named in a message
 
 
 class Rung(NamedTuple):
@@ -79,7 +82,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A placement as it stands. `refused`: cluster → why it was not picked."""
+    """A placement as it stands. `refused`: cluster → why it was not picked.
+
+    `overrides`: those that name what is selected, and are not carried out.
+    """
 
     prefix: str  # ClusterResourcePlacement | ResourcePlacement
     generation: int
@@ -88,6 +94,20 @@ class Picture:
     refused: Mapping[str, str] = field(default_factory=dict)
     selected: Sequence[Resource] = ()
     resource_index: int = 0
+    overrides: Sequence[str] = ()
+
+
+def overridden(overrides: Sequence[str]) -> Rung:
+    """The rung of overrides: none is carried out, so it is True only where none was asked for."""
+    if not overrides:
+        return Rung("Overridden", "True", "NoOverrideSpecified", NO_OVERRIDES)
+    few = ", ".join(overrides[:MOST_OVERRIDES])
+    more = len(overrides) - MOST_OVERRIDES
+    few += f" and {more} more" if more > 0 else ""
+    text = (
+        f"{few}: overrides are stored and not acted on; resources are sent as they are on the hub"
+    )
+    return Rung("Overridden", "False", NOT_SUPPORTED, text)
 
 
 def scheduled(found: int, wanted: int | None, why: str = "") -> Rung:
@@ -176,7 +196,7 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
             "RolloutStarted",
             "Detected the new changes on the resources and started the rollout process",
         ),
-        Rung("Overridden", "True", "NoOverrideSpecified", NO_OVERRIDES),
+        overridden(picture.overrides),
         Rung(
             "WorkSynchronized",
             "True",
@@ -253,7 +273,7 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
             "RolloutStarted",
             f"All {count} cluster(s) start rolling out the latest resource",
         ),
-        Rung("Overridden", "True", "NoOverrideSpecified", NO_OVERRIDES),
+        overridden(picture.overrides),
         Rung(
             "WorkSynchronized",
             "True",

@@ -34,11 +34,11 @@ class Told(NamedTuple):
 class WaitingLane:
     """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
 
-    __slots__ = ("_entries", "_first", "demand", "line", "parked", "refusal", "told")
+    __slots__ = ("_entries", "_first", "demand", "home", "parked", "refusal", "told")
 
-    def __init__(self, demand: Demand, line: "_Line") -> None:
+    def __init__(self, demand: Demand, home: "_QueueLanes") -> None:
         self.demand = demand
-        self.line = line  # its queue's; `Waiting` parks, and counts there
+        self.home = home  # its queue's; `Waiting` parks, and counts there
         self.parked: Refusal | None = None
         self.refusal: Refusal | None = None  # the last one, kept when woken
         self.told: Told | None = None
@@ -87,7 +87,7 @@ class InLine(NamedTuple):
     parked: int = 0
 
 
-class _Line:
+class _QueueLanes:
     """The lanes of one ClusterQueue by demand's key, and how many wait in them."""
 
     __slots__ = ("active", "lanes", "parked")
@@ -109,7 +109,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self.rank_of: RankOf | None = None
-        self._lines: dict[str, _Line] = {}  # by queue, where anybody waits
+        self._lines: dict[str, _QueueLanes] = {}  # by queue, where anybody waits
         self._where: dict[str, tuple[WaitingLane, Entry]] = {}  # by uid
 
     def __len__(self) -> int:
@@ -128,7 +128,7 @@ class Waiting:
             self.remove(entry.uid)
         lane = self.lane(demand)
         lane.add(entry)
-        lane.line.count(lane, 1)
+        lane.home.count(lane, 1)
         self._where[entry.uid] = (lane, entry)
 
     def remove(self, uid: str) -> None:
@@ -138,7 +138,7 @@ class Waiting:
             return
         lane, entry = found
         lane.remove(entry)
-        line = lane.line
+        line = lane.home
         line.count(lane, -1)
         if not lane:
             del line.lanes[lane.demand.key]
@@ -149,8 +149,8 @@ class Waiting:
         """Park a lane, or unpark it."""
         if (lane.parked is None) != (refusal is None):
             number = len(lane) if lane.parked is None else -len(lane)
-            lane.line.active -= number
-            lane.line.parked += number
+            lane.home.active -= number
+            lane.home.parked += number
         lane.parked = refusal
 
     def in_line(self) -> dict[str, InLine]:
@@ -161,7 +161,7 @@ class Waiting:
         """The lane of a demand, made if there is none."""
         line = self._lines.get(demand.queue)
         if line is None:
-            line = self._lines[demand.queue] = _Line()
+            line = self._lines[demand.queue] = _QueueLanes()
         lane = line.lanes.get(demand.key)
         if lane is None:
             lane = line.lanes[demand.key] = WaitingLane(demand, line)

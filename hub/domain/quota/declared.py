@@ -77,7 +77,10 @@ class ClusterQueue:
 
     def group_of(self, resource: str) -> ResourceGroup | None:
         """The resource group that covers `resource`."""
-        return next((g for g in self.groups if resource in g.covered), None)
+        for group in self.groups:
+            if resource in group.covered:
+                return group
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,8 @@ def whole_object(row: StoredObject) -> Json:
         "generation": row.generation,
         "creationTimestamp": stamp(row.created_at),
     }
+    if (row.api_group, row.kind) != (KUEUE, "Workload"):
+        metadata.pop("ownerReferences", None)  # of the hub cluster, and refused on the way back in
     if row.deleted_at is not None:
         metadata["deletionTimestamp"] = stamp(row.deleted_at)
     manifest["metadata"] = metadata

@@ -27,6 +27,7 @@ class PlacementIndex:
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
+        self.overrides: set[str] = set()  # uids of those that are stored
 
     def __len__(self) -> int:
         return len(self._known)
@@ -42,6 +43,17 @@ class PlacementIndex:
         old = self._known.get(row.uid)
         self._known[row.uid] = _Known(rules, mark)
         return old is None or old.mark != mark
+
+    def is_override(self, uid: str, row: StoredObject | None) -> bool:
+        """Is it one, or was it (None: it is gone)? Any placement may say something else by it."""
+        if row is None:
+            was = uid in self.overrides
+            self.overrides.discard(uid)
+            return was
+        if row.api_group != placements.GROUP or row.kind not in placements.OVERRIDES:
+            return False
+        self.overrides.add(uid)
+        return True
 
     def drop(self, uid: str) -> bool:
         """Forget a placement; False if it was none."""
@@ -80,6 +92,11 @@ class PlacementIndex:
 def load_placements(tx: Transaction) -> list[StoredObject]:
     """All placements."""
     return placements.list_all(tx)
+
+
+def load_overrides(tx: Transaction) -> set[str]:
+    """The uids of all overrides."""
+    return {row.uid for row in placements.overrides(tx)}
 
 
 def job_traits(tx: Transaction, uids: Iterable[str]) -> list[JobTraits]:

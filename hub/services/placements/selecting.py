@@ -14,30 +14,15 @@ from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
+from shared.kinds.metadata import controllers_of
 from shared.kinds.placement_rules import is_reserved_namespace
+from shared.kinds.scopes import is_never_placed
 from shared.selectors import LabelSelector, read_selector
 
 JOB: Final = ("batch", "Job")
 NAMESPACE: Final = ("", "Namespace")
 CLUSTER_SCOPED: Final = "ClusterResourcePlacement"
 _NS_ONLY, _NS_CHOSEN = "NamespaceOnly", "NamespaceWithResourceSelectors"
-# Never placed: what controllers make, what belongs to one cluster, and the hub's own kinds.
-SKIPPED: Final = frozenset(
-    {
-        ("", "Pod"),
-        ("", "Node"),
-        ("", "Event"),
-        ("", "Endpoints"),
-        ("events.k8s.io", "Event"),
-        ("coordination.k8s.io", "Lease"),
-        ("discovery.k8s.io", "EndpointSlice"),
-        ("apps", "ControllerRevision"),
-        ("kueue.x-k8s.io", "Workload"),
-        ("placement.kubernetes-fleet.io", "ClusterResourcePlacement"),
-        ("placement.kubernetes-fleet.io", "ResourcePlacement"),
-        ("cluster.kubernetes-fleet.io", "MemberCluster"),
-    }
-)
 # What every namespace of every cluster gets by itself.
 _EVERYWHERE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 
@@ -72,7 +57,7 @@ class SelectionRules:
         self, group: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]
     ) -> bool:
         """Could this resource be selected? Never False where it is; used to tell who must look."""
-        if (group, kind) in SKIPPED or (kind, name) in _EVERYWHERE:
+        if is_never_placed(group, kind) or (kind, name) in _EVERYWHERE:
             return False
         if self.namespace:
             return namespace == self.namespace and any(
@@ -184,7 +169,7 @@ def resource_of(row: StoredObject) -> Resource:
 
 
 def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[StoredObject]:
-    if (rule.group, rule.kind) in SKIPPED:
+    if is_never_placed(rule.group, rule.kind):
         return []
     names = [rule.name] if rule.name else None
     rows = objects.list_kind(tx, rule.group, rule.kind, names=names)
@@ -200,7 +185,7 @@ def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[StoredObje
 
 def _whole_namespace(tx: Transaction, namespace: str, found: Selection) -> None:
     for row in objects.list_namespace(tx, namespace, limit=100_000):
-        if (row.api_group, row.kind) not in SKIPPED and _may_be_placed(row):
+        if not is_never_placed(row.api_group, row.kind) and _may_be_placed(row):
             found.objects[row.uid] = row
     for job in placements.live_jobs(tx, namespace):
         found.jobs[job.uid] = job
@@ -225,5 +210,4 @@ def _may_be_placed(row: StoredObject) -> bool:
     manifest = row.manifest or {}
     if row.kind == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":
         return False
-    owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
-    return not any(owner.get("controller") for owner in owners)
+    return not controllers_of(manifest.get("metadata") or {})

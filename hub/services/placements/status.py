@@ -1,11 +1,14 @@
 """A placement's status: the facts of its works and Jobs, put on the ladder, written when it changed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement.overrides import Override, naming
 from hub.domain.placement.status import (
+    NO_OVERRIDES,
+    NOT_SUPPORTED,
     Item,
     Picture,
     Resource,
@@ -22,14 +25,14 @@ from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
+from shared.conditions import find
+from shared.documents import JsonView
 from shared.kinds import unheeded
 
-# What is said when a rung turns True, in KubeFleet's words.
+# What is said when a rung turns True, in KubeFleet's words; nothing is ever overridden here.
 _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "RolloutStarted": (("PlacementRolloutStarted", "Started rolling out the latest resources"),),
-    "Overridden": (
-        ("PlacementOverriddenSucceeded", "Placement has been successfully overridden"),
-    ),
+    "Overridden": (("PlacementOverriddenSucceeded", NO_OVERRIDES),),
     "WorkSynchronized": (
         (
             "PlacementWorkSynchronized",
@@ -62,15 +65,31 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     objects.set_statuses(tx, {row.uid: status})
     for rung in became_true(row.kind, before, status):
         for reason, message in _EVENTS.get(rung, ()):
-            tx.event(
-                uid=row.uid,
-                kind=row.kind,
-                namespace=row.namespace,
-                name=row.name,
-                reason=reason,
-                message=message,
-            )
+            tx.say(row, reason, message)
+    left_out = _overrides_left_out(row.kind, status)
+    if left_out and left_out != _overrides_left_out(row.kind, before or {}):
+        tx.say(row, NOT_SUPPORTED, left_out, warning=True)
     return True
+
+
+def _overrides_left_out(prefix: str, status: JsonView) -> str:
+    """The message of rung Overridden where it is not True; else ""."""
+    rung = find(status.get("conditions"), f"{prefix}Overridden")
+    return str(rung["message"]) if rung is not None and rung["status"] != "True" else ""
+
+
+def _overrides(tx: Transaction, row: StoredObject, selected: Sequence[Resource]) -> list[str]:
+    kept = [
+        Override(each.kind, each.namespace, each.name, _spec(each))
+        for each in placements.overrides(tx, row.namespace)
+    ]
+    return naming(kept, (row.kind, row.name), selected)
+
+
+def _spec(row: StoredObject) -> JsonView:
+    """As it came: nobody has checked that it is one."""
+    spec = row.manifest.get("spec")
+    return spec if isinstance(spec, dict) else {}
 
 
 def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
@@ -100,6 +119,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
             if job.state not in TERMINAL:
                 item = _unless_left_drifted(item, outcome)
             items.setdefault(job.cluster, []).append(item)
+    selected = _selected(outcome)
     words = {each.cluster: each.message for each in placements.bindings_of(tx, uid)}
     return Picture(
         prefix=row.kind,
@@ -109,8 +129,9 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
             Target(cluster, words.get(cluster, ""), items[cluster]) for cluster in sorted(items)
         ],
         refused=_refused(outcome),
-        selected=_selected(outcome),
+        selected=selected,
         resource_index=outcome.resource_index,
+        overrides=_overrides(tx, row, selected),
     )
 
 

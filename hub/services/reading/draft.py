@@ -18,6 +18,7 @@ from hub.services.context.ids import generated_name, new_uid
 from shared import labels as keys
 from shared.documents import Json
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.metadata import controllers_of
 from shared.kinds.parsed import Parsed
 from shared.secrecy import LAST_APPLIED
 from shared.selectors import parse_selector
@@ -114,7 +115,7 @@ def read_by_the_hub(annotations: Any) -> dict[str, str]:
 
 
 def _cleaned(parsed: Parsed, name: str) -> Json:
-    """The manifest without status and without metadata that servers write."""
+    """The manifest without status and without metadata that servers write, save owners that matter."""
     metadata: Json = {"name": name}
     if parsed.namespace:
         metadata["namespace"] = parsed.namespace
@@ -123,9 +124,16 @@ def _cleaned(parsed: Parsed, name: str) -> Json:
     annotations = {key: text for key, text in parsed.annotations.items() if key != LAST_APPLIED}
     if annotations:
         metadata["annotations"] = annotations
-    owners = (parsed.raw.get("metadata") or {}).get("ownerReferences")
-    if owners and parsed.kind == "Workload":
-        metadata["ownerReferences"] = owners  # who admits it
+    if owners := _owners(parsed):
+        metadata["ownerReferences"] = owners
     manifest = {key: value for key, value in parsed.raw.items() if key != "status"}
     manifest["metadata"] = metadata
     return manifest
+
+
+def _owners(parsed: Parsed) -> list[Any]:
+    """Of a Workload all (who admits it); of a Job none; of others the controller, which makes it."""
+    metadata = parsed.raw.get("metadata") or {}
+    if parsed.kind == "Workload" and parsed.group == KUEUE:
+        return list(metadata.get("ownerReferences") or ())
+    return [] if parsed.kind == "Job" and parsed.group == "batch" else controllers_of(metadata)

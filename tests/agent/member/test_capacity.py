@@ -206,6 +206,16 @@ def test_a_view_reads_the_amounts_of_a_pod_once():
     assert isinstance(later, PodView)
 
 
+def test_a_pod_that_is_resized_in_place_is_charged_anew():
+    """Its amounts are read again while the kubelet resizes it, and stand from then on."""
+    ledger, seen = a_ledger(a_node("n1")), None
+    for cpu, status in (("500m", {}), ("2", {"resize": "InProgress"}), ("2", {})):
+        now = view(a_pod("p", node="n1", phase="Running", cpu=cpu, **status), seen)
+        ledger.pod_changed(seen, now)
+        seen = now
+    assert free_cpu(ledger) == {"n1": 2000}
+
+
 def test_labels_of_nodes_say_how_far_their_pool_may_grow():
     """Present nodes count whether ready or not; a new node is like one that is; lifecycle taints go."""
     group = {labels.NODE_POOL: "gpu", labels.NODE_POOL_MAX: "5", "kind": "a100"}
@@ -215,7 +225,7 @@ def test_labels_of_nodes_say_how_far_their_pool_may_grow():
     ]
     ledger = a_ledger(
         a_node("n1", labels=group, taints=taints[:1]),
-        a_node("n2", labels=group, taints=taints, ready=False),
+        a_node("n2", cpu="1", labels=group, taints=taints, ready=False),
         a_node("n3"),
     )
     report = ledger.snapshot(Pools(revision=1, keys=["kind"]), everything)

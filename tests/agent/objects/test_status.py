@@ -113,3 +113,11 @@ CASES = [
 def test_availability(obj, wanted):
     """True and False by the kind's own rule; None where nobody can tell."""
     assert available(obj) is wanted
+
+
+@pytest.mark.parametrize(("uncounted", "result"), [(["p-2"], "Succeeded"), ([], None)])
+def test_pods_that_are_being_counted_count_for_a_job_that_is_over(uncounted, result):
+    """Its controller notes a pod that succeeded before it adds it up, and may not come to that."""
+    job = a_job(succeeded=1, uncountedTerminatedPods={"succeeded": uncounted})
+    job["spec"]["completions"] = 2
+    assert job_status(job, None, should_run=True, over=True).result == result

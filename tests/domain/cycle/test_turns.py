@@ -114,6 +114,19 @@ def test_looking_again_keeps_the_flavor() -> None:
     assert played.verdict("wb") == ("skipped", "heap")
 
 
+def test_a_closed_gate_is_no_refusal_of_a_flavor() -> None:
+    """Who may not preempt has not failed on its flavors: it is parked, and begins with the first again."""
+    policy: dict[str, Any] = {"flavorFungibility": {"whenCanPreempt": "MayStopSearch"}}
+    played = play(
+        _TWO,
+        a_queue("q", {"f1": 2, "f2": 2}, within="LowerPriority", **policy),
+        a_holder("h1", "q", 2, flavor="f1"),
+        a_holder("h2", "q", 2, flavor="f2"),
+        a_workload("w", "q", 2, prio=1, preemptionGates=[{"name": "gate"}]),
+    )
+    assert played.verdict("w") == ("pending", "parked")
+
+
 def test_equals_of_what_was_refused_have_no_turn() -> None:
     """1.2 (d): NoFit parks the equals behind the head too; the next turn is another one's."""
     scene = (

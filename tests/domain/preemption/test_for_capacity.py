@@ -101,6 +101,20 @@ def test_a_queue_that_preempts_nobody_makes_no_room() -> None:
     assert full(*low, within="Never").verdict("w") == ("pending", "parked")
 
 
+def test_a_stopped_queue_of_the_cohort_gives_no_room() -> None:
+    """A queue that is stopped admits nobody and loses nobody: its workloads run to their end."""
+    played = play(
+        a_cohort("c"),
+        a_queue("q", 50, cohort="c", reclaim="Any"),
+        a_queue("other", 50, cohort="c", stopPolicy="Hold"),
+        a_member("m", a_pool(1, cpu=8)),
+        a_holder("h", "other", 8, cluster="m"),
+        a_workload("w", "q", 8, prio=10),
+        settings=ON,
+    )
+    assert played.verdict("w") == ("pending", "parked")
+
+
 @pytest.mark.parametrize(("reclaim", "verdict"), [("Never", "pending"), ("Any", "preempting")])
 def test_other_queues_of_the_cohort_give_room_where_reclaim_allows(
     reclaim: str, verdict: str

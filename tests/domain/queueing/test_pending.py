@@ -94,6 +94,14 @@ def test_grown_room_wakes_those_who_could_use_it() -> None:
     assert movable(found) == ["small"]
 
 
+def test_room_that_just_suffices_wakes() -> None:
+    """A pod of 1 cpu is looked at again when the best node, and all that is left, are 1 cpu."""
+    found = waiting(small=(SMALL, 1))
+    found.park([refused(SMALL, Reason.NO_CLUSTER_FITS)])
+    found.wake_for_room({"cpu": 1000}, {"cpu": 1000})
+    assert movable(found) == ["small"]
+
+
 def test_time_wakes_those_with_a_cluster_set_aside() -> None:
     """When the back-off has run out the class is looked at again."""
     found = waiting(a=(SMALL, 1))

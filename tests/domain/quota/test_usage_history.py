@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from hub.domain.quota.declared import FlavorResource
+from hub.domain.quota.usage_history import Ranks, UsageHistory
 from tests.offline.build import a_local_queue, a_queue, a_workload, play
 
 _AFS = {"admissionFairSharing": {"usageHalfLifeTime": "1h", "usageSamplingInterval": "5m"}}
@@ -67,3 +69,13 @@ def test_an_admission_counts_at_once() -> None:
         rounds=2,
     )
     assert played.admitted() == {"a1", "b1"}
+
+
+def test_a_copy_of_the_ranks_is_apart() -> None:
+    """What is penalised in a copy, which one cycle plays with, never counts in the ranks themselves."""
+    cpu = FlavorResource("any", "cpu")
+    ranks = Ranks(UsageHistory(half_life=3600.0), {}, {})
+    ranks.penalise("ns/a", {cpu: 1000})
+    ranks.copy().penalise("ns/a", {cpu: 5000})
+    ranks.forgive("ns/a", {cpu: 1000})
+    assert ranks.values["ns/a"] == 0

@@ -136,6 +136,21 @@ def test_updates_against_the_template_are_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("required", "names"),
+    [(["a", "b"], None), (["a"], ["a"]), (["a", "b", "c"], ["a", "b", "c"]), ([], [])],
+    ids=["as before", "one less", "one more", "none"],
+)
+def test_checks_follow_what_the_queue_asks_for_now(
+    required: list[str], names: list[str] | None
+) -> None:
+    """A check that is no longer asked for goes, a new one comes, and answers to the others stay."""
+    states = {"a": {"state": "Ready"}, "b": {"state": "Pending"}}
+    fresh = {name: {"state": "Pending", "message": "new"} for name in required}
+    expected = None if names is None else {name: states.get(name, fresh[name]) for name in names}
+    assert admission_checks.synced(states, required, fresh) == expected
+
+
 answers = st.dictionaries(
     st.sampled_from(["a", "b", "c"]),
     st.fixed_dictionaries({"state": st.sampled_from([str(a) for a in Answer])}),

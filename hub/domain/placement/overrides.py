@@ -1,0 +1,71 @@
+"""Which stored overrides name what a placement selects (placement reference, 1.6). Pure.
+
+Nothing is overridden here: a placement's status says by this which overrides it leaves out of account.
+Their cluster selectors are not read, for a rule that fits no cluster today may fit one tomorrow.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hub.domain.placement.status import Resource
+from shared.documents import JsonView
+
+CLUSTER_OVERRIDE: Final = "ClusterResourceOverride"
+_PLACEMENT_OF: Final = {"Cluster": "ClusterResourcePlacement", "Namespaced": "ResourcePlacement"}
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """An override as it is kept. `namespace`: of a ResourceOverride, else ""; `spec`: of any shape."""
+
+    kind: str
+    namespace: str
+    name: str
+    spec: JsonView
+
+    @property
+    def named(self) -> str:
+        """As people name it."""
+        return f"{self.kind} {'/'.join(part for part in (self.namespace, self.name) if part)}"
+
+
+def naming(
+    overrides: Iterable[Override], placement: tuple[str, str], selected: Sequence[Resource]
+) -> list[str]:
+    """Overrides that name something `selected`, sorted. `placement`: its kind and name."""
+    return sorted(
+        each.named
+        for each in overrides
+        if _is_for(each.spec.get("placement"), placement)
+        and any(_names(each, one) for one in selected)
+    )
+
+
+def _is_for(wanted: Any, placement: tuple[str, str]) -> bool:
+    """Without a placement it is for all; its scope is Cluster unless it says otherwise."""
+    if not isinstance(wanted, dict):
+        return True
+    scope = wanted.get("scope") or "Cluster"
+    return (_PLACEMENT_OF.get(str(scope)), wanted.get("name")) == placement
+
+
+def _names(override: Override, resource: Resource) -> bool:
+    whole = override.kind == CLUSTER_OVERRIDE
+    if not whole and resource.namespace != override.namespace:
+        return False
+    field = "clusterResourceSelectors" if whole else "resourceSelectors"
+    selectors = override.spec.get(field)
+    return any(
+        _selects(each, resource, whole=whole)
+        for each in (selectors if isinstance(selectors, list) else ())
+        if isinstance(each, dict)
+    )
+
+
+def _selects(selector: JsonView, resource: Resource, *, whole: bool) -> bool:
+    """By exact name; with `whole`, a Namespace stands for everything in it."""
+    named = (selector.get("group") or "", selector.get("kind"), selector.get("name"))
+    if named == (resource.group, resource.kind, resource.name):
+        return not whole or not resource.namespace
+    return whole and named == ("", "Namespace", resource.namespace)
