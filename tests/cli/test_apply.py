@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.cli.build import a_job, a_namespace, text
-from tests.cli.commands import run
-from tests.cli.scripted import answering, problem
+from tests.cli.commands import GUIDE, run
+from tests.cli.scripted import answering, items, problem
 
 
 def test_each_document_gets_a_line(hub, tmp_path):
@@ -185,3 +185,11 @@ def test_a_refusal_is_told_once(tmp_path, answer, shown):
         f"{tmp_path / 'a.yaml'} refused:",
         *(f"  {line}" for line in shown),
     ]
+
+
+def test_a_warning_names_what_it_is_of():
+    """On standard error a warning stands by itself: kind and name come first."""
+    told = {"index": 0, "kind": "ConfigMap", "namespace": "a", "name": "b", "result": "created"}
+    with answering(items({**told, "warnings": ["spec.x has no effect"]})) as script:
+        done = run("--server", script.address, "apply", "-f", str(GUIDE))
+    assert done.err.splitlines()[0].startswith("ConfigMap a/b: warning: ")
