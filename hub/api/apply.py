@@ -186,8 +186,7 @@ def _warnings(parsed: Parsed) -> list[str]:
     why = parsed.hindrance
     waits = [] if why is None else [f"{why.field}: {why.message}: as it is, it is never admitted"]
     odd = unknown_kind(parsed.group, parsed.kind)
-    mistyped = [f"kind: {odd}: kept, and of use only to a member that has it"] if odd else []
-    return [*unheeded.notices(parsed), *waits, *mistyped]
+    return [*unheeded.notices(parsed), *waits, *([odd] if odd else ())]
 
 
 def _text(value: object) -> str:

@@ -14,6 +14,7 @@ from roadstead.errors import (
 )
 
 _NEVER = "no member could ever hold it"
+_MISTYPED = "kind: "
 _HINTS = {
     NotAllowed: "Found a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
     Unreachable: "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or "
@@ -91,5 +92,5 @@ def plain(text: str) -> str:
 
 
 def warning(text: str) -> str:
-    """A warning of the hub's: of a field that changes nothing, or of a job that fits nowhere."""
-    return text if text.startswith(_NEVER) else f"stored and not acted on: {text}"
+    """A warning of the hub's: of what changes nothing, a job that fits nowhere, a mistyped kind."""
+    return text if text.startswith((_NEVER, _MISTYPED)) else f"stored and not acted on: {text}"

@@ -110,7 +110,8 @@ def unknown_kind(group: str, kind: str) -> str:
     if group not in _KUBERNETES or kind in _KUBERNETES[group]:
         return ""
     name = f"group {group}" if group else "the core group"
-    return f"{shown(kind)} is no kind that {name} is known to have{_meant(group, kind)}"
+    kept = "it is kept for members that have it"
+    return f"kind: {name} is not known to have {shown(kind)}, and {kept}{_meant(group, kind)}"
 
 
 def _meant(group: str, kind: str) -> str:

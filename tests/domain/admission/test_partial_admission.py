@@ -1,7 +1,10 @@
 """Partial admission: the largest size that fits, down to the least that is allowed."""
 
 import pytest
+from hypothesis import given, strategies as st
 
+from hub.domain.admission.partial_admission import largest, may_shrink
+from tests.domain.build import a_pod_set
 from tests.offline.build import a_holder, a_queue, a_workload, play, pods
 
 PARTIAL = {"partialAdmission": True}
@@ -49,3 +52,37 @@ def test_fewer_pods_at_the_cost_of_others() -> None:
     )
     assert played.counts("w") == [10]
     assert played.victims("w") == {"low": "InClusterQueue"}
+
+
+sizes = st.lists(
+    st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.none() | st.integers(1, n + 2))),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(sizes, st.integers(0, 40))
+def test_no_larger_size_on_the_way_down_would_do(
+    given_sizes: list[tuple[int, int | None]], most: int
+) -> None:
+    """Of all steps down to the least, each rounded down per pod set, the first that is taken."""
+    pod_sets = [a_pod_set(count=count, min_count=least) for count, least in given_sizes]
+    spans = [max(0, p.count - (p.count if p.min_count is None else p.min_count)) for p in pod_sets]
+    total = sum(spans)
+    steps = [
+        tuple(p.count - span * step // total for p, span in zip(pod_sets, spans, strict=True))
+        for step in range(total + 1)
+        if total
+    ]
+    expected = next((step for step in steps if sum(step) <= most), None)
+    assert largest(pod_sets, lambda counts: counts if sum(counts) <= most else None) == expected
+    assert may_shrink(pod_sets) == (total > 0)
+    if expected is not None and not most < sum(steps[-1]):
+        assert all(
+            n >= p.count - span for n, p, span in zip(expected, pod_sets, spans, strict=True)
+        )
+
+
+def test_what_can_not_shrink_is_not_asked_about() -> None:
+    """Without fewer pods to try there is no answer, though the whole would do."""
+    assert largest([a_pod_set(count=3), a_pod_set(count=2, min_count=2)], lambda c: c) is None

@@ -42,3 +42,19 @@ def test_a_reservation_keeps_its_room_until_it_has_another(
     demand = a_demand(a_pod_set(count=4))
     assert Rehoming(clusters, room, (), NOW).home(promise, demand, (SSD,)) == home
     assert {name: room.count_held(one, at) for name, at in layout.position.items()} == left
+
+
+def test_reports_must_tell_nodes_apart_by_all_that_is_asked() -> None:
+    """One pod set asks by a label that no report is grouped by yet: it waits, and keeps its room."""
+    clusters = {HERE.name: HERE}
+    layout = Layout([HERE])
+    room = Room.of(layout, clusters)
+    pods = (ONE_CPU, NodeAsk(), 1)
+    promise = Promise("job", 1, "here", (pods, pods), 2, 0)
+    one = layout.need(ONE_CPU, NodeAsk())
+    room.promise(one, 2, 0)
+    demand = a_demand(a_pod_set(name="a"), a_pod_set(name="b"))
+    late, none = SSD._replace(revision=9), NodeAsk(labels=(("disk", "none"),))
+    for asks in ((none, late), (late, none)):
+        assert Rehoming(clusters, room, (), NOW).home(promise, demand, asks) == ""
+        assert room.count_held(one, 0) == 2

@@ -182,3 +182,40 @@ def test_whoever_has_weight_zero_gives_back_all_that_it_borrows() -> None:
         _units("a", 3), _units("b", 6), a_workload("new", "a", 3), settings=FAIR,
     )  # fmt: skip
     assert played.victims("new") == dict.fromkeys(("b1", "b2", "b3"), "InCohortFairSharing")
+
+
+@pytest.mark.parametrize("prios", [(0, -1), (-1, 0)])
+def test_of_a_cohort_and_a_queue_with_equal_shares_the_cohort_gives(
+    prios: tuple[int, int],
+) -> None:
+    """Whoever would go first of each, and however they are called."""
+    in_cohort, beside = prios
+    for name in ("aa", "zz"):
+        played = play(
+            a_cohort("all"), a_cohort(name, parent="all"), a_queue("own", 6, "all", reclaim="Any"),
+            a_queue("b", 0, "all"), a_queue("c", 0, name),
+            a_holder("b1", "b", 3, prio=beside), a_holder("c1", "c", 3, prio=in_cohort),
+            a_workload("new", "own", 3, prio=1), settings=FAIR,
+        )  # fmt: skip
+        assert set(played.victims("new")) == {"c1"}
+
+
+@pytest.mark.parametrize(
+    ("held", "cause"), [(2, "InCohortReclamation"), (3, "InCohortFairSharing")]
+)
+def test_up_to_its_nominal_quota_a_queue_reclaims(held: int, cause: str) -> None:
+    """With the new workload exactly at its quota shares do not matter; beyond it they decide."""
+    played = play(
+        _three(), _units("c", held), _units("b", 9 - held), a_workload("new", "c"), settings=FAIR
+    )
+    assert set(played.victims("new").values()) == {cause}
+
+
+@pytest.mark.parametrize(("reclaim", "victims"), [("Any", {"b1"}), ("Never", set())])
+def test_reclaiming_while_borrowing_needs_no_other_policy(reclaim: str, victims: set[str]) -> None:
+    """Beyond its own quota a queue takes by share if it may reclaim, whatever withinClusterQueue says."""
+    played = play(
+        a_queue("a", 2, "all", reclaim=reclaim), a_queue("b", 0, "all"), a_queue("c", 6, "all"),
+        a_holder("b1", "b", 8), a_workload("new", "a", 3), settings=FAIR,
+    )  # fmt: skip
+    assert set(played.victims("new")) == victims
