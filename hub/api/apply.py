@@ -15,12 +15,12 @@ from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api import described
+from hub.api import openapi_parts
 from hub.api.advice import warnings_of
 from hub.api.bodies import off_loop, read_many
-from hub.api.described import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.errors import PROBLEM_TYPE, problem
 from hub.api.models.objects import ApplyResult, Manifest
+from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
@@ -68,7 +68,7 @@ class _ApplyAnswer:
     "/v1/apply",
     response_model=ApplyResult,
     responses={207: {"model": ApplyResult, "description": "Some documents were refused."}},
-    openapi_extra=described.body(
+    openapi_extra=openapi_parts.body(
         {
             JSON: {"anyOf": [ref(Manifest), listed(Manifest)]},
             NDJSON: ref(Manifest),

@@ -23,6 +23,7 @@ _HINTS = {
 }
 _CODE_HINTS = {
     "AlreadyExists": "roadstead clusters token NAME prints a fresh join token for it.",
+    "QueueNotEmpty": "roadstead delete clusterqueue NAME --drain takes its jobs back first.",
     "UnsupportedKind": "submit takes Jobs; roadstead apply -f FILE takes every kind.",
     "QueueNotFound": "roadstead queues ls -o wide lists the queues and their namespaces.",
 }
@@ -70,7 +71,11 @@ def hint_for(failure: RoadsteadError) -> str:
     if isinstance(failure, NotFound):
         noun = _ABSENT.match(failure.detail.lower())
         verb = _LISTS.get(noun[1]) if noun else None
-        return f"See what there is: roadstead {verb}" if verb else ""
+        if not verb:
+            return ""
+        seen = f"See what there is: roadstead {verb}"
+        by_name_alone = noun and noun[1] == "job" and "/" not in failure.detail
+        return f"Name it NAMESPACE/NAME, or by its uid. {seen}" if by_name_alone else seen
     if isinstance(failure, Rejected):
         other = failure.code == "AlreadyExists" and not failure.detail.startswith("cluster ")
         return "" if other else _CODE_HINTS.get(failure.code, "")

@@ -66,7 +66,7 @@ _NAMESPACED: Final = {
     "storage.k8s.io": {"CSIStorageCapacity"},
 }  # fmt: skip
 
-# No placement carries these (placement reference, 1.3): what each cluster or a controller in it makes,
+# No placement carries these, as in KubeFleet: what each cluster or a controller in it makes,
 _OF_EACH_CLUSTER: Final = frozenset(
     {
         ("", "Endpoints"), ("", "Event"), ("", "Node"), ("", "Pod"),
