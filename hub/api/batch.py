@@ -12,12 +12,12 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api import described
+from hub.api import openapi_parts
 from hub.api.advice import warnings_of, with_warnings
 from hub.api.bodies import off_loop, read_many
-from hub.api.described import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
 from hub.api.models.jobs import BatchResult
 from hub.api.models.objects import JobManifest
+from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
 from hub.api.policy import ADMINISTRATOR, allow, hub_of
 from hub.api.reply import JsonResponse, idempotency_key
 from hub.api.routing import new_router
@@ -44,7 +44,7 @@ Entry = tuple[int, Any]
     "/v1/jobs:batch",
     response_model=BatchResult,
     responses={200: {"headers": REPLAY}},
-    openapi_extra=described.body(
+    openapi_extra=openapi_parts.body(
         {JSON: listed(JobManifest), NDJSON: ref(JobManifest), YAML: ref(JobManifest)},
         [A_JOB],
         [IDEMPOTENCY_KEY],

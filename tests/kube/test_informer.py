@@ -1,4 +1,4 @@
-"""An informer's cache stays level whatever the stream does: nothing is lost in a gap (R-16)."""
+"""An informer's cache stays level whatever the stream does: nothing is lost in a gap (invariant R-16)."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Offering works to an agent: marked in the store before the manifest leaves the hub (S1, R-03).
+"""Offering works to an agent: marked in the store before the manifest leaves the hub (invariant R-03).
 
 What an epoch is offered with (suspended or not, for which queue, under which apply strategy) is
 decided at its first offering and stands in `works.options` from then on: the choice never flips.
@@ -155,7 +155,7 @@ def _prepare(
 
 
 def _decide(row: Composable, ask: Ask, placements: Mapping[str, StoredObject]) -> ApplyOptions:
-    """The options of an epoch, at its first offering (architecture 5)."""
+    """The options of an epoch, at its first offering."""
     options = row.options
     if row.job_manifest is None:
         return options  # an object's stand since its placement wrote the row

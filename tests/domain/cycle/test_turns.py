@@ -1,4 +1,4 @@
-"""What a round leaves to the next: flavors, reservations, victims, equals (queueing 1.2, 2.1)."""
+"""What a round leaves to the next: flavors, reservations, victims, equals."""
 
 from dataclasses import replace
 from typing import Any
