@@ -15,7 +15,7 @@ from pathlib import Path
 
 # Part: floor of lines, floor of branches, in per cent.
 FLOORS = {
-    "hub/domain": (98.0, 95.0),
+    "hub/domain": (98.0, 98.0),
     "hub/services": (90.0, 80.0),
     "hub/bridge": (90.0, 80.0),
     "agent": (90.0, 80.0),

@@ -3,12 +3,13 @@
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
-from hub.domain.fleet.clusters import Cluster, Pool, pool
+from hub.domain.fleet.clusters import Cluster, GrowingPool, Pool, pool
 from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.plan import Plan, Refusal
 from hub.domain.queueing.lanes import Entry, Lane
@@ -43,6 +44,13 @@ def a_pool(
     free = [amount - taken.get(name, 0) for name, amount in has.items()]
     rows = {f"node-{n}": (list(has.values()), free) for n in range(nodes)}
     return pool(labels or {}, tuple(has), rows, tuple(taints))
+
+
+def growing(nodes: int = 2, name: str = "x", **given: Any) -> GrowingPool:
+    """A pool that may add `nodes` nodes; `labels`, `taints`, and amounts of one node (4 cpu)."""
+    labels, taints = given.pop("labels", {}), given.pop("taints", ())
+    shape = amounts(given or {"cpu": 4})
+    return GrowingPool(name, labels, tuple(taints), shape, nodes)
 
 
 def a_cluster(*pools: Pool, name: str = "c", **given: object) -> Cluster:

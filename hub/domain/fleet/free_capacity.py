@@ -150,8 +150,8 @@ class Room:
         there = min(count, self._count_there(need, at))
         if count - there > self.growth.count(need, at):
             return False
-        if there and not self._take_there(need, there, at):
-            return False
+        if there:
+            self._take_there(need, there, at)
         if count > there:
             self.growth.take(need, count - there, at)
             self._charge(need, count - there, at)

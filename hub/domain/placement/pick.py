@@ -1,7 +1,7 @@
 """Clusters for an object that is not a Job: all, the best N, or those named, with scores and reasons.
 
 Whoever is chosen stays chosen: labels, taints and health never unseat a cluster, and scores are
-frozen at the pick (placement 3.3). Clusters bound under an older policy compete anew, with a bonus.
+frozen at the pick, as in KubeFleet. Clusters bound under an older policy compete anew, with a bonus.
 """
 
 import datetime as dt
@@ -138,10 +138,10 @@ class _Picker:
         picked: dict[str, Scores] = {}
         for name, cluster in self._clusters.items():
             rejection = first_rejection(plain, self._constraints, cluster, self._now)
-            named = name in self._policy.cluster_names
-            if named and (rejection is None or name in self._kept):
+            stays = name in self._kept and name in self._policy.cluster_names
+            if rejection is None or stays:
                 picked[name] = Scores()
-            elif rejection is not None:
+            else:
                 self._rejections[name] = rejection.message
         wanted = len(set(self._policy.cluster_names))
         return self._decide(picked, wanted, fulfilled=len(picked) == wanted)

@@ -2,18 +2,18 @@
 that has more or keeps less from it, fewer pods. Each tried on a `Trial`, as `remedies` says.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from hub.domain.admission import partial_admission
-from hub.domain.admission.flavor_assigner import Mode
+from hub.domain.admission.flavor_assigner import Mode, Search
 from hub.domain.admission.nomination import Nominee
 from hub.domain.fleet.clusters import Cluster, Pool
 from hub.domain.fleet.node_layout import PODS, NodeAsk
-from hub.domain.quota.declared import FlavorResource, Quota
+from hub.domain.quota.declared import ClusterQueue, FlavorResource, Quota
 from hub.domain.whatif.remedy import Remedy, RemedyKind
 from hub.domain.whatif.trial import Trial, Variation
 from hub.domain.workloads.demand import Constraints
@@ -50,13 +50,10 @@ def borrowing(trial: Trial, found: Nominee) -> Iterator[Remedy]:
 def _more(
     trial: Trial, found: Nominee, kind: RemedyKind, raised: Callable[[Quota, int], Quota]
 ) -> Iterator[Remedy]:
-    """More of one flavor, for each with which that will do; else of all that are short at once."""
+    """More of one flavor, for each with which that will do; other groups' are raised with it if need be."""
     flavors = dict.fromkeys(s.of.flavor for s in found.search.shortages)
-    alone = [r for f in [*flavors][:_FLAVORS] if (r := _raise(trial, found, kind, raised, {f}))]
-    if alone:
-        yield from alone
-    elif len(flavors) > 1 and (together := _raise(trial, found, kind, raised, flavors)):
-        yield together
+    tried = (_raise(trial, found, kind, raised, flavor) for flavor in [*flavors][:_FLAVORS])
+    yield from dict.fromkeys(remedy for remedy in tried if remedy is not None)
 
 
 def _raise(
@@ -64,18 +61,17 @@ def _raise(
     found: Nominee,
     kind: RemedyKind,
     raised: Callable[[Quota, int], Quota],
-    flavors: Container[str],
+    flavor: str,
 ) -> Remedy | None:
-    """Raise what is short by what is missing until it fits, or only clusters are missing."""
+    """Raise what is short by what is missing until it fits, or only clusters are missing.
+
+    Of `flavor` first. Once that suffices another group may still be short: a search names one at a time.
+    """
     added: dict[FlavorResource, int] = {}
     queue, search = trial.queue, found.search
+    flavors = [flavor]
     for _ in range(_ROUNDS):
-        short: dict[
-            FlavorResource, int
-        ] = {}  # what a pod set lacks includes what those before it do
-        for each in search.shortages:
-            if each.of in queue.quotas and each.missing > 0 and each.of.flavor in flavors:
-                short[each.of] = max(short.get(each.of, 0), each.missing)
+        short = _short(search, queue, flavors)
         if not short or not trial.may_ask:
             return None
         quotas = dict(queue.quotas)
@@ -89,7 +85,20 @@ def _raise(
         if search.mode is Mode.FIT or (search.mode is Mode.NO_FIT and search.asks is not None):
             rest = "" if search.mode is Mode.FIT else search.message
             return Remedy(kind, tuple(sorted(added.items())), rest=rest)
+        if not _short(search, queue, flavors):
+            flavors += [s.of.flavor for s in search.shortages][:1]
     return None
+
+
+def _short(
+    search: Search, queue: ClusterQueue, flavors: Sequence[str]
+) -> dict[FlavorResource, int]:
+    """What is missing of these flavors; what a pod set lacks includes what those before it do."""
+    short: dict[FlavorResource, int] = {}
+    for each in search.shortages:
+        if each.of in queue.quotas and each.missing > 0 and each.of.flavor in flavors:
+            short[each.of] = max(short.get(each.of, 0), each.missing)
+    return short
 
 
 # --- the fleet is another -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Reclaimable pods: a running workload gives back the quota of pods that it does not need any more.
 
-Kueue's dynamic reclaim (queueing 1.5): counts only ever grow while the workload is admitted.
+Kueue's dynamic reclaim (`status.reclaimablePods`): counts only ever grow while the workload is admitted.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def reclaimed(admission: Admission, counts: Mapping[str, int]) -> Json:
         if count < pod_sets[name].get("reclaimed", 0):
             text = f"{name}: pods that were given back can not be taken back"
             raise Rejected(RejectCode.IMMUTABLE, text, "reclaimablePods")
-    left = [_less(p, counts.get(p["name"], p.get("reclaimed", 0))) for p in admission["podSets"]]
+    left = [_less(p, counts.get(p["name"], 0)) for p in admission["podSets"]]
     return {**admission, "podSets": left}
 
 

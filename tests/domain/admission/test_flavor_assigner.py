@@ -1,9 +1,18 @@
-"""Which flavor is chosen, and how far the search goes (queueing 2.5, rows G1-G4)."""
+"""Which flavor is chosen, and how far the search goes."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hub.domain.admission.flavor_assigner import Mode, Outlook, Request, search
+from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.plan import Reason
+from hub.domain.quota.declared import Flavor
+from hub.domain.quota.ledger import Ledger
+from hub.domain.quota.queue_policy import QueuePolicy
+from hub.domain.workloads.demand import Demand
+from tests.domain.build import a_demand, a_queue as a_plain_queue
 from tests.offline.build import (
     Q,
     a_flavor,
@@ -36,7 +45,7 @@ def _used(*more: str) -> list[Any]:
 
 
 def test_g1_a_flavor_that_fits_goes_before_preemption() -> None:
-    """G1: with TryNextFlavor the search passes two that need preemption and finds the third."""
+    """With TryNextFlavor the search passes two that need preemption and finds the third."""
     played = play(
         _FLAVORS, _queues(whenCanPreempt="TryNextFlavor"), _used("due"),
         a_workload("new", "q", 10, resource=GPU),
@@ -55,7 +64,7 @@ def test_g1_a_flavor_that_fits_goes_before_preemption() -> None:
 def test_g2_reclaiming_is_better_than_preempting_ones_own(
     policy: str, flavor: str, victims: dict[str, str]
 ) -> None:
-    """G2: of flavors that need preemption, the first at others' cost; MayStopSearch stops at uno."""
+    """Of flavors that need preemption, the first at others' cost; MayStopSearch stops at uno."""
     played = play(
         _FLAVORS, _queues(whenCanPreempt=policy), _used("due", "tre"),
         a_workload("new", "q", 10, resource=GPU),
@@ -65,7 +74,7 @@ def test_g2_reclaiming_is_better_than_preempting_ones_own(
 
 
 def test_g4_a_flavor_without_candidates_does_not_stop_the_search() -> None:
-    """G4: the first flavor would need preemption and finds nobody; the second fits."""
+    """The first flavor would need preemption and finds nobody; the second fits."""
     played = play(
         _FLAVORS,
         a_queue(
@@ -221,3 +230,94 @@ def test_borrow_or_preempt(preference: str | None, flavor: str, decision: str) -
         a_workload("w", "a", 2),
     )  # fmt: skip
     assert (played.flavor("w"), played.of("w")["decision"]) == (flavor, decision)
+
+
+@pytest.mark.parametrize(("asked", "reason"), [(4, "WaitingForQuota"), (5, "ExceedsMaxQuota")])
+def test_what_the_queue_could_have_is_waited_for(asked: int, reason: str) -> None:
+    """All of its quota is not more than it can ever have."""
+    played = play(a_queue("q", 4), a_holder("h", "q", 1), a_workload("w", "q", asked))
+    assert played.of("w")["reason"] == reason
+
+
+@pytest.mark.parametrize(("asked", "reason"), [(8, "WaitingForQuota"), (9, "ExceedsMaxQuota")])
+def test_what_the_cohort_could_lend_is_waited_for(asked: int, reason: str) -> None:
+    """All of it is not more than the queue can ever have."""
+    played = play(
+        a_queue("q", 4, "all"), a_queue("r", 4, "all"), a_holder("h", "r", 1), a_workload("w", "q", asked)
+    )  # fmt: skip
+    assert played.of("w")["reason"] == reason
+
+
+def test_of_flavors_that_will_not_do_the_least_severe_reason_is_told() -> None:
+    """One whose quota may become free is worth waiting for, though another is not for such pods."""
+    played = play(
+        a_flavor("uno", nodeLabels={"kind": "uno"}), a_flavor("due", nodeLabels={"kind": "due"}),
+        a_queue("q", {"uno": 4, "due": 4}, "all"), a_queue("r", {"uno": 4, "due": 4}, "all"),
+        a_holder("h", "r", 4, flavor="due"),
+        a_workload("w", "q", pod_sets=[pods(6, nodeSelector={"kind": "due"})]),
+    )  # fmt: skip
+    assert played.of("w")["reason"] == "WaitingForQuota"
+    assert "the pods select" not in played.of("w")["message"]
+
+
+def test_what_others_took_of_a_cohort_is_gone() -> None:
+    """Of eight that the queue could have six are gone, none of them its own: two more are needed."""
+    played = play(
+        a_queue("q", 4, "all"), a_queue("r", 4, "all"),
+        a_holder("h", "r", 6), a_workload("w", "q", 4),
+    )  # fmt: skip
+    assert (
+        "cpu of flavor default: 4 asked, 6 of 8 used in cohort all, 2 more needed"
+        in played.of("w")["message"]
+    )
+
+
+@pytest.mark.parametrize(("prefix", "verdict"), [("example.com/", "admitted"), ("", "pending")])
+def test_resources_with_an_excluded_prefix_are_not_counted(prefix: str, verdict: str) -> None:
+    """Whatever follows the prefix; without one all are counted, and this one has no quota."""
+    rules = {"resources": {"excludeResourcePrefixes": [prefix]}} if prefix else None
+    requests = {"cpu": "1", "example.com/dongle": "1"}
+    played = play(a_queue("q", 4), a_workload("w", "q", pod_sets=[pods(requests)]), settings=rules)
+    assert played.of("w")["decision"] == verdict
+
+
+def test_a_queue_whose_flavors_are_gone_admits_nothing() -> None:
+    """The flavor that does not exist is named."""
+    request = _request(a_demand(), flavors=("any", "gone"), cpu=1)
+    found = search(replace(request, catalog=FlavorCatalog({}, {})))
+    assert (found.mode, found.reason) == (Mode.NO_FIT, Reason.NO_MATCHING_FLAVOR)
+    assert found.message == "pod set main: flavor any does not exist; flavor gone does not exist"
+
+
+def _request(demand: Demand, **quota: Any) -> Request:
+    """Of a queue by itself, without clusters."""
+    queue = a_plain_queue(**quota)
+    tree = Ledger([queue]).tree
+    catalog = FlavorCatalog({f: Flavor(f) for f in queue.groups[0].flavors}, {})
+    return Request(
+        demand.pod_sets, queue, QueuePolicy(), catalog, tree, tree.queues["q"],
+        oracle=lambda of, amount: Outlook(Mode.NO_CANDIDATES, 0),
+    )  # fmt: skip
+
+
+def test_only_the_flavors_that_are_kept_are_looked_at() -> None:
+    """Another look at what was assigned tries nothing else; where nothing is left, that is said."""
+    request = _request(a_demand(), flavors=("a", "b"), cpu=1)
+    kept = search(replace(request, keep=({"cpu": "b"},)))
+    assert kept.assignment is not None
+    assert kept.assignment.pod_sets[0].flavors == (("cpu", "b"),)
+    none = search(replace(request, keep=({"cpu": "c"},)))
+    assert (none.reason, none.message) == (
+        Reason.NO_MATCHING_FLAVOR,
+        "pod set main: the queue has no flavor left",
+    )
+
+
+@pytest.mark.parametrize(("resume", "flavor"), [(-1, "a"), (0, "b")])
+def test_a_search_goes_on_after_the_last_flavor_tried(resume: int, flavor: str) -> None:
+    """From the first where none was left, else from the next one."""
+    request = replace(_request(a_demand(), flavors=("a", "b"), cpu=1), resume=({"cpu": resume},))
+    found = search(request)
+    assert found.assignment is not None
+    assert found.assignment.pod_sets[0].flavors == (("cpu", flavor),)
+    assert found.untried_flavors == (flavor == "a")

@@ -1,10 +1,16 @@
 """Which head of a round goes first: by share in a tournament, or by borrowing, priority and time."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pytest
 
-from hub.domain.admission.head_order import in_order
+from hub.domain.admission.flavor_assigner import Mode, Search
+from hub.domain.admission.head_order import by_share, in_order
+from hub.domain.quota.declared import FlavorResource, Usage
+from hub.domain.quota.holders import PendingWorkload, QuotaState
+from hub.domain.quota.ledger import Ledger
+from tests.domain.build import a_queue as a_plain_queue
 from tests.offline.build import (
     FAIR,
     Q,
@@ -19,7 +25,7 @@ from tests.offline.build import (
 
 
 def test_f13_the_lower_share_wins_the_tournament() -> None:
-    """F13: 60 of 100 against 75: b goes first, and c does not fit any more."""
+    """60 of 100 against 75: b goes first, and c does not fit any more."""
     played = play(
         a_cohort("all", 100), a_queue("b", 0, "all"), a_queue("c", 0, "all"),
         a_holder("b1", "b", 10), a_workload("wb", "b", 50), a_workload("wc", "c", 75),
@@ -77,8 +83,57 @@ _NINE: dict[str, tuple[Any, int, float, Any]] = {
     ],
 )
 def test_c9_nine_heads(timestamp: str, within: list[str]) -> None:
-    """C9: inside nominal by priority and time, then borrowing level 1, then level 2."""
+    """Inside nominal by priority and time, then borrowing level 1, then level 2."""
     heads = nominated(_NINE, timestamp)
     assert [h.who.name for h in in_order(heads)] == [
         *within, "level1-high", "level1-old", "level1-new", "level2-high", "level2-low",
     ]  # fmt: skip
+
+
+class _Head(NamedTuple):
+    who: PendingWorkload
+    search: Search
+    usage: Usage
+
+
+def _head(uid: str, queue: str, cpu: int, *, nominated: bool = False, prio: int = 0) -> _Head:
+    who = PendingWorkload(uid, "ns", uid, queue, (), prio, nominated=nominated)
+    return _Head(who, Search(Mode.FIT), {FlavorResource("any", "cpu"): cpu * 1000})
+
+
+@pytest.mark.parametrize(("first", "expected"), [(False, "ba"), (True, "ab")])
+def test_who_waits_for_its_victims_goes_before_lower_shares(*, first: bool, expected: str) -> None:
+    """With preemptorsFirst a nominated head wins the tournament, though it borrows and b does not."""
+    queues = [replace(a_plain_queue(name=name, cpu=4), cohort="all") for name in "ab"]
+    state = QuotaState(Ledger(queues).tree, {q.name: q for q in queues}, {})
+    heads = [_head("a", "a", 6, nominated=True), _head("b", "b", 1)]
+    assert "".join(h.who.uid for h in by_share(state, heads, preemptors_first=first)) == expected
+
+
+def test_queues_without_a_cohort_come_before_trees() -> None:
+    """Among themselves by seniority; a tree's order has no say in theirs."""
+    queues = [a_plain_queue(name=name, cpu=4) for name in "abc"]
+    queues[0] = replace(queues[0], cohort="all")
+    state = QuotaState(Ledger(queues).tree, {q.name: q for q in queues}, {})
+    heads = [_head("x", "a", 1, prio=9), _head("y", "b", 1), _head("z", "c", 1, prio=1)]
+    assert [h.who.uid for h in by_share(state, heads)] == ["z", "y", "x"]
+
+
+def test_the_borrowing_level_goes_before_priority() -> None:
+    """Then priority, the time of queueing, and identity."""
+
+    def head(uid: str, level: int, prio: int, at: int) -> _Head:
+        who = PendingWorkload(uid, "ns", uid, "q", (), prio, at)
+        return _Head(who, Search(Mode.FIT, borrowing=level), {})
+
+    heads = [
+        head("e", 1, 9, 0),
+        head("d", 0, 0, 5),
+        head("c", 0, 0, 5),
+        head("b", 0, 0, 1),
+        head("a", 0, 1, 9),
+    ]
+    assert [h.who.uid for h in in_order(heads)] == ["a", "b", "c", "d", "e"]
+    waits = heads[0]._replace(who=replace(heads[0].who, nominated=True))
+    assert [h.who.uid for h in in_order([*heads[1:], waits])][-1] == "e"
+    assert next(iter(in_order([*heads[1:], waits], preemptors_first=True))).who.uid == "e"

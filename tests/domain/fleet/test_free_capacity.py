@@ -1,9 +1,11 @@
 """Room on nodes: what fits, where it is taken, and what fragmentation leaves."""
 
+import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from hub.domain.fleet.clusters import Cluster, with_report
-from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
+from hub.domain.fleet.free_capacity import Layout, Need, NodeAsk, Room
 from hub.domain.selectors import Taint
 from shared.resources import Toleration
 from tests.domain.build import a_cluster, a_pool, amounts
@@ -106,3 +108,84 @@ def test_no_node_is_overdrawn(
         assert (room.free >= 0).all()
         spent = (before - room.free)[room.layout.row["cpu"]].sum()
         assert spent == (cpu * 1000 * count if took else 0)
+
+
+def _cpu(room: Room, cpu: int | str, ask: NodeAsk = NodeAsk()) -> Need:  # noqa: B008 - frozen
+    return room.layout.need(amounts({"cpu": cpu}), ask)
+
+
+def _left_on_nodes(room: Room) -> list[int]:
+    found: list[int] = room.free[room.layout.row["cpu"]].tolist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "left"),
+    [
+        ([6, 4, 2], 3, [4, 3, 2]),
+        ([6, 4, 2], 4, [3, 3, 2]),
+        ([4, 4, 4], 2, [4, 3, 3]),
+        ([4, 4, 4], 1, [3, 4, 4]),
+        ([1, 1], 2, [0, 0]),
+    ],
+)
+def test_each_pod_goes_to_the_node_with_most_room_left(
+    sizes: list[int], count: int, left: list[int]
+) -> None:
+    """Of many at once the last level is filled from the front, but for what it does not need."""
+    room = _room(*(a_pool(cpu=cpu) for cpu in sizes))
+    assert room.take(_cpu(room, 1), count, 0)
+    found = _left_on_nodes(room)
+    assert sorted(found) == sorted(1000 * cpu for cpu in left)
+
+
+@given(st.lists(st.integers(0, 6), min_size=2, max_size=5), st.integers(1, 12))
+def test_many_pods_at_once_lie_as_they_would_one_by_one(sizes: list[int], count: int) -> None:
+    """As many nodes of each level of fullness are left, however they are taken."""
+    at_once = _room(*(a_pool(cpu=cpu) for cpu in sizes))
+    one_by_one = at_once.copy()
+    if at_once.take(_cpu(at_once, 1), count, 0):
+        assert all(one_by_one.take(_cpu(one_by_one, 1), 1, 0) for _ in range(count))
+        assert sorted(_left_on_nodes(at_once)) == sorted(_left_on_nodes(one_by_one))
+
+
+def test_pods_that_leave_are_taken_off_the_fullest_node() -> None:
+    """Reports do not name nodes: so the emptier ones stay as empty; never more than is used."""
+    room = _room(a_pool(cpu=8, used={"cpu": 2}), a_pool(cpu=8, used={"cpu": 6}))
+    room.give_back(_cpu(room, 2), 4, 0)
+    assert _left_on_nodes(room) == [8000, 8000]
+    assert room.left[room.layout.row["cpu"], 0] == 16_000
+    again = _room(a_pool(cpu=8, used={"cpu": 2}), a_pool(cpu=8, used={"cpu": 6}))
+    again.give_back(_cpu(again, 2), 1, 0)
+    assert _left_on_nodes(again) == [6000, 4000]
+    again.give_back(_cpu(again, 3), 9, 0)
+    assert _left_on_nodes(again) == [6000, 7000]
+
+
+def test_pods_leave_only_nodes_that_they_may_use() -> None:
+    """However full others are."""
+    room = _room(a_pool(cpu=8, used={"cpu": 8}), a_pool(cpu=8, used={"cpu": 2}, labels={"a": "b"}))
+    room.give_back(_cpu(room, 1, NodeAsk((("a", "b"),))), 2, 0)
+    assert _left_on_nodes(room) == [0, 8000]
+
+
+def test_how_much_one_pod_lacks_on_each_node() -> None:
+    """As shares of what it asks for, summed over resources; what is there in plenty makes up for nothing."""
+    room = _room(a_pool(cpu=8, memory=2), a_pool(cpu=1, memory=8), a_pool(cpu=4, memory=4))
+    asked = room.layout.need(amounts({"cpu": 4, "memory": 4}), NodeAsk())
+    assert room.lack(asked, 0, 3).tolist() == [0.5, 0.75, 0.0]
+    assert room.least_lack(asked).tolist() == [0.0]
+    elsewhere = room.layout.need(amounts({"cpu": 4}), NodeAsk((("a", "b"),)))
+    assert np.isinf(room.least_lack(elsewhere)).all()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "ask", "enough"),
+    [(8, NodeAsk(), True), (9, NodeAsk(), False), (1, NodeAsk((("a", "b"),)), False)],
+)
+def test_whether_an_empty_node_would_be_large_enough(
+    cpu: int, ask: NodeAsk, *, enough: bool
+) -> None:
+    """What is used meanwhile does not matter; which nodes may be used does."""
+    room = _room(a_pool(cpu=8, used={"cpu": 8}))
+    assert room.layout.large_enough(_cpu(room, cpu, ask)).tolist() == [enough]

@@ -61,6 +61,11 @@ def test_succeeded_pods_want_no_room() -> None:
     assert cpu_left(members) == 6
 
 
+def test_a_report_older_than_what_is_known_wants_no_pods_again() -> None:
+    """Three of four pods have succeeded, of which its report says nothing yet: one is on its way."""
+    assert a_promise(succeeded=3).count(reported(8, j=(0, 1))) == (1,)
+
+
 def test_pods_of_an_earlier_epoch_do_not_count_for_this_one() -> None:
     """A report about epoch 1 says nothing of epoch 2."""
     members = Members()
@@ -237,3 +242,31 @@ def test_a_cluster_that_comes_back_is_promised_what_it_was() -> None:
     members.drop("c")
     members.put(reported(7, j=(1, 0)))
     assert cpu_left(members) == 4
+
+
+def test_the_larger_pods_are_promised_their_nodes_first() -> None:
+    """However they came: a pod of three finds its node, those of one what is left."""
+    for order in ((3, 1), (1, 3)):
+        members = Members()
+        members.put(a_cluster(a_pool(cpu=3), a_pool(cpu=1)))
+        for cpu in order:
+            pods = ((Resources({"cpu": cpu * 1000}), NodeAsk(), 1),)
+            members.promise(Promise(f"w{cpu}", 1, "c", pods, 1, 0))
+        members.refresh(lambda best, left: None)
+        assert members.room.free[members.room.layout.row["cpu"]].tolist() == [0, 0]
+
+
+def test_a_work_that_moved_is_promised_by_one_cluster_alone() -> None:
+    """Where it is now; who is declared anew keeps what is promised."""
+    members = Members()
+    for name in "cd":
+        members.put(a_cluster(a_pool(cpu=8), name=name))
+    members.promise(a_promise())
+    moved = Promise("j", 2, "d", ((ONE_CPU, NodeAsk(), 4),), 4, 0)
+    members.promise(moved)
+    assert left(members) == {"c": 8, "d": 4}
+    assert members.promised("j") is moved
+    assert [list(members.of_cluster(name)) for name in "cd"] == [[], [moved]]
+    members.declare(replace(members.clusters["d"], cordoned=True))
+    assert left(members) == {"c": 8, "d": 4}
+    assert members.promised("x") is None

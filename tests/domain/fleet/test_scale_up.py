@@ -25,18 +25,12 @@ from tests.domain.build import (
     a_snapshot,
     amounts,
     decide,
+    growing,
     refusal,
     where,
 )
 
 MAY_GROW = NodeAsk(growing=True)
-
-
-def growing(nodes: int = 2, name: str = "x", **given: Any) -> GrowingPool:
-    """A pool that may add `nodes` nodes; `labels`, `taints`, and amounts of one node (4 cpu)."""
-    labels, taints = given.pop("labels", {}), given.pop("taints", ())
-    shape = amounts(given or {"cpu": 4})
-    return GrowingPool(name, labels, tuple(taints), shape, nodes)
 
 
 def elastic(*pools: GrowingPool, name: str = "c", there: int = 0, cpu: int = 4) -> Cluster:

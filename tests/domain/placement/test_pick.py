@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.domain.placement.pick import Scores, pick
+from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.selectors import Taint
 from hub.domain.workloads.placement_policy import Policy, Preferred, Spread, read_policy
 from tests.domain.build import NOW, a_cluster, a_pool
@@ -168,3 +168,111 @@ def test_a_move_that_lowers_the_skew_is_always_allowed() -> None:
     clusters, chosen = _zones(east=4, west=0)
     decided = pick(Policy("PickN", 5, spread=SPREAD), clusters, NOW, chosen=chosen)
     assert "west-new" in decided.selected
+
+
+def why(decided: Decisions) -> dict[str, str]:
+    """Of those not picked, without the words that all have."""
+    return {
+        d.cluster: d.message.removeprefix(f'Cluster "{d.cluster}" was not picked: ')
+        for d in decided.decisions
+        if not d.selected
+    }
+
+
+def test_pick_fixed_tells_why_a_cluster_is_not_taken() -> None:
+    """One that is not named, or is not heard of; one already bound stays whatever it is."""
+    silent = {"heartbeat_at": NOW - dt.timedelta(hours=1)}
+    clusters = [
+        a_cluster(name="bound", **silent), a_cluster(name="silent", **silent),
+        a_cluster(name="ok"), a_cluster(name="other"),
+    ]  # fmt: skip
+    policy = Policy("PickFixed", cluster_names=("ok", "silent", "bound", "ok"))
+    decided = pick(policy, clusters, NOW, chosen={"bound": Scores(9, 9)})
+    assert decided.selected == ("bound", "ok")
+    assert (decided.wanted, decided.fulfilled) == (3, False)
+    assert why(decided) == {
+        "other": "the placement does not name it",
+        "silent": "its agent has been silent for 60 minutes",
+    }
+    assert decided.decisions[0].affinity_score == 0
+    assert decided.message == (
+        "scheduler could not find all clusters needed: 2 found, 3 cluster(s) wanted"
+    )
+
+
+def test_pick_n_fills_up_in_order_and_tells_what_it_found() -> None:
+    """The best two of three; the third stood as high as the second and has the smaller name."""
+    clusters = [
+        a_cluster(a_pool(cpu=str(n)), name=name)
+        for name, n in zip("abcd", (4, 4, 8, 2), strict=True)
+    ]
+    policy = Policy("PickN", 2, preferred=(Preferred(90, sorter=CPU),))
+    decided = pick(policy, clusters, NOW)
+    assert decided.selected == ("b", "c")
+    assert [d.cluster for d in decided.decisions] == ["b", "c", "a", "d"]
+    assert [d.affinity_score for d in decided.decisions] == [30, 90, 30, 0]
+    assert why(decided)["a"].startswith("tied at 30 with b; the tie is broken by the larger name")
+    assert decided.message == "scheduler found all clusters needed: 2 found, 2 cluster(s) wanted"
+
+
+def test_what_was_bound_before_wins_the_tie_and_is_told() -> None:
+    """Not for one that was bound as well."""
+    clusters = [a_cluster(name=n) for n in "abc"]
+    decided = pick(Policy("PickN", 1), clusters, NOW, obsolete={"a"})
+    told = "tied at 0 with a; the tie is broken by what is placed there already"
+    assert all(each.startswith(told) for each in why(decided).values())
+    both = pick(Policy("PickN", 1), clusters, NOW, obsolete={"a", "b"})
+    assert both.selected == ("b",)
+    assert "the larger name" in why(both)["a"]
+    assert "what is placed there already" in why(both)["c"]
+
+
+def test_kept_clusters_that_are_too_many_are_told_so() -> None:
+    """Affinity then topology of their pick; they may not come in again by another way."""
+    clusters = [a_cluster(name=n) for n in "abc"]
+    chosen = {"a": Scores(5, 1), "b": Scores(5, 0), "c": Scores(4, 9)}
+    decided = pick(Policy("PickN", 1), clusters, NOW, chosen=chosen)
+    assert decided.selected == ("a",)
+    assert set(why(decided).values()) == {"more clusters were picked than are wanted now"}
+
+
+@pytest.mark.parametrize("count", [0, None])
+def test_none_wanted_is_none_picked(count: int | None) -> None:
+    """Zero is a number; that is fulfilled."""
+    decided = pick(Policy("PickN", count), [a_cluster(name="a")], NOW)
+    assert (decided.selected, decided.wanted, decided.fulfilled) == ((), 0, True)
+
+
+def test_a_hard_spread_leaves_the_policy_unfulfilled() -> None:
+    """What one more would exceed is told; a refusal that has passed is forgotten."""
+    clusters, _ = _zones(east=2)
+    clusters.append(a_cluster(name="west", labels={"zone": "west"}))
+    decided = pick(Policy("PickN", 4, spread=SPREAD), clusters, NOW)
+    assert (len(decided.selected), decided.fulfilled) == (3, False)
+    assert list(why(decided).values()) == ["zone=east would exceed a skew of 1"]
+
+
+def test_a_property_that_can_not_be_read_is_noted() -> None:
+    """It counts as missing, and that is said."""
+    clusters = [
+        a_cluster(name="a", properties={"p": "much"}),
+        a_cluster(name="b", properties={"p": "1"}),
+    ]
+    decided = pick(Policy("PickN", 1, preferred=(Preferred(10, sorter="p"),)), clusters, NOW)
+    assert decided.notes == ('cluster a: property "p" is not a quantity; counted as missing',)
+
+
+def test_promises_of_what_no_node_has_change_nothing() -> None:
+    """A reservation may be of a resource that has gone."""
+    clusters = [a_cluster(a_pool(cpu="2"), name="a", reserved={"gone": 5}), a_cluster(name="b")]
+    policy = Policy("PickN", 1, preferred=(Preferred(10, sorter=CPU),))
+    assert pick(policy, clusters, NOW).selected == ("b",)
+
+
+def test_the_kind_that_is_placed_must_be_served() -> None:
+    """A cluster that does not is told so."""
+    clusters = [a_cluster(name="a", kinds=frozenset({"apps/v1/Deployment"})), a_cluster(name="b")]
+    decided = pick(Policy(), clusters, NOW, kind="v1/ConfigMap")
+    assert (decided.selected, decided.wanted) == (("b",), None)
+    assert why(decided) == {"a": "v1/ConfigMap is not served there"}
+    assert decided.message.endswith("1 found, every matching cluster wanted")

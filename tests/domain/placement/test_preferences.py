@@ -1,6 +1,7 @@
 """Scores kept up to date while a cycle takes room: as if every cluster were scored anew."""
 
 import numpy as np
+import pytest
 from hypothesis import example, given, strategies as st
 
 from hub.domain.fleet.clusters import Cluster
@@ -74,6 +75,42 @@ def test_scores_after_each_placement_are_those_of_a_ranking_made_anew(
         assert [kept.listed(at) for at in range(len(clusters))] == [
             anew.listed(at) for at in range(len(clusters))
         ]
+
+
+@pytest.mark.parametrize("taken", [12, 13])
+def test_many_placements_between_two_looks(taken: int) -> None:
+    """However many there were, scores are those of what is left; what was listed is listed anew."""
+    clusters = a_fleet([(16, True), (16, True), (0, True)])
+    room = Room.of(Layout(list(clusters.values())), clusters)
+    ranking = Ranking([Preferred(100, sorter=CPU)], clusters, room)
+    assert [ranking.listed(at).score for at in range(3)] == [0, 100, 100]
+    for _ in range(taken):
+        assert room.take(a_need(room, 1), 1, 1)
+    share = round((16 - taken) / 16 * 100)
+    assert ranking.refresh().tolist() == [0, share, 100]
+    term = ranking.listed(1).terms[0]
+    assert (term.score, term.value, term.name, term.weight) == (share, 16.0 - taken, CPU, 100)
+
+
+def test_who_has_not_the_property_scores_nothing() -> None:
+    """Neither sorted up nor down; its value is none."""
+    clusters = {
+        "a": a_cluster(name="a", properties={"p": "2"}),
+        "b": a_cluster(name="b", properties={"p": "6"}),
+        "c": a_cluster(name="c"),
+        "d": a_cluster(name="d", properties={"p": "3"}),
+    }
+    room = Room.of(Layout(list(clusters.values())), clusters)
+    down = Ranking([Preferred(10, sorter="p")], clusters, room)
+    up = Ranking([Preferred(10, sorter="p", ascending=True)], clusters, room)
+    assert dict(zip("dcba", down.scores.tolist(), strict=True)) == {
+        "a": 0,
+        "b": 10,
+        "c": 0,
+        "d": 3,
+    }
+    assert dict(zip("dcba", up.scores.tolist(), strict=True)) == {"a": 10, "b": 0, "c": 0, "d": 8}
+    assert [down.listed(at).terms[0].value for at in range(4)] == [3.0, None, 6.0, 2.0]
 
 
 def test_a_preference_without_weight_is_none() -> None:

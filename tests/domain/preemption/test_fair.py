@@ -1,4 +1,4 @@
-"""Fair sharing: preemption by share (queueing 2.3, rows F1-F9)."""
+"""Fair sharing: preemption by share."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def _three(weight_of_a: object = None) -> list[Any]:
 
 
 def test_f1_within_nominal_reclaims() -> None:
-    """F1: c within its nominal takes from b, who borrows most: a reclamation."""
+    """Queue c within its nominal takes from b, who borrows most: a reclamation."""
     played = play(
         _three(), _units("a", 3), _units("b", 5), _units("c", 1), a_workload("new", "c"),
         settings=FAIR,
@@ -29,7 +29,7 @@ def test_f1_within_nominal_reclaims() -> None:
 
 
 def test_f2_a_smaller_share_takes_from_a_larger() -> None:
-    """F2: with the new one a would still have less than b."""
+    """With the new one a would still have less than b."""
     played = play(
         _three(), _units("a", 3), _units("b", 5), _units("c", 1), a_workload("new", "a"),
         settings=FAIR,
@@ -38,7 +38,7 @@ def test_f2_a_smaller_share_takes_from_a_larger() -> None:
 
 
 def test_f3_the_imbalance_is_not_flipped() -> None:
-    """F3: two more would give a the share that b has now."""
+    """Two more would give a the share that b has now."""
     played = play(
         _three(), _units("a", 3), _units("b", 5), a_workload("new", "a", 2), settings=FAIR
     )
@@ -64,7 +64,7 @@ def test_of_queues_with_equal_shares_the_lower_priority_goes(prios: tuple[int, i
 
 
 def test_f4_own_lower_priority_goes_unconditionally() -> None:
-    """F4: where a's share is the larger, its own low priorities make room."""
+    """Where a's share is the larger, its own low priorities make room."""
     low = [a_holder(f"low{n}", "a", 1, prio=-1, since=-n) for n in (1, 2)]
     played = play(
         _three(), _units("a", 2), low, _units("b", 5), a_workload("new", "a", 2), settings=FAIR
@@ -77,7 +77,7 @@ def test_f4_own_lower_priority_goes_unconditionally() -> None:
     [([INITIAL], "b-low"), ([FINAL], "b-high"), ([FINAL, INITIAL], "b-high")],
 )
 def test_f7_strategies(strategies: list[str], victim: str) -> None:
-    """F7: S2-b looks at the share before removal, S2-a at the share after it."""
+    """S2-b looks at the share before removal, S2-a at the share after it."""
     played = play(
         _three(), a_holder("a1", "a", 3),
         a_holder("b-low", "b", 5), a_holder("b-high", "b", 1, prio=1),
@@ -88,7 +88,7 @@ def test_f7_strategies(strategies: list[str], victim: str) -> None:
 
 
 def test_f8_a_weight_of_two_halves_the_share() -> None:
-    """F8: with weight 2 a may take two from b."""
+    """With weight 2 a may take two from b."""
     played = play(
         _three(2), _units("a", 3), _units("b", 6), a_workload("new", "a", 2), settings=FAIR
     )
@@ -182,3 +182,40 @@ def test_whoever_has_weight_zero_gives_back_all_that_it_borrows() -> None:
         _units("a", 3), _units("b", 6), a_workload("new", "a", 3), settings=FAIR,
     )  # fmt: skip
     assert played.victims("new") == dict.fromkeys(("b1", "b2", "b3"), "InCohortFairSharing")
+
+
+@pytest.mark.parametrize("prios", [(0, -1), (-1, 0)])
+def test_of_a_cohort_and_a_queue_with_equal_shares_the_cohort_gives(
+    prios: tuple[int, int],
+) -> None:
+    """Whoever would go first of each, and however they are called."""
+    in_cohort, beside = prios
+    for name in ("aa", "zz"):
+        played = play(
+            a_cohort("all"), a_cohort(name, parent="all"), a_queue("own", 6, "all", reclaim="Any"),
+            a_queue("b", 0, "all"), a_queue("c", 0, name),
+            a_holder("b1", "b", 3, prio=beside), a_holder("c1", "c", 3, prio=in_cohort),
+            a_workload("new", "own", 3, prio=1), settings=FAIR,
+        )  # fmt: skip
+        assert set(played.victims("new")) == {"c1"}
+
+
+@pytest.mark.parametrize(
+    ("held", "cause"), [(2, "InCohortReclamation"), (3, "InCohortFairSharing")]
+)
+def test_up_to_its_nominal_quota_a_queue_reclaims(held: int, cause: str) -> None:
+    """With the new workload exactly at its quota shares do not matter; beyond it they decide."""
+    played = play(
+        _three(), _units("c", held), _units("b", 9 - held), a_workload("new", "c"), settings=FAIR
+    )
+    assert set(played.victims("new").values()) == {cause}
+
+
+@pytest.mark.parametrize(("reclaim", "victims"), [("Any", {"b1"}), ("Never", set())])
+def test_reclaiming_while_borrowing_needs_no_other_policy(reclaim: str, victims: set[str]) -> None:
+    """Beyond its own quota a queue takes by share if it may reclaim, whatever withinClusterQueue says."""
+    played = play(
+        a_queue("a", 2, "all", reclaim=reclaim), a_queue("b", 0, "all"), a_queue("c", 6, "all"),
+        a_holder("b1", "b", 8), a_workload("new", "a", 3), settings=FAIR,
+    )  # fmt: skip
+    assert set(played.victims("new")) == victims

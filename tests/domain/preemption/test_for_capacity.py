@@ -238,3 +238,55 @@ def test_victims_are_minimal_and_stand_on_one_cluster(holders: list[tuple[str, i
         after = scene(holders, frozenset(victims - {spared})).of("w")
         assert after["decision"] != "admitted"
     assert scene(holders, frozenset(victims)).of("w")["cluster"] == decision["cluster"]
+
+
+@pytest.mark.parametrize(("budget", "verdict"), [(1, "preempting"), (None, "preempting")])
+def test_who_leaves_already_is_not_in_the_budget(budget: int | None, verdict: str) -> None:
+    """Two must be gone, one of whom was told to go before: one more is told."""
+    rules = {"forCapacity": True} | ({} if budget is None else {"maxPreemptedWorkloads": budget})
+    played = full(
+        a_holder("going", "q", 4, cluster="m", evicted=True), a_holder("a", "q", 4, cluster="m"),
+        a_holder("b", "q", 8, prio=20, cluster="n"), rules={"preemption": rules},
+    )  # fmt: skip
+    assert played.of("w")["decision"] == verdict
+    assert "a" in played.victims("w")
+
+
+@pytest.mark.parametrize(("since", "verdict"), [(-29, "pending"), (-30, "preempting")])
+def test_at_the_end_of_its_minimum_runtime_a_workload_may_go(since: int, verdict: str) -> None:
+    """Not a second before."""
+    admitted = [a_condition("Admitted", since=since)]
+    rules = {"preemption": {"forCapacity": True, "minimumRuntime": "30s"}}
+    played = full(
+        a_holder("a", "q", 8, cluster="m", since=since, conditions=admitted),
+        a_holder("b", "q", 8, prio=20, cluster="n"), rules=rules,
+    )  # fmt: skip
+    assert played.of("w")["decision"] == verdict
+
+
+def test_of_equals_on_one_cluster_the_last_to_start_goes() -> None:
+    """Two of the same size and priority, one of whom is enough: least work is lost."""
+    for first, last in (("a", "b"), ("b", "a")):
+        played = play(
+            a_queue("q", 100, **WITHIN),
+            a_member("m", a_pool(1, cpu=8)),
+            a_holder(first, "q", 4, cluster="m", since=-900),
+            a_holder(last, "q", 4, cluster="m", since=-60),
+            a_workload("w", "q", 4, prio=10),
+            settings=ON,
+        )
+        assert set(played.victims("w")) == {last}
+
+
+@pytest.mark.parametrize(("stop", "verdict"), [("None", "preempting"), ("Hold", "pending")])
+def test_a_stopped_queue_loses_nobody(stop: str, verdict: str) -> None:
+    """Who could not come back is left alone."""
+    played = play(
+        a_queue("q", 50, "c", reclaim="Any"),
+        a_queue("other", 50, "c", stopPolicy=stop),
+        a_member("m", a_pool(1, cpu=8)),
+        a_holder("h", "other", 8, cluster="m"),
+        a_workload("w", "q", 8, prio=10),
+        settings=ON,
+    )
+    assert played.of("w")["decision"] == verdict

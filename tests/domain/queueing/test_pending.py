@@ -172,3 +172,107 @@ def test_who_is_in_line_is_counted_as_it_changes(changes: list[tuple[object, ...
             line = counted.setdefault(lane.demand.queue, [0, 0])
             line[lane.parked is not None] += len(lane)
         assert {queue: list(line) for queue, line in found.in_line().items()} == counted
+
+
+def test_what_was_not_short_of_quota_is_woken_by_quota_only_if_others_came_first() -> None:
+    """Without shortages: those who waited for quota or victims, not those who lack a cluster."""
+    lanes = [a_demand(a_pod_set(name=n)) for n in "abc"]
+    found = waiting(a=(lanes[0], 1), b=(lanes[1], 2), c=(lanes[2], 3))
+    reasons = Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_VICTIMS, Reason.NO_CLUSTER_FITS
+    found.park(refused(lane, reason) for lane, reason in zip(lanes, reasons, strict=True))
+    found.wake_for_quota("q", Ledger([a_queue(cpu=0)]))
+    assert movable(found) == ["a", "b"]
+
+
+def test_less_may_have_to_be_preempted_now() -> None:
+    """With any shortage all who lack quota are woken, though what was released is too little."""
+    of = FlavorResource("any", "cpu")
+    found = waiting(big=(BIG, 1))
+    short = refused(BIG, Reason.WAITING_FOR_QUOTA, shortages=(Shortage(of, 8000, 0, 9000),))
+    found.park([short])
+    ledger = Ledger([a_queue(cpu=9)], {"q": {of: 1001}})
+    found.wake_for_quota("q", ledger)
+    found.wake_for_quota("other", ledger, any_shortage=True)
+    assert movable(found) == []
+    found.wake_for_quota("q", ledger, any_shortage=True)
+    assert movable(found) == ["big"]
+
+
+def test_exactly_what_is_asked_for_is_enough() -> None:
+    """Of quota, of the best node and of the whole cluster."""
+    of = FlavorResource("any", "cpu")
+    gang = a_demand(a_pod_set(count=2, requests={"cpu": 4}))
+    found = waiting(a=(gang, 1))
+    found.park([refused(gang, Reason.WAITING_FOR_QUOTA, shortages=(Shortage(of, 8000, 0, 0),))])
+    found.wake_for_quota("q", Ledger([a_queue(cpu=8)]))
+    assert movable(found) == ["a"]
+    for best, left, woken in ((3999, 9000, []), (4000, 7999, []), (4000, 8000, ["a"])):
+        found.park([refused(gang, Reason.NO_CLUSTER_FITS)])
+        found.wake_for_room({"cpu": best}, {"cpu": left})
+        assert movable(found) == woken
+
+
+def test_places_where_history_counts() -> None:
+    """Lanes of less usage go first whatever their priority; within one usage as ever."""
+    ranks = {SMALL.key: 2.0, BIG.key: 1.0, URGENT.key: 2.0}
+    found = waiting(a=(SMALL, 1), b=(BIG, 9), c=(URGENT, 5))
+    assert [found.position(uid) for uid in "cab"] == [(1, 1), (2, 2), (3, 3)]
+    found.rank_of = lambda demand, entry: ranks[demand.key]
+    assert [found.position(uid) for uid in "bca"] == [(1, 3), (2, 1), (3, 2)]
+    head = found.head("q")
+    assert head is not None
+    assert head.demand is BIG
+
+
+def test_who_does_not_wait_has_no_place() -> None:
+    """Neither a position, nor an entry, nor a lane; removing it changes nothing."""
+    found = waiting(a=(SMALL, 1))
+    found.remove("x")
+    assert (found.position("x"), found.entry("x"), found.find("x")) == (None, None, None)
+    assert ("a" in found, "x" in found, found.count("q"), found.head("r")) == (
+        True,
+        False,
+        1,
+        None,
+    )
+    lane = found.lane(SMALL)
+    lane.remove(Entry(7, "x", 0))
+    assert [entry.uid for entry in lane] == ["a"]
+
+
+def test_a_lane_forgets_those_that_have_gone() -> None:
+    """Thousands leave from the front: order, ranks and those still to come stay right."""
+    found = Waiting()
+    entries = [Entry(n, f"{n:05}", 0) for n in range(3000)]
+    for entry in entries:
+        found.add(SMALL, entry)
+    for entry in entries[:2500]:
+        found.remove(entry.uid)
+    lane = found.lane(SMALL)
+    assert (len(lane), lane.first(1)) == (500, [entries[2500]])
+    assert (lane.rank(entries[2999]), found.position("02999")) == (499, (500, 500))
+    found.add(SMALL, Entry(0, "early", 0))
+    assert lane.first(2) == [Entry(0, "early", 0), entries[2500]]
+
+
+def test_parked_lanes_are_given_where_they_are_asked_for() -> None:
+    """Of a strict queue all; of another only those that are not parked."""
+    found = waiting(big=(BIG, 1), small=(SMALL, 2))
+    found.park([refused(BIG, Reason.NO_CLUSTER_FITS)])
+    for strict, uids in ((True, ["big", "small"]), (False, ["small"])):
+        lanes = found.movable(a_queue(strict=strict), 1, parked=True)
+        assert sorted(entry.uid for lane in lanes for entry in lane.entries) == uids
+
+
+def test_behind_a_parked_head() -> None:
+    """Only in a strict queue, only while its head is parked, and never the head itself."""
+    found = waiting(big=(BIG, 1), small=(SMALL, 2))
+    head, second = found.lane(BIG), found.lane(SMALL)
+    strict = a_queue(strict=True)
+    assert found.behind_head(strict, second) is None
+    found.park([refused(BIG, Reason.NO_CLUSTER_FITS)])
+    behind = found.behind_head(strict, second)
+    assert behind is not None
+    assert (behind.reason, behind.head) == (Reason.BEHIND_HEAD, "big")
+    assert found.behind_head(strict, head) is None
+    assert found.behind_head(a_queue(), second) is None

@@ -35,7 +35,7 @@ KNOWN = {
 def test_checks_that_make_a_queue_inactive(
     rules: admission_checks.Rules, reason: str | None
 ) -> None:
-    """Missing, inactive, or MultiKueue combined as it may not be: the reasons of queueing 1.1."""
+    """Missing, inactive, or MultiKueue combined as it may not be: Kueue's reasons."""
     fault = admission_checks.queue_fault(rules, KNOWN)
     assert (fault.reason if fault else None) == reason
 
@@ -166,3 +166,29 @@ def test_ready_by_all_is_the_only_way_in(states: dict[str, dict[str, str]]) -> N
     assert admission_checks.verdict(admission_checks.closed(states, "now")) in (
         {Answer.PENDING} if states else {Answer.READY}
     )
+
+
+def test_tolerations_of_several_checks_are_listed_once() -> None:
+    """In the order in which they are told; what is given stays the caller's."""
+    spot, gpu = {"key": "spot"}, {"key": "gpu"}
+    states = {
+        "a": {"state": "Ready", "podSetUpdates": [{"name": "main", "tolerations": [spot, gpu]}]},
+        "b": {"state": "Ready", "podSetUpdates": [{"name": "main", "tolerations": [gpu, spot]}]},
+    }
+    found = admission_checks.additions(states, "main", {})
+    assert found.tolerations == [spot, gpu]
+    found.tolerations[0]["key"] = "other"
+    assert spot == {"key": "spot"}
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds"), [((), None), ((0,), None), ((30,), 30), ((30, 90, 60), 90)]
+)
+def test_the_longest_span_that_a_retry_asks_for(
+    spans: tuple[int, ...], seconds: int | None
+) -> None:
+    """Of those that say Retry; none is at once."""
+    states = {str(n): {"state": "Retry", "requeueAfterSeconds": s} for n, s in enumerate(spans)}
+    states["other"] = {"state": "Ready", "requeueAfterSeconds": 999}
+    span = admission_checks.requeue_span(states)
+    assert (None if span is None else span.total_seconds()) == seconds

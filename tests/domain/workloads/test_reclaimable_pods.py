@@ -60,3 +60,14 @@ def test_what_can_not_be_given_back_is_refused(counts: dict[str, int], code: str
     with pytest.raises(Rejected) as refusal:
         reclaimed(before, counts)
     assert (refusal.value.code, refusal.value.field) == (code, "reclaimablePods")
+
+
+def test_what_one_pod_set_gave_back_stays_when_another_gives() -> None:
+    """Of a pod set that is not named again nothing is taken back; shares are of what was admitted."""
+    once = reclaimed(admission(), {"workers": 1})
+    both = reclaimed(once, {"driver": 1})
+    assert usage(both) == {"driver": 0, "workers": 6667}
+    more = reclaimed(both, {"workers": 2})
+    assert usage(more) == {"driver": 0, "workers": 3334}
+    assert reclaimed(more, {"workers": 2}) == more
+    assert usage(reclaimed(more, {"workers": 3})) == {"driver": 0, "workers": 0}
