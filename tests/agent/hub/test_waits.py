@@ -35,7 +35,7 @@ def test_a_request_that_is_too_large_is_made_smaller_at_once():
     ("headers", "body", "wanted"),
     [
         ({"Retry-After": "7"}, {"code": "C", "detail": "d"}, ("C", "d", 7.0)),
-        ({"Retry-After": "0"}, {"code": "C", "title": "t"}, ("C", "t", 0.0)),
+        ({"Retry-After": "0.5"}, {"code": "C", "title": "t"}, ("C", "t", 0.5)),
         ({"Retry-After": "Wed, 21 Oct"}, {"detail": "d"}, ("", "d", None)),
         ({}, [], ("", "Conflict", None)),
         ({}, None, ("", "Conflict", None)),
