@@ -104,7 +104,7 @@ def test_a_mistyped_kind_is_warned_of(hub, tmp_path):
     file = tmp_path / "typo.yaml"
     file.write_text(text(document))
     done = hub.run("apply", "-f", str(file))
-    assert (done.code, done.lines) == (0, ["Confimap default/typo created"])
+    assert (done.code, done.lines) == (0, ["Confimap typo created"])
     assert "warning: kind: 'Confimap'" in done.err
     assert "did you mean ConfigMap?" in done.err
 
