@@ -113,7 +113,9 @@ async def test_an_idempotency_key_has_up_to_200_characters(tmp_path, length, sta
     """Both ends of what it may be are taken."""
     async with served(tmp_path) as hub:
         headers = {"Idempotency-Key": "k" * length}
-        assert (await hub.admin.post("/v1/jobs", json=a_job(), headers=headers)).status_code == status
+        assert (
+            await hub.admin.post("/v1/jobs", json=a_job(), headers=headers)
+        ).status_code == status
 
 
 PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/none/pendingworkloads"

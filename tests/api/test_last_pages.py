@@ -141,7 +141,9 @@ async def test_the_feed_is_told_from_the_oldest_revision_to_the_newest(tmp_path)
         for name in ("a", "b", "c"):
             await hub.admin.post("/v1/jobs", json=a_job(name))
         newest = hub.db.revision
-        await hub.db.write(lambda tx: tx.conn.exec_driver_sql("DELETE FROM changes WHERE revision < 2"))
+        await hub.db.write(
+            lambda tx: tx.conn.exec_driver_sql("DELETE FROM changes WHERE revision < 2")
+        )
         newest = hub.db.revision
 
         async def told(after: int, limit: int = 200) -> Any:

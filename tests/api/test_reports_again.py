@@ -25,7 +25,9 @@ async def admitted(hub: Served, pods: int = 1) -> str:
     """A bare Workload of so many pods, admitted as a cycle would."""
     for manifest in in_cohort("a", "9"):
         assert (await hub.admin.post("/v1/apply", json=manifest)).status_code == 200
-    uid = str((await hub.admin.post("/v1/workloads", json=a_workload("w", count=pods))).json()["uid"])
+    uid = str(
+        (await hub.admin.post("/v1/workloads", json=a_workload("w", count=pods))).json()["uid"]
+    )
 
     def run(tx: Transaction) -> None:
         row = workloads.get(tx, uid)

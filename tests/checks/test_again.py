@@ -63,7 +63,9 @@ async def test_updates_and_count_stay_until_others_are_given_and_a_delay_does_no
         assert (await hub.job(uid)).checks["budget"].keys() == {"state", "message", "at"}
 
 
-async def test_updates_that_stand_already_may_be_repeated_once_it_is_placed(tmp_path: Path) -> None:
+async def test_updates_that_stand_already_may_be_repeated_once_it_is_placed(
+    tmp_path: Path,
+) -> None:
     """A controller that repeats all it has said is not refused for what it does not change."""
     async with running(tmp_path) as hub:
         uid = await reserved(hub, "budget")

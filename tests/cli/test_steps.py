@@ -191,7 +191,9 @@ TAKEN = Response(200, {}, b"{}")
         (Request("PATCH", "/"), [None, TAKEN], 1),
     ],
 )
-def test_a_request_is_sent_three_times_at_most(ask: Request, answers: list[Any], sent: int) -> None:
+def test_a_request_is_sent_three_times_at_most(
+    ask: Request, answers: list[Any], sent: int
+) -> None:
     """Twice more where the hub is busy, once more where what may be repeated was cut off (None)."""
     count = 0
 

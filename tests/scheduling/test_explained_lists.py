@@ -76,7 +76,9 @@ async def test_the_minimum_runtime_is_told_in_seconds(tmp_path: Path) -> None:
 
 
 def an_event(number: int, reason: str, message: str) -> StoredEvent:
-    return StoredEvent(number, minutes(number), "u-1", "Job", "ns", "train", "Warning", reason, message)
+    return StoredEvent(
+        number, minutes(number), "u-1", "Job", "ns", "train", "Warning", reason, message
+    )
 
 
 def test_a_member_is_avoided_for_what_was_said_last() -> None:
