@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from hub.services.questions import overview
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.services.questions import overview
 from hub.store import works
 from hub.store.records.works import WantedWork
 from hub.store.tables import works as table
@@ -64,7 +64,8 @@ async def four_of_each(hub: Served) -> None:
 
 async def pages(http: httpx.AsyncClient, path: str, **query: Any) -> list[list[dict[str, Any]]]:
     """The items of every page, up to the one without `continue`."""
-    found, token = [], ""
+    found: list[list[dict[str, Any]]] = []
+    token = ""
     while token or not found:
         reply = await http.get(path, params={**query, "continue": token})
         assert reply.status_code == 200, reply.text
@@ -171,7 +172,8 @@ async def test_revisions_of_the_feed_are_never_cut_in_two(tmp_path):
             sum(1 for each in whole if each["revision"] == change["revision"]) for change in whole
         )
         for limit in range(per_revision + 1, len(whole) + 2):
-            found, after, more = [], 0, True
+            found: list[Any] = []
+            after, more = 0, True
             while more:
                 page, more = await hub.hub.read(read, after, limit)
                 found += page

@@ -61,7 +61,7 @@ def finished(reason: str) -> dict[str, str]:
 
 
 async def test_pods_are_ready_since_they_first_were(tmp_path):
-    """Losing some, regaining them and saying so again does not move that time; the loss is of the first word."""
+    """Losing some, regaining them and saying so again does not move that time; nor does the loss move."""
     async with served(tmp_path) as hub:
         uid = await admitted(hub)
         told = []

@@ -1,4 +1,4 @@
-"""Streams under many commits: everything is told, under a revision that has it, and nothing twice on going on."""
+"""Streams under many commits: everything is told, under a revision that has it, and nothing twice."""
 
 import json
 import re

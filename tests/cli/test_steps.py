@@ -118,7 +118,7 @@ def refusal(code: str) -> Rejected:
 
 
 def test_places_and_keys_stay_when_a_request_is_halved() -> None:
-    """What is too much is sent as two, each with a key of its own; outcomes have their places in the whole."""
+    """What is too much is sent as two with keys of their own; outcomes keep their places in the whole."""
     too_much = refusal("BodyTooLarge")
     played = Played(
         jobs.submit_many([b"{}"] * 5, key="k", check=False),

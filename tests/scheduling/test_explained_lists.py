@@ -106,7 +106,7 @@ def test_a_member_is_avoided_until_an_instant_or_for_good() -> None:
 
 def test_time_is_no_remedy_where_a_name_is_taken_and_stays_one_elsewhere() -> None:
     """Only the end of the avoidance of that very member is left out."""
-    told = {
+    told: dict[str, Any] = {
         "namespace": "ns", "name": "train",
         "setAside": {"north": "2026-05-01T12:30:00Z", "south": "2026-05-01T12:40:00Z"},
         "setAsideBecause": {

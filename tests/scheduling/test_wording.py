@@ -1,6 +1,7 @@
 """Sentences of remedies: how long, how many, and what is said of a run that is about to end."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,12 @@ from tests.domain.whatif.pictures import PRESENT, SECOND, a_holder
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
-def told(*holders: str, ends_in: int | None = None, **given: object) -> str:
+def told(*holders: str, ends_in: int | None = None, **given: Any) -> str:
     """What is said where these jobs, of one cpu each, have to be preempted."""
     wording = Wording(
         "q",
         {uid: ("team-a", uid) for uid in holders},
-        {} if ends_in is None else {uid: PRESENT + ends_in * SECOND for uid in holders},
+        {} if ends_in is None else dict.fromkeys(holders, PRESENT + ends_in * SECOND),
         NOW,
     )
     found = tuple(a_holder(uid, **given) for uid in holders)

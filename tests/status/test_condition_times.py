@@ -51,7 +51,7 @@ RESERVED_FIRST = {"reserved_at": minutes(3), "placed_at": minutes(4)}
     ],
 )
 def test_a_condition_has_the_time_of_its_own_step(row: Workload, kind: str, expected: str):
-    """Of reserving, admitting, losing and being evicted each has its own time; who waits does since it came."""
+    """Reserving, admitting, losing pods and being evicted have a time each; one waits since it came."""
     assert minute(row, kind) == expected
 
 
