@@ -13,7 +13,8 @@ from roadstead.errors import (
     WrongAddress,
 )
 
-_NEVER = "no member could ever hold it"
+# Warnings that are whole sentences: of a job that fits nowhere, and of a kind that nobody knows.
+_WHOLE = ("no member could ever hold it", "kind: ")
 _HINTS = {
     NotAllowed: "Found a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
     Unreachable: "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or "
@@ -86,5 +87,5 @@ def plain(text: str) -> str:
 
 
 def warning(text: str) -> str:
-    """A warning of the hub's: of a field that changes nothing, or of a job that fits nowhere."""
-    return text if text.startswith(_NEVER) else f"stored and not acted on: {text}"
+    """A warning of the hub's, in words that say of a field that it changes nothing."""
+    return text if text.startswith(_WHOLE) else f"stored and not acted on: {text}"
