@@ -1,4 +1,7 @@
-"""`python -m agent`: one agent as a process. Exit codes: 0 stopped, 1 refused, 3 superseded."""
+"""`python -m agent`: one agent as a process.
+
+Exit codes: 0 stopped, 1 refused, 2 wrong arguments or packages that are not installed, 3 superseded.
+"""
 
 import asyncio
 import os
@@ -8,11 +11,17 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from agent.config import from_arguments
-from agent.main import EXIT_STOPPED, Agent
-from shared import log
-from shared.collector import spare_the_collector
-from shared.parent import die_with_parent
+from shared.extras import EXIT_NOT_INSTALLED, what_to_install
+
+try:
+    from agent.config import from_arguments
+    from agent.main import EXIT_STOPPED, Agent
+    from shared import log
+    from shared.collector import spare_the_collector
+    from shared.parent import die_with_parent
+except ModuleNotFoundError as missing:
+    sys.stderr.write(f"error: {what_to_install(missing, 'python -m agent', 'agent')}\n")
+    sys.exit(EXIT_NOT_INSTALLED)
 
 
 def main() -> int:

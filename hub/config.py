@@ -4,10 +4,12 @@ The records themselves are `hub.services.context.settings`: nothing below `hub.m
 """
 
 import datetime as dt
+import difflib
+import re
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import Field, fields
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from hub.services.context.settings import Settings
 from shared.documents import Json
@@ -22,6 +24,46 @@ def limits_from(environ: Mapping[str, str]) -> Settings:
             for each in fields(defaults)
         }
     )
+
+
+# Variables of the command line, of agents and of every process: a fleet's parts share an environment.
+_OTHERS: Final = frozenset(
+    f"ROADSTEAD_{name}"
+    for name in (
+        *("SERVER", "TOKEN", "DATA", "LOG_LEVEL", "LOG_FORMAT", "FP", "PARENT", "DIE_WITH_PARENT"),
+        *("HUB", "HUB_CA", "HUB_PLAIN_HTTP", "CREDENTIAL", "JOIN_TOKEN", "KUBECONFIG", "KUBE_QPS"),
+        *("METRICS_HOST", "METRICS_PORT", "JOB_UID", "EPOCH"),
+    )
+)
+_AGENTS: Final = "ROADSTEAD_AGENT_"
+# What Kubernetes puts into pods of a namespace that has a Service called roadstead-…
+_OF_SERVICES: Final = re.compile(
+    r"_SERVICE_(HOST|PORT)(_\w+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?$"
+)
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Variables called ROADSTEAD_… that nothing reads, each with the one that may have been meant."""
+    defaults = Settings()
+    known = {
+        f"ROADSTEAD_{concern.name}_{each.name}".upper()
+        for concern in fields(defaults)
+        for each in _settable(getattr(defaults, concern.name))
+    } | _OTHERS
+    unknown = sorted(
+        name
+        for name in environ
+        if name.startswith("ROADSTEAD_")
+        and name not in known
+        and not name.startswith(_AGENTS)
+        and not _OF_SERVICES.search(name)
+    )
+    return [_with_guess(name, known) for name in unknown]
+
+
+def _with_guess(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
+    return f"{name} (did you mean {near[0]}?)" if near else name
 
 
 def _read(concern: str, defaults: Any, environ: Mapping[str, str]) -> Any:

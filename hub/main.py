@@ -27,7 +27,7 @@ from hub.api import agents
 from hub.api.app import create_app
 from hub.api.connections import Door
 from hub.api.measures import observe_turn
-from hub.config import limits_from
+from hub.config import limits_from, unknown_variables
 from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
@@ -75,6 +75,8 @@ def main() -> None:
     if arguments.die_with_parent:
         die_with_parent()
     try:
+        if unknown := unknown_variables(os.environ):
+            _logger.warning("environment variables that nothing reads", variables=unknown)
         folder.prepare(arguments.data)
         sys.setswitchinterval(_SWITCH_S)
         spare_the_collector()

@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from roadstead.async_client import AsyncClient
     from roadstead.client import Client
     from roadstead.errors import (
@@ -44,7 +45,9 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name (PEP 562)."""
+    """Load a public name (PEP 562); `__version__` is that of the installed distribution."""
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("roadstead")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_ELSEWHERE.get(name, "roadstead.errors")), name)

@@ -14,6 +14,7 @@ from roadstead.steps import EventStream, Request
 from roadstead.transport import (
     events_request,
     options,
+    refuse_closed,
     request_arguments,
     response_of,
     translated_errors,
@@ -35,10 +36,12 @@ class AsyncTransport:
 
     async def answer(self, ask: Request) -> Json:
         """The JSON object that the hub answers. Raises errors of `roadstead.errors`."""
+        refuse_closed(self._http)
         return self._address.decode(await send_async(ask, self._send))
 
     def follow(self, follow: EventStream[T]) -> AsyncStream[T]:
         """The stream, not open yet."""
+        refuse_closed(self._http)
         return _OpenAsyncStream(self._http, follow, self._address)
 
     async def _send(self, ask: Request) -> Response:

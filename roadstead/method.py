@@ -2,14 +2,26 @@
 
 `Calls` in `roadstead.calls.table` names every call once, wrapped in one of these; whether what it gives is
 a result or something to await depends on the client that it is looked up on. Arguments are bound when
-the method is called, so what a call does not know is a TypeError there and not somewhere later.
+the method is called, so what a call does not know is a TypeError there and not somewhere later. What
+`help` and `inspect.signature` show is what a type checker sees: the client's answer, not the call's steps.
 """
 
 import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+    overload,
+)
 
 from roadstead.errors import Rejected
 from roadstead.models.record import Json, Malformed
@@ -81,27 +93,56 @@ class _Method(ABC, Generic[P, S]):
 
     def __init__(self, written: Callable[P, S]) -> None:
         self._written = written
+        self._shown: dict[tuple[bool, bool], inspect.Signature] = {}
 
-        @functools.wraps(written)
-        def unbound(client: Blocking | Awaiting, *args: P.args, **kwargs: P.kwargs) -> Any:
-            return self._act(client, written(*args, **kwargs))
-
-        self._unbound = unbound
-
-    def _method(self, client: Blocking | Awaiting | None) -> Callable[..., Any]:
+    def _method(
+        self, client: Blocking | Awaiting | None, owner: object = None
+    ) -> Callable[..., Any]:
         """The method of a client; of none, a function of one."""
         if client is None:
-            return self._unbound
+
+            @functools.wraps(self._written)
+            def unbound(self_: Blocking | Awaiting, *args: P.args, **kwargs: P.kwargs) -> Any:
+                return self._act(self_, self._written(*args, **kwargs))
+
+            awaited = isinstance(owner, type) and issubclass(owner, Awaiting)
+            return self._show(unbound, awaited=awaited, bound=False)
         holder = client
 
         @functools.wraps(self._written)
         def bound(*args: P.args, **kwargs: P.kwargs) -> Any:
             return self._act(holder, self._written(*args, **kwargs))
 
-        return bound
+        return self._show(bound, awaited=isinstance(client, Awaiting), bound=True)
+
+    def _show(
+        self, method: Callable[..., Any], *, awaited: bool, bound: bool
+    ) -> Callable[..., Any]:
+        """Give a method the signature that it has for its callers."""
+        shown = self._shown.get((awaited, bound))
+        if shown is None:
+            told = inspect.signature(self._written)
+            given = list(told.parameters.values())
+            if not bound:
+                first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+                given.insert(0, first)
+            answer = self._answer(told.return_annotation, awaited=awaited)
+            shown = told.replace(parameters=given, return_annotation=answer)
+            self._shown[awaited, bound] = shown
+        annotated: Any = method
+        annotated.__signature__ = shown
+        annotated.__annotations__ = {
+            **self._written.__annotations__,
+            "return": shown.return_annotation,
+        }
+        return method
 
     @abstractmethod
     def _act(self, client: Blocking | Awaiting, written: S) -> Any: ...
+
+    @abstractmethod
+    def _answer(self, written: Any, *, awaited: bool) -> Any:
+        """What a client answers, of the annotation of what is written."""
 
 
 class Call(_Method[P, Steps[T]], Generic[P, T]):
@@ -122,10 +163,14 @@ class Call(_Method[P, Steps[T]], Generic[P, T]):
         self, client: None, owner: type[Awaiting]
     ) -> Callable[Concatenate[Awaiting, P], Coroutine[Any, Any, T]]: ...
     def __get__(self, client: Any, owner: object = None) -> Any:
-        return self._method(client)
+        return self._method(client, owner)
 
     def _act(self, client: Blocking | Awaiting, written: Steps[T]) -> Any:
         return client._carry_out(written)  # noqa: SLF001 - the two are one
+
+    def _answer(self, written: Any, *, awaited: bool) -> Any:
+        result = get_args(written)[2]
+        return _of(Coroutine, (Any, Any, result)) if awaited else result
 
 
 class Listing(_Method[P, Flow[T]], Generic[P, T]):
@@ -151,10 +196,15 @@ class Listing(_Method[P, Flow[T]], Generic[P, T]):
         self, client: None, owner: type[Awaiting]
     ) -> Callable[Concatenate[Awaiting, P], AsyncIterator[T]]: ...
     def __get__(self, client: Any, owner: object = None) -> Any:
-        return self._method(client)
+        return self._method(client, owner)
 
     def _act(self, client: Blocking | Awaiting, written: Flow[T]) -> Any:
         return client._iterate(written, at_once=self._at_once)  # noqa: SLF001 - the two are one
+
+    def _answer(self, written: Any, *, awaited: bool) -> Any:
+        steps = get_args(get_args(written)[0])
+        (item,) = (get_args(each)[0] for each in steps if get_origin(each) is Found)
+        return _of(AsyncIterator if awaited else Iterator, item)
 
 
 class Following(_Method[P, EventStream[T]], Generic[P, T]):
@@ -173,10 +223,19 @@ class Following(_Method[P, EventStream[T]], Generic[P, T]):
         self, client: None, owner: type[Awaiting]
     ) -> Callable[Concatenate[Awaiting, P], AsyncStream[T]]: ...
     def __get__(self, client: Any, owner: object = None) -> Any:
-        return self._method(client)
+        return self._method(client, owner)
 
     def _act(self, client: Blocking | Awaiting, written: EventStream[T]) -> Any:
         return client._follow(written)  # noqa: SLF001 - the two are one
+
+    def _answer(self, written: Any, *, awaited: bool) -> Any:
+        (item,) = get_args(written)
+        return _of(AsyncStream if awaited else Stream, item)
+
+
+def _of(generic: Any, arguments: Any) -> Any:
+    """A generic type of arguments that are known as it runs."""
+    return generic[arguments]
 
 
 class CallState(Generic[T]):

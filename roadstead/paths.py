@@ -5,8 +5,16 @@ from urllib.parse import quote
 from roadstead.errors import NotFound
 
 
+def text(name: str) -> str:
+    """The name, which is a str. Raises TypeError."""
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a str, not {type(name).__name__}: {name!r}")
+    return name
+
+
 def job_path(name: str) -> str:
     """The path of a job named by uid or by `namespace/name`. Raises NotFound for what is neither."""
+    name = text(name)
     if "/" in name:
         namespace, short = pair(name, "job", "NAMESPACE/NAME or a uid")
         return f"/v1/namespaces/{part(namespace)}/jobs/{part(short)}"
@@ -23,15 +31,21 @@ def workload_path(name: str) -> str:
 
 def pair(name: str, noun: str, expected: str) -> tuple[str, str]:
     """Namespace and name. Raises NotFound where `name` is not both."""
-    namespace, _, short = name.partition("/")
+    namespace, _, short = text(name).partition("/")
     if not namespace or not short or "/" in short:
         raise _no_name(name, noun, expected)
     return namespace, short
 
 
+def object_path(group: str, kind: str, namespace: str, name: str) -> str:
+    """The path of an object of any kind; `group` is "core" for Kubernetes' own, also ""."""
+    within = f"namespaces/{part(namespace)}/" if namespace else ""
+    return f"/v1/objects/{part(group or 'core')}/{part(kind)}/{within}{part(name)}"
+
+
 def either(name: str) -> str:
     """`name` or `namespace/name` as segments of a path."""
-    return "/".join(part(each) for each in name.split("/", 1))
+    return "/".join(part(each) for each in text(name).split("/", 1))
 
 
 def part(name: str) -> str:
@@ -39,7 +53,7 @@ def part(name: str) -> str:
 
     Raises NotFound for an empty name.
     """
-    if not name:
+    if not text(name):
         raise NotFound(404, {"code": "NotFound", "detail": "an empty name names nothing"})
     quoted = quote(name, safe="", errors="replace")  # what a terminal sent may be no text at all
     return quoted if name.strip(".") else quoted.replace(".", "%2E")

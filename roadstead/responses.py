@@ -121,7 +121,7 @@ class EventDecoder:
     def feed(self, chunk: bytes) -> list[dict[str, Any]]:
         """The data of the events that `chunk` completes. Raises ValueError for what is no JSON object."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
-        found = [json.loads(line[5:]) for line in lines if line.startswith(b"data:")]
+        found = [_json(line[5:]) for line in lines if line.startswith(b"data:")]
         if not all(isinstance(each, dict) for each in found):
             raise ValueError("an event is no JSON object")
         return found
@@ -130,7 +130,7 @@ class EventDecoder:
 def _json(body: bytes) -> Any:
     try:
         return json.loads(body) if body else None
-    except ValueError:
+    except (ValueError, RecursionError):  # of one that is nested without end
         return None
 
 

@@ -70,18 +70,31 @@ def items(ask: Request, kind: type[R]) -> Steps[list[R]]:
 
 
 def pages(path: str, filters: Query, kind: type[R], limit: int | None = None) -> Flow[R]:
-    """Records of page after page, at most `limit`."""
-    left, token = limit, ""
+    """Records of page after page, at most `limit`. Raises ValueError where that is negative."""
+    yield from counted_pages(path, filters, kind, limit)
+
+
+def counted_pages(
+    path: str, filters: Query, kind: type[R], limit: int | None = None
+) -> Generator[Request | Pause | Found[R], Json, int]:
+    """`pages`, which returns how many it has found."""
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit is {limit}: none is negative")
+    left, token, count = limit, "", 0
     while left is None or left > 0:
         page = PAGE if left is None else min(PAGE, left)
         answer = yield Request("GET", path, {**filters, "limit": page, "continue": token})
         found = items_of(answer)
         for each in found:
             yield Found(kind.of(each))
+        count += len(found)
         left = None if left is None else left - len(found)
-        token = answer.get("continue") or ""
+        before, token = token, answer.get("continue") or ""
         if not token:
-            return
+            break
+        if token == before:
+            raise Malformed("its list goes on where it went on before")
+    return count
 
 
 def items_of(answer: Json) -> list[Json]:

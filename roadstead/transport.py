@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import httpx
 
+from roadstead.errors import RoadsteadError
 from roadstead.method import Stream
 from roadstead.models.record import Json
 from roadstead.responses import Address, ConnectionLost, EventDecoder, Response
@@ -36,10 +37,12 @@ class Transport:
 
     def answer(self, ask: Request) -> Json:
         """The JSON object that the hub answers. Raises errors of `roadstead.errors`."""
+        refuse_closed(self._http)
         return self._address.decode(send(ask, self._send))
 
     def follow(self, follow: EventStream[T]) -> Stream[T]:
         """The stream, open. Raises errors of `roadstead.errors`."""
+        refuse_closed(self._http)
         with translated_errors(self._address):
             answer = self._http.send(
                 events_request(self._http, self._address, follow), stream=True
@@ -80,7 +83,9 @@ class _OpenStream(Stream[T]):
 
 
 def options(address: Address, timeout_s: float) -> dict[str, Any]:
-    """What a client of httpx is made with, blocking or not."""
+    """What a client of httpx is made with, blocking or not. Raises ValueError for a time that is none."""
+    if not timeout_s > 0:
+        raise ValueError(f"timeout_s is {timeout_s:g}: give seconds, more than 0")
     return {
         "verify": _trust(address),
         "trust_env": False,
@@ -89,6 +94,12 @@ def options(address: Address, timeout_s: float) -> dict[str, Any]:
             max_connections=100, max_keepalive_connections=20, keepalive_expiry=_KEPT_S
         ),
     }
+
+
+def refuse_closed(http: httpx.Client | httpx.AsyncClient) -> None:
+    """Raise RoadsteadError where the client has been closed."""
+    if http.is_closed:
+        raise RoadsteadError("this client is closed: make another one")
 
 
 def request_arguments(address: Address, ask: Request, timeout_s: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Named instants at which a test may kill the process (R-01 and its kin).
+"""Named instants at which a test may kill the process, to see that every invariant holds all the same.
 
 `failpoint("A04")` does nothing unless the environment variable ROADSTEAD_FP names that point, alone
 or in a comma-separated list; then the process dies there as by `kill -9`. `A04:3` dies at the third

@@ -2,7 +2,7 @@
 
 PREFIX = "roadstead.dev/"
 
-# Reserved labels on what Roadstead applies in a member cluster (architecture, section 5).
+# Reserved labels on what Roadstead applies in a member cluster (docs/reference/labels.md).
 MANAGED_BY = "roadstead.dev/managed-by"
 JOB_UID = "roadstead.dev/job-uid"
 EPOCH = "roadstead.dev/epoch"

@@ -11,6 +11,7 @@ from typing import Any, Final
 HIDDEN: Final = "[hidden]"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTENTS: Final = ("data", "stringData")
+_PLAIN: Final = frozenset({"apiVersion", "kind", "metadata", "type", "status", "origin"})
 Digest = Callable[[bytes], str]
 
 
@@ -44,7 +45,11 @@ def is_secret(manifest: Mapping[str, Any]) -> bool:
 
 
 def _redacted(secret: dict[str, Any], digest: Digest) -> dict[str, Any]:
-    kept = dict(secret)
+    # What is no field of a Secret may be one that was misspelt.
+    kept = {
+        name: each if name in _PLAIN or isinstance(each, bool) else HIDDEN
+        for name, each in secret.items()
+    }
     for part in _CONTENTS:
         content = secret.get(part)
         if isinstance(content, dict):

@@ -78,9 +78,21 @@ COMMAND = str(Path(sys.executable).with_name("mutmut"))
 def run(copy: Path, most_s: float) -> int | None:
     """Make the mutants and run the tests on each; its exit code, None where the time was up."""
     command = [COMMAND, "run", "--max-children=2"]
-    process = subprocess.Popen(command, cwd=copy, start_new_session=True)
+    shown = sys.stdout.isatty()  # its spinner is of use on a terminal alone
+    log = copy / "mutmut.log"
+    with log.open("w") as kept:
+        process = subprocess.Popen(
+            command,
+            cwd=copy,
+            start_new_session=True,
+            stdout=None if shown else kept,
+            stderr=None if shown else kept,
+        )
     try:
-        return process.wait(most_s)
+        code = process.wait(most_s)
+        if code and not shown:
+            print(log.read_text()[-20_000:])
+        return code
     except subprocess.TimeoutExpired:
         return None
     finally:  # with the workers that it has forked
@@ -125,7 +137,7 @@ def main() -> int:
     found = survivors(copy)
     for name, status in found:
         print(ask(copy, "show", name) if status == "survived" else f"# {name}: {status}\n")
-    print(f"{module}: {len(found)} mutants not noticed")
+    print(f"{module}: {len(found)} {'mutant' if len(found) == 1 else 'mutants'} not noticed")
     return 3 if code is None else min(len(found), 1)
 
 

@@ -1,6 +1,6 @@
 """The order in which kinds are applied: what others need comes first. Pure.
 
-The waves are those of the placement reference, 2: namespaces; policies, configuration, storage and
+The waves are KubeFleet's (pkg/controllers/workapplier): namespaces; policies, configuration, storage and
 CRDs; roles; bindings; workloads; API services and webhooks; everything else. A wave waits for the
 earlier ones in the same namespace and for the cluster-scoped ones.
 """

@@ -29,6 +29,7 @@ from shared.wire.agent_v1 import (
 log = structlog.get_logger(__name__)
 
 _ANSWER_S = 15.0  # beyond what the hub was allowed to hold the request
+_LONGEST_ASKED_S = 60.0  # what stands before the hub may ask for a day
 
 
 class HubError(Exception):
@@ -128,8 +129,11 @@ class HubClient:
 
 
 def asked_wait(error: BaseException) -> float | None:
-    """The seconds after which the hub asked to be tried again, if it said so."""
-    return error.retry_after_s if isinstance(error, HubError) else None
+    """The seconds after which the hub asked to be tried again, within reason; None: the dice say."""
+    asked_s = error.retry_after_s if isinstance(error, HubError) else None
+    if asked_s is None or not asked_s > 0:  # no number at all, too
+        return None
+    return min(asked_s, _LONGEST_ASKED_S)
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -2,7 +2,7 @@
 
 No sums over all pods: an event costs what its pod requests. A snapshot groups the ready, schedulable
 nodes by the label keys that the hub asks for and by taints, and counts from the same state how many
-pods of each work are bound, so that the hub counts every promise exactly once (architecture, 7).
+pods of each work are bound, so that the hub counts every promise exactly once.
 """
 
 from collections import defaultdict

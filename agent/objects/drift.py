@@ -1,7 +1,7 @@
 """Which desired paths of a live object no longer hold. Pure.
 
 A path has drifted when no entry of our field manager owns it any more and its live value differs,
-quantity-aware, from the manifest (architecture, 8): what the server normalises or defaults is still
+quantity-aware, from the manifest (docs/explain/drift.md): what the server normalises or defaults is still
 ours and so never drift. Jobs are created once and not applied, so for them only the fields that
 their API lets change are compared, by value.
 """

@@ -173,7 +173,8 @@ def _exit(where: tuple[str, str], container: Object, ended: Object) -> str:
     why = f" ({said})" if said not in {"", "Error"} else ""
     return (
         f"pod {pod}: container {name} exited with code {ended['exitCode']}{why}; "
-        f"its log, while the pod is kept: kubectl logs -n {namespace} {pod} -c {name}"
+        "its log, while the pod is kept, with the kubeconfig of that cluster: "
+        f"kubectl logs -n {namespace} {pod} -c {name}"
     )
 
 

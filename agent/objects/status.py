@@ -1,6 +1,6 @@
 """From an object's own status to what the hub is told: a Job's state, and whether others are available.
 
-Pure. The rules for availability are those of the placement reference, 4, with two differences: a
+Pure. The rules for availability are KubeFleet's (pkg/controllers/workapplier), with two differences: a
 Job is never claimed available blindly, and a kind nobody can judge is None, not True.
 """
 

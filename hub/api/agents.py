@@ -15,8 +15,8 @@ from pydantic_core import ErrorDetails
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api import described
-from hub.api.described import JSON, ref
+from hub.api import openapi_parts
+from hub.api.openapi_parts import JSON, ref
 from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
@@ -65,7 +65,7 @@ _A_SYNC: Final = {
 @router.post(
     REGISTER_PATH,
     response_model=Registered,
-    openapi_extra=described.body({JSON: ref(Register)}, _A_REGISTER),
+    openapi_extra=openapi_parts.body({JSON: ref(Register)}, _A_REGISTER),
 )
 @allow(PUBLIC)  # the join token in the Authorization header is the policy: `enrol` redeems it
 @refuses(
@@ -103,7 +103,7 @@ async def register_agent(request: Request) -> Response:
 @router.post(
     SYNC_PATH,
     response_model=SyncReply,
-    openapi_extra=described.body({JSON: ref(SyncRequest)}, _A_SYNC),
+    openapi_extra=openapi_parts.body({JSON: ref(SyncRequest)}, _A_SYNC),
 )
 @allow(AGENT)
 @refuses(

@@ -125,8 +125,9 @@ async def _http(request: Request, error: Exception) -> Response:
         page: Response | None = request.app.state.nothing_here(request)
         return page or problem(RejectCode.NOT_FOUND, "there is nothing at this path", request_id)
     if error.status_code == 405:
-        allowed = ", ".join(sorted(_methods_of(request)))
-        detail = f"{request.method} is not served here; {allowed} is"
+        served = sorted(_methods_of(request))
+        allowed, verb = ", ".join(served), "is" if len(served) == 1 else "are"
+        detail = f"{request.method} is not served here; {allowed} {verb}"
         return problem(
             RejectCode.METHOD_NOT_ALLOWED, detail, request_id, headers={"Allow": allowed}
         )

@@ -15,12 +15,12 @@ from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api import described
+from hub.api import openapi_parts
 from hub.api.advice import warnings_of
 from hub.api.bodies import off_loop, read_many
-from hub.api.described import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.errors import PROBLEM_TYPE, problem
 from hub.api.models.objects import ApplyResult, Manifest
+from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
@@ -68,7 +68,7 @@ class _ApplyAnswer:
     "/v1/apply",
     response_model=ApplyResult,
     responses={207: {"model": ApplyResult, "description": "Some documents were refused."}},
-    openapi_extra=described.body(
+    openapi_extra=openapi_parts.body(
         {
             JSON: {"anyOf": [ref(Manifest), listed(Manifest)]},
             NDJSON: ref(Manifest),
@@ -186,8 +186,7 @@ def _warnings(parsed: Parsed) -> list[str]:
     why = parsed.hindrance
     waits = [] if why is None else [f"{why.field}: {why.message}: as it is, it is never admitted"]
     odd = unknown_kind(parsed.group, parsed.kind)
-    mistyped = [f"kind: {odd}: kept, and of use only to a member that has it"] if odd else []
-    return [*unheeded.notices(parsed), *waits, *mistyped]
+    return [*unheeded.notices(parsed), *waits, *([odd] if odd else ())]
 
 
 def _text(value: object) -> str:

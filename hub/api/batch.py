@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api import described
+from hub.api import openapi_parts
 from hub.api.advice import warnings_of, with_warnings
 from hub.api.bodies import off_loop, read_many
-from hub.api.described import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
 from hub.api.models.jobs import BatchResult
 from hub.api.models.objects import JobManifest
+from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
 from hub.api.policy import ADMINISTRATOR, allow, hub_of
 from hub.api.reply import JsonResponse, idempotency_key
 from hub.api.routing import new_router
@@ -44,7 +45,7 @@ Entry = tuple[int, Any]
     "/v1/jobs:batch",
     response_model=BatchResult,
     responses={200: {"headers": REPLAY}},
-    openapi_extra=described.body(
+    openapi_extra=openapi_parts.body(
         {JSON: listed(JobManifest), NDJSON: ref(JobManifest), YAML: ref(JobManifest)},
         [A_JOB],
         [IDEMPOTENCY_KEY],
@@ -122,8 +123,17 @@ def _hash(drafts: tuple[Draft | Rejected, ...]) -> str:
         if isinstance(given, Rejected):
             hashed.update(str(given).encode(errors="replace"))
         else:
-            hashed.update(given.parsed.generate_name.encode() or given.hash.encode())
+            hashed.update(_hash_as_sent(given).encode())
     return hashed.hexdigest()
+
+
+def _hash_as_sent(given: Draft) -> str:
+    """The hash of a manifest, without the name that was made up for it."""
+    if not given.parsed.generate_name or given.parsed.name:
+        return given.hash
+    metadata = {**given.manifest["metadata"], "name": given.parsed.generate_name}
+    body = orjson.dumps({**given.manifest, "metadata": metadata}, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(body).hexdigest()
 
 
 def _answer(parts: list[bytes], count: int) -> bytes:

@@ -8,9 +8,9 @@ from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from hub.api import described
-from hub.api.described import EVENTS
+from hub.api import openapi_parts
 from hub.api.models.fleet import FeedChange
+from hub.api.openapi_parts import EVENTS
 from hub.api.parameters import Revision
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
 from hub.api.routing import new_router, refuses
@@ -30,7 +30,7 @@ _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
 @router.get(
     "/v1/changes",
     response_class=StreamingResponse,
-    responses=described.events(FeedChange, "Changes, as they are committed."),
+    responses=openapi_parts.events(FeedChange, "Changes, as they are committed."),
 )
 @allow(ADMINISTRATOR, VIEWER)
 @refuses(RejectCode.EXPIRED, RejectCode.TOO_MANY_STREAMS)

@@ -8,14 +8,14 @@ from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api import described
+from hub.api import openapi_parts
 from hub.api.advice import warning_header, warnings_of, with_warnings
 from hub.api.bodies import read_one
-from hub.api.described import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, ref
 from hub.api.models.explanation import Explanation
 from hub.api.models.fleet import JobEventList
 from hub.api.models.jobs import JobDetail, JobList, SubmittedJob
 from hub.api.models.objects import JobManifest, Options, uid_of
+from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, ref
 from hub.api.parameters import JobFilters, Newest
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse, idempotency_key, pager
@@ -40,7 +40,7 @@ FindIndex = Callable[[], ScheduleIndex | None]
     status_code=201,
     response_model=SubmittedJob,
     responses={201: {"headers": REPLAY}},
-    openapi_extra=described.body(
+    openapi_extra=openapi_parts.body(
         {JSON: ref(JobManifest), YAML: ref(JobManifest)}, A_JOB, [IDEMPOTENCY_KEY]
     ),
 )

@@ -8,7 +8,7 @@
 What is declared is read and described by FastAPI; answers are ready-made `Response`s, described by
 `response_model` and not read through it. An endpoint that takes nothing but the request and texts of its
 path is called as it is, for resolving parameters would cost more than most of them do: such a route that
-is asked often reads query and body itself, and describes them by `openapi_extra` (`hub.api.described`).
+is asked often reads query and body itself, and describes them by `openapi_extra` (`hub.api.openapi_parts`).
 """
 
 import inspect

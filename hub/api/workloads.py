@@ -12,9 +12,8 @@ from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from hub.api import described
+from hub.api import openapi_parts
 from hub.api.bodies import PATCH, read_object, read_one
-from hub.api.described import EVENTS, JSON, MERGE_PATCH, YAML, ref
 from hub.api.models.jobs import JobDetail, SubmittedJob
 from hub.api.models.objects import Options, uid_of
 from hub.api.models.workloads import (
@@ -25,6 +24,7 @@ from hub.api.models.workloads import (
     WorkloadReport,
     WorkloadState,
 )
+from hub.api.openapi_parts import EVENTS, JSON, MERGE_PATCH, YAML, ref
 from hub.api.parameters import WatchFilters, number_of
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
 from hub.api.reply import JsonResponse
@@ -48,7 +48,7 @@ BEAT_S: Final = 5.0
 GATHER_S: Final = 0.01  # what is committed within that time is told together
 _ONE: Final = "/v1/workloads/{namespace}/{name}"
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
-_EPOCH: Final = described.parameter(
+_EPOCH: Final = openapi_parts.parameter(
     "query", "epoch", {"type": "integer", "minimum": 0}, "Of the run that is meant."
 )
 _A_WORKLOAD: Final = {
@@ -73,7 +73,7 @@ _AN_END: Final = {
 @router.patch(
     _ONE + "/status",
     response_model=WorkloadState,
-    openapi_extra=described.body(
+    openapi_extra=openapi_parts.body(
         {MERGE_PATCH: ref(WorkloadReport), JSON: ref(WorkloadReport)}, _AN_END, [_EPOCH]
     ),
 )
@@ -111,7 +111,7 @@ async def patch_workload_status(request: Request, namespace: str, name: str) -> 
     "/v1/workloads",
     status_code=201,
     response_model=SubmittedJob,
-    openapi_extra=described.body(
+    openapi_extra=openapi_parts.body(
         {JSON: ref(WorkloadManifest), YAML: ref(WorkloadManifest)}, _A_WORKLOAD
     ),
 )
@@ -130,7 +130,7 @@ async def submit_workload(request: Request) -> Response:
 @router.patch(
     _ONE,
     response_model=KueueWorkload,
-    openapi_extra=described.body(
+    openapi_extra=openapi_parts.body(
         {MERGE_PATCH: ref(WorkloadPatch), JSON: ref(WorkloadPatch)}, {"spec": {"active": False}}
     ),
 )
@@ -163,7 +163,7 @@ async def delete_workload(
 @router.get(
     "/v1/workloads:watch",
     response_class=StreamingResponse,
-    responses=described.events(WorkloadChanges, "States, as they change."),
+    responses=openapi_parts.events(WorkloadChanges, "States, as they change."),
 )
 @allow(ADMINISTRATOR, VIEWER)
 @refuses(RejectCode.EXPIRED, RejectCode.TOO_MANY_STREAMS)

@@ -3,5 +3,5 @@
 `mirror` turns objects into the same intake as REST, `deletion` takes back what is deleted, `writeback`
 brings statuses up to date (`job_status`, `object_status`: pure), `events` writes Events, `condition`
 knows whether this is still the hub cluster that the hub belongs to, `crds` installs our definitions,
-and `bridge` puts them together. Architecture, section 4; agents reference, section 6.
+and `bridge` puts them together (docs/howto/real-hub-cluster.md).
 """

@@ -188,8 +188,8 @@ class _Crossing:
             name = f"{informer.api_version}/{informer.kind}"
             await self._condition.note_version(name, informer.resource_version)
         if not source.compared and not self._condition.stopped:
-            source.compared = True
             await self._deletions.compare(source, term)
+            source.compared = True
 
     async def _check(self) -> None:
         now = self._hub.clock.monotonic()

@@ -13,6 +13,7 @@ from hub.bridge.sources import Sources
 from hub.domain.workloads.admission_checks import MULTIKUEUE
 from hub.services.context.hub import Hub
 from hub.services.mirror import workloads
+from hub.store.errors import StaleTerm, StoreUnavailable
 from shared.documents import JsonView
 from shared.errors import Rejected
 from shared.groups import KUEUE
@@ -25,6 +26,12 @@ log = structlog.get_logger(__name__)
 def answered_outside(obj: JsonView) -> bool:
     """Has this check a controller other than the hub?"""
     return (obj.get("spec") or {}).get("controllerName") != MULTIKUEUE
+
+
+def _told(obj: JsonView) -> list[JsonView]:
+    """The conditions that are its controller's."""
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    return [each for each in conditions if each.get("type") != ACCEPTED]
 
 
 class CheckConditions:
@@ -46,16 +53,20 @@ class CheckConditions:
             obj = found[1]
             uid = obj["metadata"]["uid"]
             alive.add(uid)
-            conditions = (obj.get("status") or {}).get("conditions") or []
-            told = [c for c in conditions if c.get("type") != ACCEPTED]
-            mark = orjson.dumps(told)
-            if not told or self._taken.get(uid) == mark:
-                continue
+            name = obj["metadata"]["name"]
             try:
+                told = _told(obj)
+                mark = orjson.dumps(told)
+                if not told or self._taken.get(uid) == mark:
+                    continue
                 if not await self._hub.write(workloads.hear_check, term, uid, told):
                     continue  # refused so far: its Accepted condition says why
+            except (StaleTerm, StoreUnavailable):
+                raise
             except Rejected as refusal:
-                name = obj["metadata"]["name"]
                 log.info("check.unheard", name=name, code=refusal.code, detail=refusal.detail)
+            except Exception:
+                log.exception("check.failed", name=name)
+                continue
             self._taken[uid] = mark
         self._taken = {uid: mark for uid, mark in self._taken.items() if uid in alive}

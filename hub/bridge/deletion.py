@@ -53,7 +53,11 @@ class Deletions:
     async def turn(self, term: int) -> None:
         """Take back what is being deleted, and conclude from what is absent."""
         absent, self._sources.absent = self._sources.absent, []
-        await self._conclude(absent, term)
+        try:
+            await self._conclude(absent, term)
+        except Exception:  # nobody tells of a deletion twice
+            self._sources.absent = [*absent, *self._sources.absent]
+            raise
         if not self._standing.stopped:
             await self._let_go(term)
 

@@ -1,7 +1,7 @@
 """The status of a hub Job, within the API server's rules for Jobs with managedBy. Pure.
 
 startTime, once written, never moves, counters never fall, a terminal write carries
-times, counts and both conditions at once (Kubernetes 1.36, pkg/apis/batch/validation; architecture 4).
+times, counts and both conditions at once (Kubernetes 1.36, pkg/apis/batch/validation).
 A managed Job whose status says that it has ended is never written again.
 """
 

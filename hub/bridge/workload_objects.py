@@ -66,7 +66,11 @@ class WorkloadObjects:
         places = self._sources.places(uids)
         mine = {uid: place for uid, place in places.items() if place[:2] in _KINDS}
         if mine:
-            facts = await self._hub.read(workloads.workload_facts, list(mine))
+            try:
+                facts = await self._hub.read(workloads.workload_facts, list(mine))
+            except Exception:
+                self._due.update(dict.fromkeys(mine))
+                raise
             await asyncio.gather(*(self._level(facts[uid], mine[uid], now) for uid in facts))
         return AGAIN_S if self._due else None
 

@@ -5,8 +5,9 @@ fails is tried again; what is lost to a restart is found again, for at start eve
 """
 
 import asyncio
+import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import structlog
@@ -81,13 +82,24 @@ class Writeback:
         self._queues_due = True
 
     async def turn(self) -> None:
-        """Compare and write."""
+        """Compare and write. Raises StoreUnavailable: what was to be looked at stays so."""
         now = self._hub.clock.now()
         pending, self._pending = self._pending, set()
         ready = [uid for uid, due in self._waits.items() if due <= now]
         for uid in ready:
             del self._waits[uid]
-        places = self._sources.places(pending | set(ready))
+        pending.update(ready)
+        try:
+            writes = await self._differing(pending, now)
+        except Exception:
+            self._pending |= pending
+            self._queues_due = self._members_due = True
+            raise
+        await asyncio.gather(*(self._write(*each) for each in writes))
+
+    async def _differing(self, uids: set[str], now: dt.datetime) -> list[Write]:
+        """The statuses that are not as they should be."""
+        places = self._sources.places(uids)
         jobs = {uid: place for uid, place in places.items() if place[:2] == (JOB.group, JOB.kind)}
         others = {uid: place for uid, place in places.items() if uid not in jobs}
         writes: list[Write] = []
@@ -97,7 +109,7 @@ class Writeback:
         writes += await self._objects(others, now)
         writes += await self._queues(now)
         writes += await self._members(now)
-        await asyncio.gather(*(self._write(*each) for each in writes))
+        return writes
 
     # --- Jobs ---------------------------------------------------------------------------------------
 
@@ -106,25 +118,25 @@ class Writeback:
         writes: list[Write] = []
         for uid, place in places.items():
             found = self._sources.get(place)
-            if found is None:
-                continue
-            source, obj = found
-            refusal = self._mirror.refusals.get(uid)
-            if refusal is not None:
-                self._events.warn(source, obj, refusal.code, refusal.detail)
-            fact = facts.get(uid)
-            if fact is None:
-                if refusal is not None:
-                    writes += _refused(source, obj, refusal, now)
-                continue
-            self._say_why_it_waits(source, obj, fact.row, now)
-            live = obj.get("status")
-            wanted = job_status.job_status(
-                obj.get("spec") or {}, live, fact.row, fact.observed, now
-            )
-            if wanted is not None and job_status.differs(wanted, live):
-                writes.append((source, obj, wanted))
+            if found is not None:
+                with _alone(place):
+                    writes += self._job(*found, facts.get(uid), now)
         return writes
+
+    def _job(
+        self, source: Source, obj: Object, fact: mirrored.JobFacts | None, now: dt.datetime
+    ) -> list[Write]:
+        refusal = self._mirror.refusals.get(obj["metadata"]["uid"])
+        if refusal is not None:
+            self._events.warn(source, obj, refusal.code, refusal.detail)
+        if fact is None:
+            return [] if refusal is None else _refused(source, obj, refusal, now)
+        self._say_why_it_waits(source, obj, fact.row, now)
+        live = obj.get("status")
+        wanted = job_status.job_status(obj.get("spec") or {}, live, fact.row, fact.observed, now)
+        if wanted is None or not job_status.differs(wanted, live):
+            return []
+        return [(source, obj, wanted)]
 
     def _say_why_it_waits(
         self, source: Source, obj: Object, row: Workload, now: dt.datetime
@@ -153,9 +165,10 @@ class Writeback:
             if not _has_status(place):
                 continue
             source, obj = found
-            wanted = self._wanted(uid, place, obj, rows.get(uid), now)
-            if object_status.differs(wanted, obj.get("status") or {}):
-                writes.append((source, obj, wanted))
+            with _alone(place):
+                wanted = self._wanted(uid, place, obj, rows.get(uid), now)
+                if object_status.differs(wanted, obj.get("status") or {}):
+                    writes.append((source, obj, wanted))
         return writes
 
     def _wanted(
@@ -205,10 +218,11 @@ class Writeback:
             if found is None or row is None or not row.status:
                 continue
             source, obj = found
-            generation = int(obj["metadata"].get("generation") or 1)
-            wanted = object_status.with_generation(row.status, row.generation, generation)
-            if object_status.differs(wanted, obj.get("status") or {}):
-                writes.append((source, obj, wanted))
+            with _alone(place):
+                generation = int(obj["metadata"].get("generation") or 1)
+                wanted = object_status.with_generation(row.status, row.generation, generation)
+                if object_status.differs(wanted, obj.get("status") or {}):
+                    writes.append((source, obj, wanted))
         return writes
 
     async def _members(self, now: dt.datetime) -> list[Write]:
@@ -229,12 +243,13 @@ class Writeback:
             source, obj = found
             member, cluster, reported_at = fact
             live = obj.get("status") or {}
-            generation = int(obj["metadata"].get("generation") or 1)
-            wanted = object_status.member_status(
-                member, cluster, reported_at, live, generation, now
-            )
-            if (renew and wanted != live) or _is_news(wanted, live):
-                writes.append((source, obj, wanted))
+            with _alone(place):
+                generation = int(obj["metadata"].get("generation") or 1)
+                wanted = object_status.member_status(
+                    member, cluster, reported_at, live, generation, now
+                )
+                if (renew and wanted != live) or _is_news(wanted, live):
+                    writes.append((source, obj, wanted))
         return writes
 
     # --- writing ----------------------------------------------------------------------------------
@@ -259,6 +274,15 @@ class Writeback:
             except errors.KubeError as failure:
                 self._pending.add(metadata["uid"])
                 log.info("status.retry", name=metadata["name"], error=str(failure))
+
+
+@contextlib.contextmanager
+def _alone(place: Place) -> Iterator[None]:
+    """What is odd about one object is its own: it is logged, and the others' statuses are written."""
+    try:
+        yield
+    except Exception:
+        log.exception("status.failed", kind=place[1], namespace=place[2], name=place[3])
 
 
 def _refused(source: Source, obj: Object, refusal: MirrorRefusal, now: dt.datetime) -> list[Write]:

@@ -39,7 +39,11 @@ class SilenceLoop:
         """One turn."""
         beats = self._sync.heartbeats.take()
         if beats:
-            await self._hub.write(liveness.note_heartbeats, beats)
+            try:
+                await self._hub.write(liveness.note_heartbeats, beats)
+            except Exception:
+                self._sync.heartbeats.put_back(beats)
+                raise
         joined = await self._hub.read(liveness.joined_clusters)
         term = self._term()
         if not term:

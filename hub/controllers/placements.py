@@ -156,7 +156,10 @@ class Placements:
         """Reconcile one placement; a fault is its own."""
         self._dirty.discard(uid)
         try:
-            unsettled = await self._hub.write(reconcile_with_status, uid, dict(self._fleet), term)
+            overrides = frozenset(self._index.overrides)
+            unsettled = await self._hub.write(
+                reconcile_with_status, uid, dict(self._fleet), term, overrides
+            )
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)

@@ -18,7 +18,7 @@ from shared.resources import Toleration
 
 
 class Reason(StrEnum):
-    """Why a workload waits. The first group are Kueue's names (queueing 1.5)."""
+    """Why a workload waits. The first group are Kueue's names."""
 
     NO_MATCHING_FLAVOR = "NoMatchingFlavor"
     EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
@@ -43,7 +43,7 @@ class Reason(StrEnum):
     NOT_CONSIDERED = "NotConsidered"  # its turn did not come
 
 
-# Which of several reasons is said: the higher (queueing 1.5).
+# Which of several reasons is said: the higher.
 SEVERITY: Mapping[Reason, int] = {
     Reason.NO_CLUSTER_FITS: 1,
     Reason.NO_CLUSTER_MATCHES: 2,

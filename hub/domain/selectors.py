@@ -1,6 +1,6 @@
 """Selecting by labels, taints and properties: the small predicates every rule of placement uses.
 
-Kubernetes' own semantics for labels and tolerations; KubeFleet's for properties (placement 1.3): a
+Kubernetes' own semantics for labels and tolerations; KubeFleet's for properties: a
 property that is missing or does not parse matches nothing, not even `Ne`.
 """
 

@@ -63,6 +63,19 @@ def open_names(tx: Transaction) -> set[str]:
     return set(tx.conn.execute(query).scalars())
 
 
+def names(tx: Transaction) -> set[str]:
+    """Members that are there: not those that were written off."""
+    c = clusters.c
+    written_off = c.joined_at.is_(None) & c.session_at.is_not(None)
+    return set(tx.conn.execute(select(c.name).where(~written_off)).scalars())
+
+
+def sessions(tx: Transaction, names: Iterable[str]) -> dict[str, str]:
+    """The session that speaks for each of these members; "" before its first."""
+    query = select(clusters.c.name, clusters.c.session).where(clusters.c.name.in_(list(names)))
+    return {row.name: row.session for row in tx.conn.execute(query)}
+
+
 def list_all(tx: Transaction) -> list[Member]:
     """All members by name."""
     return [Member._make(row) for row in tx.conn.execute(_WHOLE.order_by(clusters.c.name))]

@@ -24,15 +24,12 @@ def list_all(tx: Transaction) -> list[StoredObject]:
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
 
 
-def overrides(tx: Transaction, namespace: str = "") -> list[StoredObject]:
-    """Overrides of both kinds; with `namespace`, those of clusters and of this namespace."""
-    query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(OVERRIDES))
-    if namespace:
-        query = query.where(objects.c.namespace.in_(("", namespace)))
-    return [
-        StoredObject._make(row)
-        for row in tx.conn.execute(query.where(objects.c.deleted_at.is_(None)))
-    ]
+def override_uids(tx: Transaction) -> set[str]:
+    """Overrides of both kinds."""
+    query = select(objects.c.uid).where(
+        objects.c.api_group == GROUP, objects.c.kind.in_(OVERRIDES)
+    )
+    return set(tx.conn.execute(query).scalars())
 
 
 def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:

@@ -1,7 +1,7 @@
-"""Workloads: the narrow, hot table of what waits, runs and has ended.
+"""Workloads: the narrow, hot table of what waits, runs and has ended. A state changes here alone, in
+`transition`, by the table of `hub.domain.workloads.states`.
 
-A state changes in one place, `transition`, by the domain's table: a stale report or a second verdict
-on a finished epoch moves nothing.
+A stale report or a second verdict on a finished epoch moves nothing.
 """
 
 import functools

@@ -1,4 +1,5 @@
-"""Works: what each member cluster should hold of each job and object, and what its agent said of it.
+"""Works: what each member cluster should hold of each job and object, and what its agent said of it,
+drift included: `observe` writes it, `list_drifted` reads it.
 
 A row is keyed (cluster, uid). Changes of what is desired touch `works`, changes of what is observed
 touch `observed`; both by the key `<cluster>/<uid>`, so that the agents' index need not read a row
@@ -26,6 +27,7 @@ from hub.store.lookup import Lookup
 from hub.store.records.works import (
     Composable,
     Desired,
+    DriftedWork,
     ObservedWork,
     OptionedWork,
     StandingWork,
@@ -279,6 +281,20 @@ def of_placement(tx: Transaction, placement: str) -> list[Work]:
     """Works that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
     return [Work._make(row) for row in tx.conn.execute(query)]
+
+
+def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[DriftedWork]:
+    """Works with drift by (cluster, uid), after a position, at most `limit`."""
+    c = works.c
+    query = select(c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift).where(
+        c.drift.is_not(None)
+    )
+    if after is not None:
+        query = query.where(
+            (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))
+        )
+    query = query.order_by(c.cluster, c.uid).limit(limit)
+    return [DriftedWork._make(row) for row in tx.conn.execute(query)]
 
 
 def chunks(values: Iterable[T]) -> Iterable[list[T]]:

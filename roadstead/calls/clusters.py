@@ -5,6 +5,7 @@ from typing import Any
 
 from roadstead.calls.bodies import body_of
 from roadstead.models.clusters import Cluster, DeclaredCluster, Fenced, JoinToken
+from roadstead.models.objects import Deleted
 from roadstead.paths import part
 from roadstead.steps import Request, Steps, items, one
 
@@ -43,6 +44,11 @@ def cordon(name: str, *, on: bool = True) -> Steps[Cluster]:
     """Stop (or allow again) new work on a member; what runs there goes on."""
     verb = "cordon" if on else "uncordon"
     return one(Request("POST", f"/v1/clusters/{part(name)}/{verb}", repeatable=True), Cluster)
+
+
+def remove_cluster(name: str) -> Steps[Deleted]:
+    """Forget a member that holds no jobs; its agent's credential ends. Else raises Rejected."""
+    return one(Request("DELETE", f"/v1/clusters/{part(name)}"), Deleted)
 
 
 def fence(name: str, confirm: str, *, though_it_answers: bool = False) -> Steps[Fenced]:

@@ -10,7 +10,7 @@ from roadstead.media_types import type_of
 from roadstead.models.explanation import Explanation
 from roadstead.models.jobs import Event, Job, Outcome, Outcomes, WholeJob
 from roadstead.models.record import Json, Malformed
-from roadstead.paths import job_path
+from roadstead.paths import job_path, text
 from roadstead.steps import Flow, Found, Request, Steps, items, items_of, one, pages
 
 Manifest = Mapping[str, Any] | bytes | str
@@ -25,6 +25,8 @@ def submit(manifest: Manifest, *, key: str | None = None) -> Steps[Job]:
     `key` is the Idempotency-Key: the same key and body give the same answer. One is made up when none
     is given, so that a repeated request after a cut connection submits once.
     """
+    if not isinstance(manifest, Mapping | bytes | str):
+        raise TypeError(f"a manifest is a mapping, bytes or a str, not {type(manifest).__name__}")
     body = _text(manifest)
     ask = Request("POST", "/v1/jobs", {}, body, type_of(body), _keyed(key or str(uuid.uuid4())))
     return one(ask, Job)
@@ -122,7 +124,7 @@ def delete_job(name: str) -> Steps[WholeJob]:
 
 def by_uid(name: str) -> Steps[str]:
     """The path of a job by its uid: a name may be another's by the time a request is repeated."""
-    if "/" in name:
+    if "/" in text(name):
         found = yield from job(name)
         name = found.uid
     return job_path(name)
@@ -151,15 +153,26 @@ def _submit_chunk(lines: list[bytes], first: int, key: str) -> Steps[list[Outcom
     results = items_of(answer)
     if len(results) != len(lines):
         raise Malformed(f"it told of {len(results)} jobs where {len(lines)} were submitted")
-    said: dict[int, list[str]] = {}
-    for warning in answer.get("warnings") or ():
-        said.setdefault(warning["index"], []).append(warning["message"])
+    said = _warnings(answer)
     return [
         _outcome(first + place, told, said.get(place, [])) for place, told in enumerate(results)
     ]
 
 
-def _outcome(index: int, told: Json, warnings: list[str]) -> Outcome:
+def _warnings(answer: Json) -> dict[int, list[str]]:
+    """What is said of jobs, by their place. Raises Malformed."""
+    said: dict[int, list[str]] = {}
+    try:
+        for warning in answer.get("warnings") or ():
+            said.setdefault(warning["index"], []).append(warning["message"])
+    except (TypeError, KeyError) as fault:
+        raise Malformed("its warnings are none") from fault
+    return said
+
+
+def _outcome(index: int, told: Any, warnings: list[str]) -> Outcome:
+    if not isinstance(told, dict):
+        raise Malformed("what it told of a job is no object")
     told = {key: value for key, value in told.items() if key != "index"}
     if "code" in told:
         return Outcome(index, refusal=Rejected(422, told))
@@ -169,7 +182,9 @@ def _outcome(index: int, told: Json, warnings: list[str]) -> Outcome:
 
 
 def _chunks(manifests: Iterable[Manifest]) -> Iterator[list[bytes]]:
-    """The manifests as lines of JSON, as many together as go into one request."""
+    """The manifests as lines of JSON, as many together as go into one request. Raises TypeError for one."""
+    if isinstance(manifests, Mapping | bytes | str):
+        raise TypeError("submit_many and submit_iter take several manifests; submit takes one")
     chunk: list[bytes] = []
     size = 0
     for manifest in manifests:

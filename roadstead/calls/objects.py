@@ -1,10 +1,11 @@
 """Objects of any kind: apply, list, find; placements, and what has drifted."""
 
+from roadstead.errors import NotFound
 from roadstead.media_types import type_of
-from roadstead.models.objects import Applied, KubernetesObject
+from roadstead.models.objects import Applied, Deleted, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement
-from roadstead.paths import either, part
-from roadstead.steps import Flow, Request, Steps, items, one, pages
+from roadstead.paths import either, object_path, part
+from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
 
 
 def apply(
@@ -13,7 +14,8 @@ def apply(
     """Apply documents of any kind, as `kubectl apply` would: JSON, or YAML with several documents.
 
     Returns a result per document; some may be rejected. Raises Rejected if every document was;
-    `problem["items"]` then tells of each. `namespace` is for those without one.
+    `problem["items"]` then tells of each. `namespace` is for those without one. Where a name is to be
+    generated, a request that was cut off is not repeated: each one makes another object.
     """
     body = manifests.encode() if isinstance(manifests, str) else manifests
     ask = Request(
@@ -22,24 +24,60 @@ def apply(
         {"namespace": namespace},
         body,
         content_type or type_of(body),
-        repeatable=True,
+        repeatable=b"generateName" not in body,
     )
     return items(ask, Applied)
 
 
 def objects(kind: str, *, group: str = "core", namespace: str = "") -> Flow[KubernetesObject]:
-    """Every object of a kind, of one namespace or of all; not Jobs, which are `jobs`."""
-    path = f"/v1/objects/{part(group)}/{part(kind)}"
-    return pages(path, {"namespace": namespace}, KubernetesObject)
+    """Every object of a kind, of one namespace or of all; not Jobs, which are `jobs`.
+
+    Raises NotFound where the hub holds none, and holds a kind of that name in another case or group.
+    """
+    path = f"/v1/objects/{part(group or 'core')}/{part(kind)}"
+    if not (yield from counted_pages(path, {"namespace": namespace}, KubernetesObject)):
+        yield from _refuse_namesake(kind, group)
+
+
+def _refuse_namesake(kind: str, group: str) -> Steps[None]:
+    """Raise NotFound where the hub holds this kind by another spelling, or of another group alone."""
+    held = yield from kinds()
+    alike = [
+        each
+        for each in held
+        if each.kind.lower() in {kind.lower(), kind.lower().removesuffix("s")}
+    ]
+    if not alike or any(
+        (each.group or "core", each.kind) == (group or "core", kind) for each in alike
+    ):
+        return
+    meant = " or ".join(f"{each.kind!r}, group={each.group or 'core'!r}" for each in alike)
+    detail = f"the hub holds no {kind!r} of group {group or 'core'!r}, but {meant}"
+    raise NotFound(404, {"code": "NotFound", "detail": detail})
+
+
+def kinds() -> Steps[list[HeldKind]]:
+    """The kinds that the hub holds objects of, Jobs aside, with how many of each."""
+    return items(Request("GET", "/v1/objects"), HeldKind)
 
 
 def find(
     kind: str, name: str, *, group: str = "core", namespace: str = ""
 ) -> Steps[KubernetesObject]:
     """One object: its manifest with uid, generation and status. Raises NotFound."""
-    within = f"namespaces/{part(namespace)}/" if namespace else ""
-    path = f"/v1/objects/{part(group)}/{part(kind)}/{within}{part(name)}"
-    return one(Request("GET", path), KubernetesObject)
+    return one(Request("GET", object_path(group, kind, namespace, name)), KubernetesObject)
+
+
+def delete_object(
+    kind: str, name: str, *, group: str = "core", namespace: str = "", drain: bool = False
+) -> Steps[Deleted]:
+    """Delete one object of any kind but Job and Workload (`delete_job`, `delete_workload`).
+
+    `drain`: what a ClusterQueue has admitted is taken back first. Raises NotFound, and Rejected while
+    something needs the object: a queue with jobs, a cluster that runs some, a Namespace that is not empty.
+    """
+    path = object_path(group, kind, namespace, name)
+    return one(Request("DELETE", path, {"drain": "true" if drain else None}), Deleted)
 
 
 def placements() -> Steps[list[Placement]]:

@@ -35,7 +35,9 @@ class Calls:
 
     apply = Call(object_calls.apply)
     objects = Listing(object_calls.objects)
+    kinds = Call(object_calls.kinds)
     find = Call(object_calls.find)
+    delete_object = Call(object_calls.delete_object)
     placements = Call(object_calls.placements)
     placement = Call(object_calls.placement)
     drift = Listing(object_calls.drift)
@@ -47,6 +49,7 @@ class Calls:
     workloads = Listing(workload_calls.workloads)
     workload = Call(workload_calls.workload)
     watch_workloads = Following(workload_calls.watch_workloads)
+    delete_workload = Call(workload_calls.delete_workload)
     report_workload = Call(workload_calls.report_workload)
 
     clusters = Call(cluster_calls.clusters)
@@ -54,6 +57,7 @@ class Calls:
     add_cluster = Call(cluster_calls.add_cluster)
     join_token = Call(cluster_calls.join_token)
     cordon = Call(cluster_calls.cordon)
+    remove_cluster = Call(cluster_calls.remove_cluster)
     fence = Call(cluster_calls.fence)
 
     overview = Call(hub_calls.overview)

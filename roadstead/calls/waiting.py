@@ -34,6 +34,8 @@ def wait_all(
 
     Raises TimedOut after `timeout_s` seconds for all together; the jobs go on.
     """
+    if isinstance(names, str | bytes):
+        raise TypeError("wait_all takes several names, such as a list of them; wait takes one")
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     ended = []
     for name in list(names):

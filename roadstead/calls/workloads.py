@@ -5,9 +5,10 @@ from typing import Any
 
 from roadstead.calls.bodies import body_of
 from roadstead.models.hub import WorkloadState
+from roadstead.models.jobs import WholeJob
 from roadstead.models.objects import KubernetesObject
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
-from roadstead.paths import pair, part, workload_path
+from roadstead.paths import pair, part, text, workload_path
 from roadstead.steps import EventStream, Flow, Request, Steps, items, items_of, one, pages
 
 
@@ -32,7 +33,7 @@ def pending(name: str, *, offset: int = 0, limit: int = 1000) -> Steps[list[Pend
 
     Items as Kueue's visibility API has them, with positions from 0.
     """
-    namespace, slash, short = name.rpartition("/")
+    namespace, slash, short = text(name).rpartition("/")
     line = f"clusterqueues/{part(name)}"
     if slash:
         line = f"namespaces/{part(namespace)}/localqueues/{part(short)}"
@@ -63,6 +64,11 @@ def workloads(
 def workload(name: str) -> Steps[KubernetesObject]:
     """One Workload by `namespace/name`."""
     return one(Request("GET", workload_path(name)), KubernetesObject)
+
+
+def delete_workload(name: str) -> Steps[WholeJob]:
+    """Delete a bare Workload by `namespace/name`; its quota and its name are free at once."""
+    return one(Request("DELETE", workload_path(name)), WholeJob)
 
 
 def watch_workloads(

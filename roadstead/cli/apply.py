@@ -2,12 +2,12 @@
 
 import click
 
-from roadstead.cli.manifests import Source, read_sources
+from roadstead.cli.manifests import Source, is_empty, read_sources
 from roadstead.cli.messages import refusal, warning
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
 from roadstead.client import Client
-from roadstead.errors import Rejected, RoadsteadError
+from roadstead.errors import Rejected
 from roadstead.models.objects import Applied
 from roadstead.models.record import Json
 
@@ -38,14 +38,14 @@ def apply(
     """Apply manifests; prints what became of each document.
 
     All files are read before the first is sent. A refused document does not keep the others back;
-    the command then ends with exit code 3. Where there is no document at all it ends with 1.
+    the command then ends with exit code 3. Where there is no document at all it ends with 2.
     """
     told: list[Json] = []
     refused = 0
     sources = read_sources(names, recursive=recursive)
     with client(ctx) as hub, progress("applying", len(sources)) as advance:
         for source in sources:
-            items = _apply(hub, source, namespace)
+            items = [] if is_empty(source) else _apply(hub, source, namespace)
             told += [{"file": source.label, **item.raw} for item in items]
             for item in items:
                 refused += item.is_rejected
@@ -56,7 +56,7 @@ def apply(
     if output != "text":
         dump({"items": told}, output)
     if not told:
-        raise RoadsteadError("there is nothing to apply")
+        raise click.UsageError("There is nothing to apply in what -f names.")
     return Rejected.exit_code if refused else 0
 
 
@@ -78,7 +78,7 @@ def _print(label: str, item: Applied, *, several: bool, quiet: bool) -> None:
         if not quiet:
             say(f"{what} {item.result}")
             for text in item.warnings:
-                say(f"  warning: {warning(text)}", err=True)
+                say(f"{what}: warning: {warning(text)}", err=True)
         return
     where = label
     if several and "index" in item.raw:

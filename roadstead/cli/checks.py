@@ -48,7 +48,7 @@ checks.add_command(
 @checks.command("serve")
 @click.argument("check")
 @click.option("--off", is_flag=True, help="It is no longer served: its queues admit nothing.")
-@click.option("-m", "--message", default="", metavar="TEXT", help="Shown with the condition.")
+@click.option("-m", "--message", default="", metavar="WORDS", help="Shown with the condition.")
 @click.pass_context
 def serve_check(ctx: click.Context, check: str, off: bool, message: str) -> None:
     """Say that CHECK is served, as its controller does when it starts.
@@ -64,7 +64,7 @@ def serve_check(ctx: click.Context, check: str, off: bool, message: str) -> None
 @click.argument("job")
 @click.argument("check")
 @click.argument("state", type=click.Choice(STATES, case_sensitive=False))
-@click.option("-m", "--message", metavar="TEXT", help="Why; shown to who waits.")
+@click.option("-m", "--message", metavar="WORDS", help="Why; shown to who waits.")
 @click.option(
     "--requeue-after",
     type=click.IntRange(min=0),

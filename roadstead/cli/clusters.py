@@ -18,9 +18,15 @@ from roadstead.models.clusters import Cluster, JoinToken
 def _free(resource: str) -> Callable[[Cluster], str]:
     def cell(cluster: Cluster) -> str:
         room = cluster.resources.get(resource)
-        return f"{room.free}/{room.allocatable}" if room else ""
+        return f"{_in_units(room.free)}/{_in_units(room.allocatable)}" if room else ""
 
     return cell
+
+
+def _in_units(amount: str) -> str:
+    """`127800m` as `127.8`, so that two amounts of a cell are read alike."""
+    digits = amount.removesuffix("m")
+    return f"{int(digits) / 1000:.15g}" if digits != amount and digits.isdigit() else amount
 
 
 COLUMNS = [
@@ -103,6 +109,23 @@ def uncordon(ctx: click.Context, names: tuple[str, ...]) -> int:
     return _switch(ctx, names, on=False)
 
 
+@clusters.command("rm")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.pass_context
+def remove(ctx: click.Context, names: tuple[str, ...]) -> int:
+    """Forget members that hold no jobs; their agents' credentials end.
+
+    One that may still run jobs is refused: cordon it and let them end; where it is destroyed, use fence.
+    """
+
+    def forget(hub: Client, name: str) -> str:
+        hub.remove_cluster(name)
+        return name
+
+    _, code = for_each(ctx, names, forget, lambda name: say(f"{name} removed"), "removing")
+    return code
+
+
 @clusters.command("fence")
 @click.argument("name")
 @click.option("--destroyed", is_flag=True, required=True, help="The cluster is gone for good.")
@@ -173,9 +196,9 @@ def _taint(text: str) -> dict[str, str]:
 
 _ROOM = [
     Column("RESOURCE", lambda r: r[0]),
-    Column("FREE", lambda r: r[1].free),
-    Column("ALLOCATABLE", lambda r: r[1].allocatable),
-    Column("RESERVED", lambda r: r[1].reserved),
+    Column("FREE", lambda r: _in_units(r[1].free)),
+    Column("ALLOCATABLE", lambda r: _in_units(r[1].allocatable)),
+    Column("RESERVED", lambda r: _in_units(r[1].reserved)),
 ]
 _POOLS = [
     Column("NODES", lambda p: p.nodes),

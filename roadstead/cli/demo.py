@@ -28,6 +28,7 @@ from roadstead.cli.up import listen_address
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
     help="Keep the data in this folder [a temporary one, removed at the end].",
 )
 def demo(exit_: bool, listen: str, members: str, data: Path | None) -> int:

@@ -10,9 +10,8 @@ from roadstead.cli.output import client
 from roadstead.cli.progress import progress, say
 from roadstead.client import Client
 from roadstead.errors import Rejected
-from roadstead.models.record import Record
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R")
 _AT_ONCE = 8
 
 

@@ -36,7 +36,7 @@ def jobs() -> None:
 def _rows(hub: Client, limit: int, selector: str | None, **filters: Any) -> list[Job]:
     found = list(hub.jobs(limit=limit + 1, label_selector=selector, **filters))
     if len(found) > limit:
-        click.echo(f"The newest {limit} of more jobs; --limit shows more.", err=True)
+        click.echo(f"These are the newest {limit} jobs; there are more: --limit N.", err=True)
     return found[:limit]
 
 

@@ -35,6 +35,11 @@ def read_sources(names: Sequence[str], *, recursive: bool = False) -> list[Sourc
     return [source for name in names for source in _read(name, recursive)]
 
 
+def is_empty(source: Source) -> bool:
+    """Whether there is no document in it: nothing, or markers and comments alone."""
+    return all(_NOTHING.fullmatch(part) for part in _MARKER.split(source.body))
+
+
 def documents(source: Source) -> Iterator[Source]:
     """The documents of a YAML stream one by one, labelled with their numbers if there are several.
 

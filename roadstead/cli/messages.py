@@ -13,8 +13,8 @@ from roadstead.errors import (
     WrongAddress,
 )
 
-# Warnings that are whole sentences: of a job that fits nowhere, and of a kind that nobody knows.
-_WHOLE = ("no member could ever hold it", "kind: ")
+_NEVER = "no member could ever hold it"
+_MISTYPED = "kind: "
 _HINTS = {
     NotAllowed: "Found a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
     Unreachable: "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or "
@@ -23,6 +23,7 @@ _HINTS = {
 }
 _CODE_HINTS = {
     "AlreadyExists": "roadstead clusters token NAME prints a fresh join token for it.",
+    "QueueNotEmpty": "roadstead delete clusterqueue NAME --drain takes its jobs back first.",
     "UnsupportedKind": "submit takes Jobs; roadstead apply -f FILE takes every kind.",
     "QueueNotFound": "roadstead queues ls -o wide lists the queues and their namespaces.",
 }
@@ -70,7 +71,11 @@ def hint_for(failure: RoadsteadError) -> str:
     if isinstance(failure, NotFound):
         noun = _ABSENT.match(failure.detail.lower())
         verb = _LISTS.get(noun[1]) if noun else None
-        return f"See what there is: roadstead {verb}" if verb else ""
+        if not verb:
+            return ""
+        seen = f"See what there is: roadstead {verb}"
+        by_name_alone = noun and noun[1] == "job" and "/" not in failure.detail
+        return f"Name it NAMESPACE/NAME, or by its uid. {seen}" if by_name_alone else seen
     if isinstance(failure, Rejected):
         other = failure.code == "AlreadyExists" and not failure.detail.startswith("cluster ")
         return "" if other else _CODE_HINTS.get(failure.code, "")
@@ -87,5 +92,5 @@ def plain(text: str) -> str:
 
 
 def warning(text: str) -> str:
-    """A warning of the hub's, in words that say of a field that it changes nothing."""
-    return text if text.startswith(_WHOLE) else f"stored and not acted on: {text}"
+    """A warning of the hub's: of what changes nothing, a job that fits nowhere, a mistyped kind."""
+    return text if text.startswith((_NEVER, _MISTYPED)) else f"stored and not acted on: {text}"

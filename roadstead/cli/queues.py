@@ -134,10 +134,18 @@ queues.add_command(
         options=[
             click.argument("name"),
             click.option(
-                "--offset", type=click.IntRange(min=0), default=0, help="Leave out so many."
+                "--offset",
+                type=click.IntRange(min=0),
+                default=0,
+                metavar="N",
+                help="Leave out so many.",
             ),
             click.option(
-                "--limit", type=click.IntRange(1, 4000), default=100, help="At most; 100."
+                "--limit",
+                type=click.IntRange(1, 4000),
+                default=100,
+                metavar="N",
+                help="At most; 100.",
             ),
         ],
     )

@@ -18,7 +18,8 @@ from roadstead.errors import RoadsteadError
 VERBS: dict[str, tuple[str, str, str]] = {
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
     "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
-    "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon."),
+    "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon, remove."),
+    "delete": ("delete", "delete", "Delete objects of any kind, by name or by their manifests."),
     "demo": ("demo", "demo", "Start a fleet on this machine and run the guide's jobs on it."),
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
     "events": ("events", "events", "What happened lately, in the whole fleet or to one job."),
@@ -34,6 +35,14 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "up": ("up", "up", "Run a hub with simulated clusters and their agents, here."),
     "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
 }
+# Verbs that need more than the SDK, and the extra of pyproject.toml that brings it.
+EXTRAS = {"demo": "all", "simulate": "hub", "up": "all"}
+
+
+class _NotInstalled(RoadsteadError):
+    """A verb's packages are not installed; the message says how they are."""
+
+    exit_code = 2
 
 
 class _Verbs(click.Group):
@@ -47,6 +56,14 @@ class _Verbs(click.Group):
             # The reader, such as `head`, has gone; nothing is left to flush to it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
+        except ModuleNotFoundError as missing:
+            verb = ctx.invoked_subcommand
+            if verb not in EXTRAS:
+                raise
+            from shared.extras import what_to_install
+
+            wanted = what_to_install(missing, f"roadstead {verb}", EXTRAS[verb])
+            raise _NotInstalled(wanted) from missing
         return answer
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -42,6 +42,7 @@ def simulate() -> None:
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
+    metavar="N",
     help="Rounds to play: in each, one workload of every ClusterQueue has its turn.",
 )
 @_SETTINGS
@@ -67,7 +68,11 @@ def cycle(
 )
 @_SETTINGS
 @click.option(
-    "--now", default="2026-01-01T00:00:00Z", show_default=True, help="When the load starts."
+    "--now",
+    default="2026-01-01T00:00:00Z",
+    show_default=True,
+    metavar="RFC3339",
+    help="When the load starts.",
 )
 @click.option("--until", metavar="DURATION", help="Stop then (90s, 4h); else when all is done.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page too.")

@@ -152,7 +152,7 @@ def _wait_all(
 def _print_taken(job: Job) -> None:
     say(f"{job.full_name} submitted ({job.uid})")
     for text in job.warnings:
-        say(f"  warning: {warning(text)}", err=True)
+        say(f"{job.full_name}: warning: {warning(text)}", err=True)
 
 
 def _print_end(job: WholeJob) -> None:

@@ -19,6 +19,7 @@ def listen_address(text: str) -> tuple[str, int]:
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
     help="Folder for all data [ROADSTEAD_DATA, else ~/.roadstead].",
 )
 @click.option(

@@ -71,7 +71,13 @@ workloads.add_command(
             click.option("--queue", metavar="NAME", help="Only this LocalQueue."),
             click.option("--cluster-queue", metavar="NAME", help="Only this ClusterQueue."),
             click.option("--condition", metavar="TYPE[=STATUS]", help="Only with this condition."),
-            click.option("--limit", type=click.IntRange(min=1), default=100, help="At most; 100."),
+            click.option(
+                "--limit",
+                type=click.IntRange(min=1),
+                default=100,
+                metavar="N",
+                help="At most; 100.",
+            ),
         ],
     )
 )

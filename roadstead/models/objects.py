@@ -53,6 +53,21 @@ class KubernetesObject(Record):
     origin: str = ""
 
 
+class HeldKind(Record):
+    """A kind that the hub holds objects of; `group` is "" for Kubernetes' own."""
+
+    group: str = ""
+    kind: str
+    count: int = 0
+
+
+class Deleted(Record):
+    """What became of an object that was to go: `result` is deleted, or deleting where it goes in time."""
+
+    uid: str = ""
+    result: str
+
+
 class Applied(Record):
     """What became of one document: `result` is created, configured, unchanged or rejected."""
 

@@ -1,4 +1,4 @@
-"""Status of a MemberCluster, as KubeFleet has it (placement.md, 1.1): for the schemas."""
+"""Status of a MemberCluster, as KubeFleet has it (`MemberClusterStatus`): for the schemas."""
 
 from typing import Literal
 

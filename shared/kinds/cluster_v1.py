@@ -1,4 +1,4 @@
-"""KubeFleet's MemberCluster, v1: the internal shape (placement.md, 1.1).
+"""KubeFleet's MemberCluster, v1: the internal shape.
 
 The identity that KubeFleet requires is optional: agents prove who they are by the credential that
 a join token gave them, and the hub grants no Kubernetes rights to anybody. `spec.pools` is Roadstead's

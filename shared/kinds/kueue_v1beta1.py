@@ -77,7 +77,7 @@ class AdmissionCheck(Model):
 
 
 def cluster_queue_to_internal(content: dict[str, Any], problems: Problems) -> dict[str, Any]:
-    """The spec of a ClusterQueue in v1beta2's names (queueing.md, Names accepted)."""
+    """The spec of a ClusterQueue in v1beta2's names, as Kueue converts it."""
     spec = dict(content["spec"])
     _settle(spec, "cohort", "cohortName", spec.pop("cohort", None), problems)
     flat = spec.pop("admissionChecks", None)

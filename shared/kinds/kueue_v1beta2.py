@@ -1,6 +1,6 @@
 """Kueue's kinds in v1beta2, whose names are the internal shape: models and rules.
 
-Rules are those of Kueue's schema and webhooks (queueing.md, 1.1 to 1.5), save that a ClusterQueue's lending
+Rules are those of Kueue's schema and webhooks (its pkg/webhooks), save that a ClusterQueue's lending
 limit above its nominal quota and a missing LocalQueue.clusterQueue are refused here, not met later.
 """
 

@@ -1,7 +1,7 @@
 """MultiKueue's kinds in both versions: aliases of members, and a restriction to some of them.
 
 A MultiKueueCluster is the member of its name; how Kueue would reach it (kubeConfig, ClusterProfile) is
-read, kept, and used by nobody: agents dial the hub. See queueing.md, 1.7 and Names accepted.
+read, kept, and used by nobody: agents dial the hub. See docs/howto/multikueue.md.
 """
 
 from typing import Annotated, Any, Literal

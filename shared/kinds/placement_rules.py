@@ -1,4 +1,4 @@
-"""Rules of a placement that look at more than one field (placement.md, 1.3 and 1.4)."""
+"""Rules of a placement that look at more than one field, as KubeFleet's webhooks have them."""
 
 import itertools
 from collections.abc import Iterator, Mapping

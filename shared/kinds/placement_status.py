@@ -1,4 +1,4 @@
-"""Status of a placement, as KubeFleet has it (placement.md, 1.3): for the schemas.
+"""Status of a placement, as KubeFleet has it (`ClusterResourcePlacementStatus`): for the schemas.
 
 The hub writes these fields; `docs` and `kubectl describe` show them. Lists of drifts and diffs are
 bounded at 100 as there.

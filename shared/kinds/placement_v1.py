@@ -1,6 +1,6 @@
 """KubeFleet's ClusterResourcePlacement and ResourcePlacement, v1: the internal shape.
 
-Field names, bounds and defaults are placement.md's (1.3 and 1.4); v1beta1 has the same. Two
+Field names, bounds and defaults are KubeFleet's (apis/placement/v1); v1beta1 has the same. Two
 defaults are left open, because they depend on more than the manifest: whenToTakeOver (IfNoDiff in
 Roadstead, Never for Jobs) and everything about clusters. Rules over several fields are in
 `placement_rules`.

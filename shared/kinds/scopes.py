@@ -66,7 +66,7 @@ _NAMESPACED: Final = {
     "storage.k8s.io": {"CSIStorageCapacity"},
 }  # fmt: skip
 
-# No placement carries these (placement reference, 1.3): what each cluster or a controller in it makes,
+# No placement carries these, as in KubeFleet: what each cluster or a controller in it makes,
 _OF_EACH_CLUSTER: Final = frozenset(
     {
         ("", "Endpoints"), ("", "Event"), ("", "Node"), ("", "Pod"),
@@ -110,7 +110,8 @@ def unknown_kind(group: str, kind: str) -> str:
     if group not in _KUBERNETES or kind in _KUBERNETES[group]:
         return ""
     name = f"group {group}" if group else "the core group"
-    return f"{shown(kind)} is no kind that {name} is known to have{_meant(group, kind)}"
+    kept = "it is kept for members that have it"
+    return f"kind: {name} is not known to have {shown(kind)}, and {kept}{_meant(group, kind)}"
 
 
 def _meant(group: str, kind: str) -> str:

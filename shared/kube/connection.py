@@ -144,7 +144,13 @@ class Connection:
             raise errors.NotSent(0, "NoConnection", _told(method, path, failure)) from failure
         except (aiohttp.ClientError, OSError) as failure:
             raise errors.Unavailable(0, "NoConnection", _told(method, path, failure)) from failure
-        return orjson.loads(raw) if raw else None
+        try:
+            return orjson.loads(raw) if raw else None
+        except (
+            orjson.JSONDecodeError
+        ) as fault:  # of a proxy before it: the write may have been done
+            text = f"{method} {path}: the answer is no JSON"
+            raise errors.Unavailable(response.status, "BadAnswer", text) from fault
 
     async def probe(self, path: str, timeout_s: float) -> None:
         """One GET beside the pace of the others. Raises `Unavailable` unless it is answered below 500."""

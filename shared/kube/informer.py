@@ -29,6 +29,7 @@ _FIRST_DELAY_S = 0.1
 _LONGEST_DELAY_S = 10.0
 _NOT_SERVED_DELAY_S = 30.0
 _WAKEABLE_S = 1.0
+_BRIEF_S = 1.0  # a stream that ends sooner counts as broken: servers hold them for minutes
 _RESUMES = 3  # a server restored from an old copy may know nothing of our version: list again
 
 log = structlog.get_logger(__name__)
@@ -160,10 +161,13 @@ class Informer(Generic[T]):
             resource_version=self.resource_version,
             stall_s=self._stall_s,
         )
+        opened_at = self._clock.monotonic()
         async for batch in stream:
             self._heard = True
             for event in batch:
                 self._take(event)
+        if self._clock.monotonic() - opened_at < _BRIEF_S:
+            raise errors.Unavailable(0, "Ended", "the watch ended as soon as it was open")
 
     async def _relist(self) -> None:
         listing = await self._client.list(

@@ -7,15 +7,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import uvloop
-import yaml
+from shared.extras import EXIT_NOT_INSTALLED, what_to_install
 
-from shared.collector import spare_the_collector
-from shared.kinds.crds import queue_crds
-from shared.kubesim.cluster import SimCluster
-from shared.kubesim.pki import write_private
-from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
-from shared.parent import die_with_parent
+try:
+    import uvloop
+    import yaml
+
+    from shared.collector import spare_the_collector
+    from shared.kinds.crds import queue_crds
+    from shared.kubesim.cluster import SimCluster
+    from shared.kubesim.pki import write_private
+    from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
+    from shared.parent import die_with_parent
+except ModuleNotFoundError as missing:
+    sys.stderr.write(f"error: {what_to_install(missing, 'python -m shared.kubesim', 'sim')}\n")
+    sys.exit(EXIT_NOT_INSTALLED)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 The agent says what it observes, the hub answers what the cluster should hold. Both directions are
 deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
-A lost, doubled or reordered message delays work and never loses or doubles it (architecture, 8).
+A lost, doubled or reordered message delays work and never loses or doubles it (docs/explain/exactly-once.md).
 
 Four counters, each against one hazard: `incarnation` (hub store rolled back), `term` (paused old
 leader), `session`+`seq` (two agents, replays, reordered replies), `epoch` (stale placements).

@@ -220,7 +220,10 @@ async def test_the_other_origin_may_not_touch(tmp_path):
         reply = await hub.admin.post("/v1/apply", json=manifest)
         assert (reply.status_code, reply.json()["code"]) == (409, "OwnedElsewhere")
         path = "/v1/objects/core/ConfigMap/namespaces/n/c"
-        assert (await hub.admin.delete(path)).status_code == 409
+        refused = await hub.admin.delete(path)
+        assert refused.status_code == 409
+        for each in (reply, refused):
+            assert each.json()["detail"].endswith("on the hub cluster, with kubectl")
 
 
 async def test_objects_are_listed_and_deleted(tmp_path):

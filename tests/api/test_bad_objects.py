@@ -1,4 +1,4 @@
-"""Bad inputs 46 to 67 through REST: queues, quotas, placements, their selectors, and members."""
+"""Bad objects through REST: queues, quotas, placements, their selectors, and members."""
 
 import pytest
 

@@ -21,7 +21,7 @@ def a_cohort(name: str, parent: str) -> dict[str, Any]:
 
 
 async def test_a_cycle_of_cohorts_is_refused_with_its_path(tmp_path):
-    """Bad input 50: the document that would close it is refused, the others stay."""
+    """The document that would close it is refused, the others stay."""
     async with served(tmp_path) as hub:
         answered = await codes(hub, a_cohort("a", "b"), a_cohort("b", "c"), a_cohort("c", "a"))
         assert answered == [None, None, "CohortCycle"]
@@ -54,7 +54,7 @@ async def test_a_least_parallelism_that_can_not_be_is_refused(tmp_path, least):
 
 
 async def test_a_queue_in_use_is_not_deleted(tmp_path):
-    """Bad input 53: 409 while jobs are charged to it; once they are gone, it goes."""
+    """409 while jobs are charged to it; once they are gone, it goes."""
     async with served(tmp_path) as hub:
         await with_a_running_job(hub)
         path = "/v1/objects/kueue.x-k8s.io/ClusterQueue/q"
@@ -66,7 +66,7 @@ async def test_a_queue_in_use_is_not_deleted(tmp_path):
 
 
 async def test_a_queue_in_use_may_be_drained_and_deleted(tmp_path):
-    """Bad input 53: with `drain=true` what it runs is taken back, and it goes at once."""
+    """With `drain=true` what it runs is taken back, and it goes at once."""
     async with served(tmp_path) as hub:
         await with_a_running_job(hub)
         path = "/v1/objects/kueue.x-k8s.io/ClusterQueue/q"
@@ -78,7 +78,7 @@ async def test_a_queue_in_use_may_be_drained_and_deleted(tmp_path):
 
 
 async def test_a_quota_below_what_is_used_is_taken_and_said(tmp_path):
-    """Bad input 52: the queue is OverQuota; what runs stays."""
+    """The queue is OverQuota; what runs stays."""
     async with served(tmp_path) as hub:
         await with_a_running_job(hub)
         assert (await hub.admin.get("/v1/queues/q")).json()["state"] == "Ready"

@@ -127,6 +127,23 @@ async def test_one_key_makes_one_job(tmp_path):
         assert (other.status_code, other.json()["code"]) == (422, "IdempotencyMismatch")
 
 
+async def test_a_key_of_a_batch_stands_for_all_that_was_sent(tmp_path):
+    """Jobs whose names are made up are the same by what they run, not by how their names begin."""
+    async with served(tmp_path) as hub:
+        headers = {"Idempotency-Key": "k-1"}
+        codes = []
+        for cpu in ("1", "1", "2"):
+            manifest = a_job()
+            manifest["metadata"] |= {"generateName": "gen-"}
+            del manifest["metadata"]["name"]
+            container = manifest["spec"]["template"]["spec"]["containers"][0]
+            container["resources"] = {"requests": {"cpu": cpu}}
+            reply = await hub.admin.post("/v1/jobs:batch", json=[manifest], headers=headers)
+            codes.append(reply.json().get("code", "taken"))
+        assert codes == ["taken", "taken", "IdempotencyMismatch"]
+        assert len((await hub.admin.get("/v1/jobs")).json()["items"]) == 1
+
+
 async def test_a_batch_answers_each_job_in_order(tmp_path):
     """One bad line refuses itself alone."""
     import json

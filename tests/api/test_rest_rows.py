@@ -1,7 +1,7 @@
-"""Bad inputs 68 to 77 through the real server: each as stated, or with the reason why not.
+"""Bad requests to the real server: who asks, for what, and how much.
 
-Rows 78 to 85 and 90 are in `test_rest_writes`; rows 86 (slow headers and bodies), 87 (large headers and
-addresses), 88 (smuggling) and 89 (Host and X-Forwarded-*) in `test_connections`.
+Those that would change something are in `test_rest_writes`; slow headers and bodies, large headers and
+addresses, smuggling, Host and X-Forwarded-* in `test_connections`.
 """
 
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Bad inputs 78 to 90 through the real server, where something is changed: keys, patches, conditions."""
+"""Bad requests to the real server, where something is changed: keys, patches, conditions."""
 
 import asyncio
 import json

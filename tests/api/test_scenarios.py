@@ -1,4 +1,4 @@
-"""Scenario rows of the queueing reference through REST, on a hub with one large cluster.
+"""Kueue's scenarios of quota and preemption through REST, on a hub with one large cluster.
 
 What runs is submitted first, one by one, and reported as running; then the incoming ones together.
 """
@@ -104,7 +104,7 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS)
 async def test_the_row_comes_out_through_rest(tmp_path: Path, row: str) -> None:
-    """Admitted and preempted as the reference says."""
+    """Admitted and preempted as Kueue does it."""
     scenario = ROWS[row]
     async with served(tmp_path) as hub:
         term = await hub.hub.write(leadership.seize, "test")

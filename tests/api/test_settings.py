@@ -1,9 +1,14 @@
 """Settings are read from the environment, once; what is left empty there is not set."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from hub.config import limits_from
+from hub.config import limits_from, unknown_variables
 from hub.services.context.settings import Settings
+
+SETTINGS = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,39 @@ def test_a_setting_that_can_not_be_read_is_named(variable, text):
     """Whatever else is there must be what the setting wants."""
     with pytest.raises(ValueError, match=variable):
         limits_from({variable: text})
+
+
+def test_a_variable_that_nothing_reads_is_named_with_the_one_that_is_near():
+    """A misspelt setting is told with the one that may have been meant, what is far off by itself."""
+    environ = {
+        "ROADSTEAD_QUEUEING_FAIR_SHARNIG": "1",
+        "ROADSTEAD_COLOUR": "red",
+        "PATH": "/bin",
+    }
+    assert unknown_variables(environ) == [
+        "ROADSTEAD_COLOUR",
+        "ROADSTEAD_QUEUEING_FAIR_SHARNIG (did you mean ROADSTEAD_QUEUEING_FAIR_SHARING?)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "ROADSTEAD_API_BODY_BYTES",
+        "ROADSTEAD_SERVER",
+        "ROADSTEAD_AGENT_KINDS",
+        "ROADSTEAD_KUBE_QPS",
+        "ROADSTEAD_HUB_SERVICE_HOST",
+        "ROADSTEAD_HUB_PORT_8080_TCP_ADDR",
+    ],
+)
+def test_variables_of_other_parts_are_known(variable):
+    """Those of the command line and of agents, and what Kubernetes says of a Service, are no mistake."""
+    assert unknown_variables({variable: "x"}) == []
+
+
+def test_every_documented_variable_is_known():
+    """Each variable that docs/reference/settings.md lists is one that is read."""
+    listed = re.findall(r"^\| `(ROADSTEAD_[A-Z_]+)`", SETTINGS.read_text(), re.MULTILINE)
+    assert len(listed) > 50
+    assert unknown_variables(dict.fromkeys(listed, "x")) == []

@@ -1,9 +1,9 @@
-"""Rows 46 to 67 of the bad inputs as manifests, for every way in that takes manifests.
+"""Bad objects as manifests, for every way in that takes manifests.
 
     from tests.bad_inputs.objects import CASES
 
-A queue that is not there (rows 46, 47) is refused by `submit` alone: what is applied waits for it. What
-is about a running hub (rows 50, 52 to 55, 60, 63, 66, 67) is played where there is one.
+A queue that is not there is refused by `submit` alone: what is applied waits for it. What
+is about a running hub is played where there is one.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Bad inputs 46 to 66 through the hub cluster: refused by its API server, or told by a condition or Event.
+"""Bad objects through the hub cluster: refused by its API server, or told by a condition or Event.
 
-By its rules alone: a version and a uid that a client sets (65, 66). Nobody is fenced by kubectl (67).
+By its rules alone: a version and a uid that a client sets. Nobody is fenced by kubectl.
 """
 
 import copy
@@ -60,7 +60,7 @@ async def ready(it: World) -> None:
 
 
 async def test_a_bad_object_is_refused_or_told_of(tmp_path: Path):
-    """Rows 48 to 64: an error for kubectl, or the code of REST with the field; nothing of it is used."""
+    """An error for kubectl, or the code of REST with the field; nothing of it is used."""
     async with world(tmp_path) as it:
         await ready(it)
         taken = []
@@ -85,7 +85,7 @@ async def test_a_bad_object_is_refused_or_told_of(tmp_path: Path):
 
 
 async def test_what_only_looks_bad_is_taken(tmp_path: Path):
-    """Rows 51, 55, 58 to 60: no condition and no Event speaks against it."""
+    """No condition and no Event speaks against it."""
     async with world(tmp_path) as it:
         await ready(it)
         made = [named(manifest, name) for name, manifest in TAKEN]
@@ -108,7 +108,7 @@ def _job_named(unit: Any, name: str) -> Any:
 
 
 async def test_a_queue_that_is_not_there_keeps_a_job_waiting(tmp_path: Path):
-    """Rows 46 and 47: Pending with the same reason, whether nobody has it or another namespace."""
+    """Pending with the same reason, whether nobody has it or another namespace."""
     async with world(tmp_path) as it:
         await ready(it)
         await it.apply("{apiVersion: v1, kind: Namespace, metadata: {name: team-b}}")
@@ -134,7 +134,7 @@ RING = """
 
 
 async def test_a_cycle_of_cohorts_is_a_condition(tmp_path: Path):
-    """Row 50: the queues of the tree are not active and say by which path; mended, they are."""
+    """The queues of the tree are not active and say by which path; mended, they are."""
     async with world(tmp_path) as it:
         await ready(it)
         await it.apply(RING)
@@ -170,7 +170,7 @@ async def test_a_cycle_of_cohorts_is_a_condition(tmp_path: Path):
 
 @pytest.mark.parametrize("rows", ["53", "66"])
 async def test_a_queue_whose_job_runs(tmp_path: Path, rows: str):
-    """Row 53: it goes when its job has ended. Row 66: the job's label changes nothing."""
+    """It goes when its job has ended; the job's label changes nothing."""
     async with world(tmp_path) as it:
         await apply_guide(it)
         row = await until(lambda: workload(it, "mock-workload"))

@@ -1,4 +1,4 @@
-"""When the bridge stops and asks, and what it survives. Architecture, section 4; R-16."""
+"""When the bridge stops and asks, and what it survives. Invariant R-16."""
 
 from pathlib import Path
 

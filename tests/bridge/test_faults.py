@@ -2,15 +2,21 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hub.store.errors import StaleTerm
+from hub.bridge.check_conditions import CHECK, CheckConditions
+from hub.bridge.kinds import Mirrored
+from hub.store import objects
+from hub.store.errors import StaleTerm, StoreUnavailable
 from shared import labels
+from shared.groups import KUEUE
 from shared.kube import errors
 from tests.bridge.hub_cluster import until
-from tests.bridge.parts import CONFIG_MAP, a_job, on_simulated, parts
+from tests.bridge.parts import CONFIG_MAP, a_config_map, a_job, on_simulated, parts
 from tests.kube.stub import running
+from tests.sync.hubs import away, back
 
 pytestmark = pytest.mark.anyio
 
@@ -121,3 +127,78 @@ async def test_nothing_is_taken_that_does_not_carry_our_finalizer(tmp_path: Path
 
 async def absent(it) -> bool:
     return bool(it.sources.absent)
+
+
+async def test_a_deletion_that_a_failed_turn_was_told_of_is_carried_out_by_the_next(
+    tmp_path: Path,
+):
+    """The watch tells of a deletion once: a turn that the store refuses keeps it for the next."""
+    async with on_simulated(tmp_path) as (it, _):
+        it.select("ConfigMap", "lab", "one")
+        made = await it.create(a_config_map())
+        await it.take()
+        assert await it.object(made)
+        await it.kube.delete("v1", "ConfigMap", "lab", "one")
+        await until(lambda: absent(it))
+        with pytest.raises(StaleTerm):
+            await it.deletions.turn(it.term - 1)
+        await it.deletions.turn(it.term)
+        assert await it.object(made) is None
+
+
+async def test_a_status_that_could_not_be_read_is_written_in_the_next_turn(tmp_path: Path):
+    """A store that does not answer for a moment delays statuses; none is forgotten."""
+    async with on_simulated(tmp_path) as (it, _):
+        job = await it.create(a_job())
+        await it.take()
+        await it.level(job)
+        it.writeback.note(job["metadata"]["uid"])
+        await it.hub.write(away("workloads"))
+        with pytest.raises(StoreUnavailable):
+            await it.writeback.turn()
+        await it.hub.write(back("workloads"))
+        await it.writeback.turn()
+        assert (await it.live(job))["status"]["conditions"][0]["type"] == "Suspended"
+
+
+async def test_a_job_whose_status_can_not_be_worked_out_stops_no_others(tmp_path: Path):
+    """What is odd about one object is its own: the statuses of those beside it are written."""
+    async with on_simulated(tmp_path) as (it, _):
+        jobs = [await it.create(a_job(name)) for name in ("one", "two", "three")]
+        await it.take()
+        for job in jobs:
+            await it.level(job)
+            it.writeback.note(job["metadata"]["uid"])
+        found = it.sources.get(("batch", "Job", "lab", "two"))
+        assert found is not None
+        found[1]["status"] = {"conditions": ["odd"], "succeeded": "many"}
+        await it.writeback.turn()
+        for job in (jobs[0], jobs[2]):
+            assert (await it.live(job))["status"]["conditions"][0]["type"] == "Suspended"
+
+
+async def test_a_check_that_can_not_be_read_stops_no_others(tmp_path: Path):
+    """What is odd in one AdmissionCheck's status is its own: the conditions of the others are taken."""
+    kind = Mirrored(KUEUE, CHECK, ("v1beta1",))
+    async with on_simulated(tmp_path, [kind]) as (it, _):
+        active = {"type": "Active", "status": "True", "reason": "Up", "message": "serves"}
+        made = [await it.create(a_check(name)) for name in ("one", "two")]
+        await it.take()
+        for check, conditions in zip(made, (["odd"], [active]), strict=True):
+            found = it.sources.get((KUEUE, CHECK, "", check["metadata"]["name"]))
+            assert found is not None
+            found[1]["status"] = {"conditions": conditions}
+        await CheckConditions(it.hub.hub, it.sources).turn(it.term)
+        row = await it.hub.hub.read(objects.get, made[1]["metadata"]["uid"])
+        assert row is not None
+        assert row.status is not None
+        assert row.status["conditions"][0]["reason"] == "Up"
+
+
+def a_check(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{KUEUE}/v1beta1",
+        "kind": CHECK,
+        "metadata": {"name": name},
+        "spec": {"controllerName": "example.com/budget"},
+    }

@@ -1,4 +1,4 @@
-"""How deletions on the hub cluster are carried out when something stands against them. R-16."""
+"""How deletions on the hub cluster are carried out when something stands against them. Invariant R-16."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the bridge takes from the hub cluster, what it tries again, and what it leaves to others. R-16."""
+"""What the bridge takes from the hub cluster, what it tries again and leaves alone. Invariant R-16."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the bridge writes on the hub cluster: of whom, how often, and what comes later. R-07."""
+"""What the bridge writes on the hub cluster: of whom, how often, and what comes later. Invariant R-07."""
 
 import datetime as dt
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""MultiKueue's kinds as aliases of members and a restriction to them; rows M1, M2, M3, M5."""
+"""MultiKueue's kinds as aliases of members and a restriction to them."""
 
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,7 @@ async def test_queues_that_combine_multikueue_wrongly_are_inactive(tmp_path: Pat
 
 
 async def test_m1_fifteen_workers_are_one_decision(tmp_path: Path) -> None:
-    """M1: where Kueue nominates three of 15 workers per round, one decision takes the best of all 15."""
+    """Where Kueue nominates three of 15 workers per round, one decision takes the best of all 15."""
     names = [chr(c) for c in range(ord("O"), ord("@"), -1)]
     async with running(tmp_path) as hub:
         for n, name in enumerate(names):
@@ -153,7 +153,7 @@ async def test_m1_fifteen_workers_are_one_decision(tmp_path: Path) -> None:
 
 
 async def test_m2_no_worker_left_is_said_and_tried_again(tmp_path: Path) -> None:
-    """M2: no worker can take it: it waits, names the nearest, and goes as soon as one can."""
+    """No worker can take it: it waits, names the nearest, and goes as soon as one can."""
     async with running(tmp_path) as hub:
         await hub.cluster("worker1", a_pool(cpu="1", memory="8Gi"))
         await a_setup(hub, "worker1")
@@ -168,7 +168,7 @@ async def test_m2_no_worker_left_is_said_and_tried_again(tmp_path: Path) -> None
 
 
 async def test_m3_an_unreachable_worker_keeps_what_it_may_run(tmp_path: Path) -> None:
-    """M3: nothing is started twice: what was offered stays charged, what was not goes elsewhere."""
+    """Nothing is started twice: what was offered stays charged, what was not goes elsewhere."""
     async with running(tmp_path) as hub:
         await hub.cluster("worker1", a_pool(cpu="4", memory="8Gi"))
         await a_setup(hub, "worker1", "worker2")
@@ -186,7 +186,7 @@ async def test_m3_an_unreachable_worker_keeps_what_it_may_run(tmp_path: Path) ->
 
 
 async def test_m5_what_a_worker_gives_back_goes_elsewhere(tmp_path: Path) -> None:
-    """M5: evicted by its worker, a job is placed again, as a new epoch, over all workers."""
+    """Evicted by its worker, a job is placed again, as a new epoch, over all workers."""
     async with running(tmp_path) as hub:
         await hub.cluster("worker1", a_pool(cpu="8", memory="8Gi"))
         await a_setup(hub, "worker1", "worker2")

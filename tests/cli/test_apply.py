@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.cli.build import a_job, a_namespace, text
-from tests.cli.commands import run
-from tests.cli.scripted import answering, problem
+from tests.cli.commands import GUIDE, run
+from tests.cli.scripted import answering, items, problem
 
 
 def test_each_document_gets_a_line(hub, tmp_path):
@@ -50,16 +50,19 @@ def test_a_folder_is_its_manifests_in_order_of_their_names(hub, tmp_path):
 
 
 def test_nothing_to_apply_is_no_success(hub, tmp_path):
-    """An empty List says so and ends with 1, as kubectl does; beside others it is only named."""
+    """An empty List says so and ends with 2, as an empty file does; beside others it is only named."""
     nothing, something = tmp_path / "nothing.yaml", tmp_path / "something.yaml"
     nothing.write_text(text({"apiVersion": "v1", "kind": "List", "items": []}))
     something.write_text(text(a_namespace("not-nothing")))
-    alone = hub.run("apply", "-f", str(nothing))
-    assert (alone.code, alone.out) == (1, "")
-    said = [f"{nothing} holds no objects", "error: there is nothing to apply"]
-    assert alone.err.splitlines() == said
+    said = [f"{nothing} holds no objects"]
+    for empty in (nothing.read_text(), "", "# nothing\n---\n"):
+        nothing.write_text(empty)
+        alone = hub.run("apply", "-f", str(nothing))
+        assert (alone.code, alone.out) == (2, "")
+        assert alone.err.splitlines()[0] == said[0]
+        assert "There is nothing to apply" in alone.err
     beside = hub.run("apply", "-f", str(nothing), "-f", str(something))
-    assert (beside.code, beside.err.splitlines()) == (0, said[:1])
+    assert (beside.code, beside.err.splitlines()) == (0, said)
 
 
 def test_folders_below_are_looked_into_when_asked(hub, tmp_path):
@@ -105,7 +108,7 @@ def test_a_mistyped_kind_is_warned_of(hub, tmp_path):
     file.write_text(text(document))
     done = hub.run("apply", "-f", str(file))
     assert (done.code, done.lines) == (0, ["Confimap typo created"])
-    assert "warning: kind: 'Confimap'" in done.err
+    assert "warning: kind: the core group is not known to have 'Confimap'" in done.err
     assert "did you mean ConfigMap?" in done.err
 
 
@@ -182,3 +185,11 @@ def test_a_refusal_is_told_once(tmp_path, answer, shown):
         f"{tmp_path / 'a.yaml'} refused:",
         *(f"  {line}" for line in shown),
     ]
+
+
+def test_a_warning_names_what_it_is_of():
+    """On standard error a warning stands by itself: kind and name come first."""
+    told = {"index": 0, "kind": "ConfigMap", "namespace": "a", "name": "b", "result": "created"}
+    with answering(items({**told, "warnings": ["spec.x has no effect"]})) as script:
+        done = run("--server", script.address, "apply", "-f", str(GUIDE))
+    assert done.err.splitlines()[0].startswith("ConfigMap a/b: warning: ")

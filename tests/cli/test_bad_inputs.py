@@ -52,7 +52,7 @@ def _file(tmp_path, manifest) -> str:
 
 @pytest.mark.parametrize("case", objects.CASES, ids=lambda case: case.id)
 def test_a_bad_object_is_refused_by_the_command(hub, tmp_path, case):
-    """Rows 48 to 66: `roadstead apply` ends with 3 and says code and field."""
+    """`roadstead apply` ends with 3 and says code and field."""
     done = hub.run("apply", "-f", _file(tmp_path, case.manifest))
     assert (done.code, done.out) == (3, "")
     assert f"[{case.code}]" in done.err
@@ -63,7 +63,7 @@ def test_a_bad_object_is_refused_by_the_command(hub, tmp_path, case):
     ("name", "manifest"), objects.TAKEN, ids=[name for name, _ in objects.TAKEN]
 )
 def test_an_object_that_only_looks_bad_is_applied(hub, tmp_path, name, manifest):
-    """Rows 51, 55, 58 to 60: it is taken, and waits where it has to."""
+    """It is taken, and waits where it has to."""
     named = manifest["metadata"] | {"name": f"taken-{name.replace(' ', '-')}"}
     done = hub.run("apply", "-f", _file(tmp_path, manifest | {"metadata": named}))
     assert done.code == 0, done.err
@@ -71,7 +71,7 @@ def test_an_object_that_only_looks_bad_is_applied(hub, tmp_path, name, manifest)
 
 @pytest.mark.parametrize("queue", ["absent", "theirs"])
 def test_a_queue_that_is_not_there_is_refused_by_the_command(hub, tmp_path, queue):
-    """Rows 46 and 47: one of another namespace is as if it were not there."""
+    """One of another namespace is as if it were not there."""
     assert hub.run("apply", "-f", _file(tmp_path, objects.THEIRS)).code == 0
     done = hub.run("submit", _file(tmp_path, objects.queued(queue)))
     assert done.code == 3
@@ -79,7 +79,7 @@ def test_a_queue_that_is_not_there_is_refused_by_the_command(hub, tmp_path, queu
 
 
 def test_a_cycle_of_cohorts_is_refused_by_the_command(hub, tmp_path):
-    """Row 50: the path is said; those before it are applied."""
+    """The path is said; those before it are applied."""
     items = [
         {
             "apiVersion": objects.KUEUE,
@@ -99,14 +99,14 @@ def test_a_cycle_of_cohorts_is_refused_by_the_command(hub, tmp_path):
 
 @pytest.mark.parametrize(("name", "code"), [("c1", "AlreadyExists"), ("Prod", "InvalidName")])
 def test_a_bad_member_is_refused_by_the_command(hub, name, code):
-    """Row 63: a name that is taken, and one in capitals."""
+    """A name that is taken, and one in capitals."""
     done = hub.run("clusters", "add", name)
     assert done.code == 3
     assert f"[{code}]" in done.err
 
 
 def test_a_job_may_be_cancelled_again(hub, tmp_path):
-    """Row 82: twice ends alike."""
+    """Twice ends alike."""
     job = objects.queued("default") | {}
     job["metadata"] |= {"name": "twice", "labels": {}}
     assert hub.run("submit", _file(tmp_path, job)).code == 0

@@ -1,14 +1,29 @@
 """`from roadstead import Client`: pages, repetition, errors."""
 
 import inspect
+import subprocess
+import sys
 import time
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import roadstead
-from roadstead import Client, NotAllowed, NotFound, Rejected, Unreachable
+from roadstead import (
+    AsyncClient,
+    Client,
+    NotAllowed,
+    NotFound,
+    Rejected,
+    RoadsteadError,
+    Unreachable,
+)
+from roadstead.calls.table import Calls
+from roadstead.method import Stream
+from roadstead.models.hub import Change
+from roadstead.models.jobs import Job
 from tests.cli.build import a_job, a_join_token, a_listed_cluster, a_listed_job
 from tests.cli.scripted import Answer, answering, items, problem
 
@@ -280,3 +295,83 @@ def test_a_call_is_a_function_of_its_client():
         assert of_the_class(hub, "gpu-1") == hub.cluster("gpu-1")
         assert str(inspect.signature(hub.cluster)).startswith("(name: str)")
         assert inspect.getdoc(hub.cluster) == "One member cluster."
+
+
+def test_help_shows_what_a_method_answers():
+    """Signature and annotations are the client's: the answer, an iterator, a coroutine; never the steps."""
+    with Client("http://127.0.0.1:9") as hub:
+        assert str(inspect.signature(hub.submit)).endswith("-> roadstead.models.jobs.Job")
+        assert inspect.signature(hub.jobs).return_annotation == Iterator[Job]
+        assert inspect.signature(hub.changes).return_annotation == Stream[Change]
+        assert hub.submit.__annotations__["return"] is Job
+    assert inspect.signature(Client.submit).return_annotation is Job
+    assert next(iter(inspect.signature(Client.submit).parameters)) == "self"
+    of_async = inspect.signature(AsyncClient.submit).return_annotation
+    assert of_async == Coroutine[Any, Any, Job]
+    assert inspect.signature(AsyncClient.jobs).return_annotation == AsyncIterator[Job]
+    named = [name for name in vars(Calls) if not name.startswith("_")]
+    assert len(named) > 40
+    for client in (Client, AsyncClient):
+        for name in named:
+            assert "Generator" not in str(inspect.signature(getattr(client, name))), name
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda hub: hub.wait_all("default/hello"), "several names"),
+        (lambda hub: hub.submit_many("abc"), "several manifests"),
+        (lambda hub: hub.submit_many({}), "several manifests"),
+        (lambda hub: list(hub.submit_iter(b"abc")), "several manifests"),
+        (lambda hub: hub.submit(None), "a manifest is a mapping"),
+        (lambda hub: hub.job(None), "a name is a str, not NoneType"),
+        (lambda hub: hub.wait(1), "a name is a str, not int"),
+        (lambda hub: hub.cluster(None), "a name is a str, not NoneType"),
+        (lambda hub: hub.local_queue(["a"]), "a name is a str, not list"),
+    ],
+    ids=["wait_all", "str", "dict", "iter", "submit", "job", "wait", "cluster", "queue"],
+)
+def test_an_argument_of_another_kind_is_a_type_error(act, words):
+    """One sentence at the call, before anything is asked of a hub."""
+    with Client("http://127.0.0.1:9") as hub, pytest.raises(TypeError, match=words):
+        act(hub)
+
+
+def test_numbers_that_can_not_be_are_value_errors():
+    """A negative limit, a timeout that is no time."""
+    with Client("http://127.0.0.1:9") as hub, pytest.raises(ValueError, match="limit is -1"):
+        hub.jobs(limit=-1)
+    for timeout_s in (-1, 0, float("nan")):
+        with pytest.raises(ValueError, match="timeout_s is"):
+            Client("http://127.0.0.1:9", timeout_s=timeout_s)
+
+
+def test_a_closed_client_says_so():
+    """Whatever is called on it is a RoadsteadError, and no error of the library beneath."""
+    hub = Client("http://127.0.0.1:9")
+    hub.close()
+    for act in (hub.queues, hub.jobs, hub.changes):
+        with pytest.raises(RoadsteadError, match="this client is closed"):
+            act()
+
+
+def test_a_kind_by_another_spelling_is_no_empty_list():
+    """`objects` of a kind that the hub has in another case or group says which; an unused kind is empty."""
+    held = items({"group": "", "kind": "ConfigMap", "count": 1})
+    with (
+        answering(items(), held) as script,
+        Client(script.address) as hub,
+        pytest.raises(NotFound, match="'ConfigMap', group='core'"),
+    ):
+        hub.objects("configmap")
+    with answering(items(), held) as script, Client(script.address) as hub:
+        assert list(hub.objects("ConfigMap", namespace="empty")) == []
+    with answering(items(), held) as script, Client(script.address) as hub:
+        assert list(hub.objects("Secret")) == []
+
+
+def test_the_package_has_its_version_and_is_the_command():
+    """`roadstead.__version__` is the distribution's; `python -m roadstead` is `roadstead`."""
+    command = [sys.executable, "-m", "roadstead", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == f"roadstead {roadstead.__version__}\n"

@@ -92,7 +92,8 @@ def test_both_clients_have_the_same_calls():
         awaited = AsyncClient(script.address)
         for name in calls:
             here, there = getattr(hub, name), getattr(awaited, name)
-            assert inspect.signature(here) == inspect.signature(there), name
+            first, second = inspect.signature(here), inspect.signature(there)
+            assert first.parameters == second.parameters, name
 
 
 def test_the_calls_are_awaited_on_a_loop(hub):

@@ -13,9 +13,9 @@ import yaml
 from hub.domain.workloads.states import State
 from roadstead.cli.placements import COLUMNS
 from roadstead.models.placements import Placement
-from tests.cli.build import a_listed_job
+from tests.cli.build import a_listed_cluster, a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours, run
-from tests.cli.scripted import Answer, answering, items
+from tests.cli.scripted import Answer, answering, items, problem
 
 HEADINGS = {
     ("jobs", "ls"): "NAMESPACE NAME QUEUE STATE REASON CLUSTER AGE",
@@ -226,3 +226,28 @@ def test_an_unknown_state_is_refused_with_those_there_are():
         assert run("--server", script.address, "jobs", "ls", "--state", "running").code == 0
     assert all(state in refused.err for state in State)
     assert script.asked == ["GET /v1/jobs?state=Running&limit=201"]
+
+
+def test_amounts_of_one_cell_are_in_one_unit():
+    """`127.8/128`, not `127800m/128`."""
+    room = {"free": "127800m", "allocatable": "128", "reserved": "200m"}
+    listed = a_listed_cluster() | {"resources": {"cpu": room}}
+    with answering(items(listed)) as script:
+        done = run("--server", script.address, "clusters", "ls")
+    assert "127.8/128" in done.lines[1]
+
+
+def test_a_longer_list_says_that_there_is_more():
+    """Beyond `--limit` a note on standard error says so, and how to see more."""
+    with answering(items(*(a_listed_job(name) for name in "abc"))) as script:
+        done = run("--server", script.address, "jobs", "ls", "--limit", "2")
+    assert len(done.lines) == 3
+    assert done.err == "These are the newest 2 jobs; there are more: --limit N.\n"
+
+
+def test_a_job_without_its_namespace_is_told_how_jobs_are_named():
+    """`jobs show hello` asks for a uid: the refusal says what else names a job."""
+    with answering(problem(404, "NotFound", "there is no job hello")) as script:
+        done = run("--server", script.address, "jobs", "show", "hello")
+    assert done.code == 3
+    assert "Name it NAMESPACE/NAME, or by its uid." in done.err

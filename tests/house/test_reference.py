@@ -13,7 +13,7 @@ from agent.metrics import Meters
 from hub.api import measures
 from hub.domain.plan import Reason
 from hub.domain.quota.tree import QuotaTree
-from hub.domain.workloads.states import CHARGED, State
+from hub.domain.workloads.states import CHARGED, TRANSITIONS, State
 from hub.services.questions import gauges as queue_gauges
 from hub.services.queues import usage
 from shared import labels
@@ -172,3 +172,15 @@ def _code_of(call: ast.Call) -> set[str]:
     given = call.args[at]
     value = given.value if isinstance(given, ast.Constant) else None
     return {value} if isinstance(value, str) and _CODE.fullmatch(value) else set()
+
+
+def test_the_drawing_of_states_has_only_ways_that_there_are() -> None:
+    """Each arrow of the drawing is a transition of the table, from and to those states."""
+    arrows = re.findall(r"^  (\w+) --> (\w+): (\w+)$", _page("states.md"), re.MULTILINE)
+    assert len(arrows) > 10
+    ways = {
+        (source.value, target.value, name.value)
+        for name, (sources_of_it, target) in TRANSITIONS.items()
+        for source in sources_of_it
+    }
+    assert set(arrows) - ways == set()

@@ -24,8 +24,8 @@ def test_every_kind_that_the_simulator_serves_is_known(served):
         ("apps", "Deploymnt", "did you mean Deployment?"),
         ("", "Deployment", "did you mean Deployment of group apps?"),
         ("apps", "Service", "did you mean Service of apiVersion v1?"),
-        ("apps", "Zebra", "is no kind that group apps is known to have"),
-        ("", "Zebra" * 20, "is no kind that the core group is known to have"),
+        ("apps", "Zebra", "not known to have 'Zebra', and it is kept for members that have it"),
+        ("", "Zebra" * 20, "it is kept for members that have it"),
     ],
 )
 def test_a_mistyped_kind_is_told_with_the_one_that_was_meant(group, kind, meant):

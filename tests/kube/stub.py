@@ -40,6 +40,7 @@ class Stub:
         self.faults: list[Fault] = []
         self.served = True
         self.silent = False  # watches get nothing any more, and do not end
+        self.brief = False  # watches end at once, properly, and had nothing to say
         self.requests: list[tuple[str, str]] = []
         self.watches = 0
         self._changed = asyncio.Event()
@@ -134,6 +135,8 @@ class Stub:
             return status(410, "Expired", "too old resource version")
         response = web.StreamResponse()
         await response.prepare(request)
+        if self.brief:
+            return response
         cut = self._cut
         while not cut.is_set():
             changed = self._changed

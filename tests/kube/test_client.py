@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from aiohttp import web
 
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -177,6 +178,15 @@ async def test_a_failing_server_is_unavailable(stubbed, code):
     stub.faults = [lambda request: status(code, "Whatever")]
     with pytest.raises(errors.Unavailable):
         await client.get("v1", "ConfigMap", "team", "a")
+
+
+async def test_an_answer_that_is_no_json_is_unavailable(stubbed):
+    """A proxy's page in place of the server's answer: whether a write took place is unknown."""
+    stub, client = stubbed
+    await client.endpoint("v1", "ConfigMap")
+    stub.faults.append(lambda _: web.Response(text="<html>welcome</html>"))
+    with pytest.raises(errors.Unavailable, match="no JSON"):
+        await client.create(a_config_map(), field_manager=MANAGER)
 
 
 async def test_an_unreachable_server_is_unavailable(tmp_path):

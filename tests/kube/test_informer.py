@@ -1,4 +1,4 @@
-"""An informer's cache stays level whatever the stream does: nothing is lost in a gap (R-16)."""
+"""An informer's cache stays level whatever the stream does: nothing is lost in a gap (invariant R-16)."""
 
 import asyncio
 
@@ -207,3 +207,15 @@ async def test_a_poison_object_loses_itself_alone(following):
     following.stub.put("d")
     await one.until(lambda: ("team", "d") in one.informer.cache)
     assert set(one.values()) == {"b", "d"}
+
+
+async def test_streams_that_end_with_nothing_said_are_not_opened_in_a_tight_loop(following):
+    """A server, or a proxy before it, that ends every watch at once is asked ever less often."""
+    following.stub.brief = True
+    one = following()
+    await one.informer.synced.wait()
+    await waiting.span(1.0, why="in which a tight loop opens hundreds of streams")
+    assert following.stub.watches < 20
+    following.stub.brief = False
+    following.stub.put("a")
+    await one.level()

@@ -79,14 +79,14 @@ async def test_a_hub_that_starts_anew_keeps_the_back_off(tmp_path):
 
 
 async def test_b4_an_evicted_workload_queues_as_of_its_eviction(tmp_path):
-    """B4: equal priority, the older was evicted by PodsReadyTimeout after the newer came: newer first."""
+    """Equal priority, the older was evicted by PodsReadyTimeout after the newer came: newer first."""
     async with running(tmp_path) as hub:
         older, newer = await _two(hub, later=True)
         assert [(await hub.job(u)).state for u in (older, newer)] == ["Pending", "Placed"]
 
 
 async def test_b4_with_timestamp_creation_it_keeps_its_place(tmp_path):
-    """B4: with requeuing timestamp Creation the older one goes first again."""
+    """With requeuing timestamp Creation the older one goes first again."""
     async with running(tmp_path) as hub:
         older, newer = await _two(hub, later=False)
         assert [(await hub.job(u)).state for u in (older, newer)] == ["Placed", "Pending"]

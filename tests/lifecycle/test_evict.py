@@ -123,7 +123,7 @@ async def test_a_back_off_is_only_ever_pushed_later(tmp_path):
 
 
 async def test_it_queues_as_of_its_eviction_only_where_the_reason_says_so(tmp_path):
-    """B4: `later` sets the queue-order timestamp to now; any other eviction keeps the creation time."""
+    """`later` sets the queue-order timestamp to now; any other eviction keeps the creation time."""
     async with running(tmp_path) as hub:
         uid = await _placed(hub)
         created = (await hub.job(uid)).created_at

@@ -1,4 +1,4 @@
-"""Who waits in a scene: equals are parked together, and wake together (queueing 1.2)."""
+"""Who waits in a scene: equals are parked together, and wake together."""
 
 from dataclasses import replace
 

@@ -8,6 +8,8 @@ from hub.services.context.settings import Settings
 from hub.services.members.liveness import note_heartbeats
 from hub.services.objects.delete import delete_object
 from hub.services.objects.fence import fence_cluster
+from hub.services.placements.fleet import read_fleet
+from hub.services.placements.reconcile import reconcile
 from hub.services.questions.clusters import get_cluster
 from hub.store import placements, workloads
 from tests.placements.fleet import CONFIG, FLEET, Fleet, conditions
@@ -108,6 +110,23 @@ async def test_a_fenced_member_holds_no_placement_up(tmp_path: Path):
         assert conditions(status)["ResourcePlacementApplied"][0] == "True"
         east = await hub.hub.read(get_cluster, "east", Settings())
         assert (east["state"], east["nodeCount"], east["heartbeatAt"]) == ("Fenced", 0, None)
+
+
+async def test_a_member_that_goes_while_a_placement_is_decided_is_given_nothing(tmp_path: Path):
+    """What was decided of a member that has gone since leaves no work that nobody could take back."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "east", "west")
+        await fleet.apply(CONFIG)
+        placement = await fleet.object("ResourcePlacement", "everywhere", "shop")
+        assert placement is not None
+        seen_before = await hub.hub.read(read_fleet)
+        await hub.write(fence_cluster, "east", "east", "admin", 45.0, though_it_answers=True)
+        term = fleet.controller._term()
+        await hub.write(reconcile, placement.uid, seen_before, term)
+        await fleet.turn()
+        await deleted(fleet, "everywhere")
+        await fleet.sync("west")
+        assert await fleet.object("ResourcePlacement", "everywhere", "shop") is None
 
 
 async def test_what_is_no_longer_selected_is_withdrawn(tmp_path: Path):

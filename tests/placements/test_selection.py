@@ -160,3 +160,14 @@ def of_overrides(tx: Transaction) -> list[tuple[str, str, str]]:
         for each in events.list_events(tx)
         if each.kind == "ClusterResourcePlacement" and "Overrid" in each.reason
     ]
+
+
+async def test_overrides_are_known_after_a_restart(tmp_path: Path):
+    """They are read with the placements, not only learnt of when they change."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(HUBS_OWN)
+        anew = await Fleet.start(hub)
+        await anew.apply(SHOP)
+        told = conditions(await anew.status("ClusterResourcePlacement", "shop"))
+        assert told["ClusterResourcePlacementOverridden"][1] == "OverridesNotSupported"

@@ -1,4 +1,4 @@
-"""What holds of any history: random trees, loads and policies, played to their end (queueing 4)."""
+"""What holds of any history: random trees, loads and policies, played to their end."""
 
 from collections import Counter
 from typing import Any

@@ -7,6 +7,7 @@ import pytest
 
 from hub.services.context import leadership
 from hub.services.context.settings import Queueing, Settings
+from hub.services.jobs.hold import hold_job
 from hub.services.members import deadlines
 from hub.services.objects.apply import apply_documents
 from hub.services.outside import executors
@@ -156,6 +157,19 @@ async def test_an_inactive_one_is_held(tmp_path: Path) -> None:
         assert await states(hub, [held, uid]) == ["Placed", "Held"]
         row = await hub.job(uid)
         assert (row.reason, row.evicted["reason"]) == ("Deactivated", "Deactivated")
+
+
+async def test_an_edit_that_says_nothing_of_it_releases_nothing(tmp_path: Path) -> None:
+    """What a person holds stays held through a change of priority, until its spec says that it is active."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*in_cohort("a", "1"))
+        (uid,) = await hub.apply(a_workload("w"))
+        await hub.hub.write(hold_job, uid, "ada")
+        await hub.apply(a_workload("w", priority=5))
+        row = await hub.job(uid)
+        assert (row.state, row.priority) == ("Held", 5)
+        await hub.apply(a_workload("w", priority=5, active=True))
+        assert (await hub.job(uid)).state == "Pending"
 
 
 async def test_what_may_change_while_it_holds_quota(tmp_path: Path) -> None:

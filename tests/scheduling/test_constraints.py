@@ -79,7 +79,7 @@ async def test_a_silent_cluster_gets_nothing_until_it_is_heard_again(
 
 @pytest.mark.parametrize("named", ["absent", "only"])
 async def test_a_job_that_names_a_member_it_can_not_have_says_so(tmp_path: Path, named) -> None:
-    """Bad input 60: an absent one, or one that is cordoned: it waits, and the reason is told of each."""
+    """An absent one, or one that is cordoned: it waits, and the reason is told of each."""
     async with running(tmp_path) as hub:
         await hub.cluster("only", a_pool(cpu="4"))
         await alter(hub, "only", cordoned=named == "only")

@@ -1,4 +1,4 @@
-"""Admission fair sharing on a live hub: LocalQueues that used less go first (queueing 2.7)."""
+"""Admission fair sharing on a live hub: LocalQueues that used less go first."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ async def history(hub: Running) -> dict[str, float]:
 
 
 async def test_s1_less_usage_goes_first_and_priority_only_breaks_ties(tmp_path: Path) -> None:
-    """S1: usage 10 at weight 1 is rank 10, 6 at weight 2 is rank 3: that one goes, whatever priority."""
+    """Usage 10 at weight 1 is rank 10, 6 at weight 2 is rank 3: that one goes, whatever priority."""
     async with running(tmp_path, by_usage()) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="8"))
         await hub.apply(*shared("1", {"lq-a": "1", "lq-b": "2"}))
@@ -34,7 +34,7 @@ async def test_s1_less_usage_goes_first_and_priority_only_breaks_ties(tmp_path: 
 
 
 async def test_s3_weight_zero_goes_last(tmp_path: Path) -> None:
-    """S3: with no usage on either side, the LocalQueue of weight 0 is last."""
+    """With no usage on either side, the LocalQueue of weight 0 is last."""
     async with running(tmp_path, by_usage()) as hub:
         await hub.cluster("c", a_pool(nodes=1, cpu="8"))
         await hub.apply(*shared("1", {"lq-a": "0", "lq-b": "1"}))

@@ -22,7 +22,7 @@ def remove(tx: Transaction) -> None:
 
 
 async def test_a_queue_may_be_deleted_during_a_pass(tmp_path: Path) -> None:
-    """Bad input 54: the pass ends, nobody is lost, and whoever still waits says that its queue is gone."""
+    """The pass ends, nobody is lost, and whoever still waits says that its queue is gone."""
     async with running(tmp_path) as hub:
         await hub.cluster("c", a_pool(nodes=4, cpu="16"))
         await hub.apply(*in_cohort("a", "32"))

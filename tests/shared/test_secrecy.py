@@ -46,3 +46,14 @@ def test_only_texts_of_variables_are_hidden():
     assert secrecy.without_env([{"env": env}]) == [
         {"env": [{"name": "A", "value": secrecy.HIDDEN}, {"name": "B", "valueFrom": reference}]}
     ]
+
+
+def test_what_is_no_field_of_a_secret_is_hidden():
+    """A misspelt `stringdata` holds what its owner took for hidden."""
+    plain = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": True}
+    secret = {**plain, "stringdata": {"k": "12345"}, "value": "12345"}
+    assert secrecy.without_secrets(secret, mark) == {
+        **plain,
+        "stringdata": secrecy.HIDDEN,
+        "value": secrecy.HIDDEN,
+    }

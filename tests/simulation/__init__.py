@@ -4,7 +4,7 @@ Three levels, one world. `model`: the product's own state machines (reconciler, 
 sessions, judge, offers, withdrawal) over rows and members in memory. `services`: the same agents and
 members before the whole hub: its services, store, scheduler and quota. `restores`: that hub's store
 goes back to an older copy once, which is then accepted. What is modelled and what is not:
-docs/explain/simulation.md.
+docs/explain/simulation.md; what each invariant says: docs/reference/invariants.md.
 
 | invariant | check | level |
 | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Queues in `/metrics`: Kueue's names with the prefix roadstead_ (queueing reference, 1.6)."""
+"""Queues in `/metrics`: Kueue's names with the prefix roadstead_."""
 
 from pathlib import Path
 

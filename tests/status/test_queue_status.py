@@ -1,4 +1,4 @@
-"""Queues in figures: reservation and usage, shares, Active with Kueue's reasons (queueing reference, 1.1)."""
+"""Queues in figures: reservation and usage, shares, Active with Kueue's reasons."""
 
 from pathlib import Path
 from typing import Any

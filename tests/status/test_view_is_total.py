@@ -11,7 +11,7 @@ from hub.services.kueue_view.conditions import CONDITIONS
 from hub.services.kueue_view.workload import workload_object
 from tests.status.rows import A_SHAPE, NOW, a_row
 
-# Reasons of QuotaReserved=False, those of before included (queueing reference, 1.5).
+# Reasons of QuotaReserved=False, those of before included (docs/howto/kueue-views.md).
 WAITING = {
     "NoMatchingFlavor", "ExceedsMaxQuota", "WaitingForQuota", "TopologyPlacementFailed",
     "WaitingForPreemptedWorkloads", "Misconfigured", "Suspended", "PendingEvaluation",

@@ -1,4 +1,4 @@
-"""Workloads and pending positions over HTTP, in the shapes of Kueue's APIs (queueing reference, 1.6)."""
+"""Workloads and pending positions over HTTP, in the shapes of Kueue's APIs."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every workload as Kueue's Workload: names, spec, conditions, admission (queueing reference, 1.5)."""
+"""Every workload as Kueue's Workload: names, spec, conditions, admission."""
 
 from typing import Any
 

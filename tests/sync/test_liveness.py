@@ -6,7 +6,8 @@ import pytest
 
 from hub.controllers.heartbeats import SilenceLoop
 from hub.services.context import leadership
-from tests.sync.hubs import Running, ran, running_hub, seen
+from hub.store.errors import StoreUnavailable
+from tests.sync.hubs import Running, away, back, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -175,3 +176,21 @@ async def test_a_failure_seen_after_the_silence_is_retried(tmp_path: Path):
         await north.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
         assert (job.state, job.reason) == ("Pending", "Retrying")
+
+
+async def test_what_was_heard_while_the_store_took_nothing_counts(tmp_path: Path):
+    """A store that refuses writes for a moment is held against no member that has spoken meanwhile."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        loop = await watching(hub)
+        await agent.sync()
+        hub.clock.advance(44)
+        await agent.sync()
+        await hub.write(away("clusters"))
+        with pytest.raises(StoreUnavailable):
+            await loop.tick()
+        await hub.write(back("clusters"))
+        uid = await hub.placed("north")
+        hub.clock.advance(10)
+        await loop.tick()
+        assert (await hub.job(uid)).state == "Placed"

@@ -1,4 +1,4 @@
-"""What observations mean: the lattice, confirmations, refusals. Agents reference, R-06 and R-07."""
+"""What observations mean: the lattice, confirmations, refusals. Invariants R-06 and R-07."""
 
 from pathlib import Path
 
@@ -133,7 +133,7 @@ async def test_a_failed_job_is_retried_as_its_annotation_says(tmp_path: Path):
 
 
 async def test_a_cancelled_job_ends_when_its_member_confirms(tmp_path: Path):
-    """Quota stays charged until nothing of it is left (R-10)."""
+    """Quota stays charged until nothing of it is left (invariant R-10)."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         uid = await hub.placed("north")
@@ -149,7 +149,7 @@ async def test_a_cancelled_job_ends_when_its_member_confirms(tmp_path: Path):
 
 
 async def test_a_job_that_no_agent_was_told_of_is_taken_back_at_once(tmp_path: Path):
-    """Placed and not offered is safe without any word of the member (S1)."""
+    """Placed and not offered is safe without any word of the member."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         uid = await hub.placed("north")

@@ -1,17 +1,16 @@
-"""Bad inputs 91 to 118 at the agent's door: who speaks, in which order, and how much.
+"""Bad input at the agent's door: who speaks, in which order, and how much.
 
-What is said of jobs and room (rows 100 to 106, 109, 110, 113 to 115) is in `test_rows_said`. Not as
-the list has it, and why:
+What is said of jobs and room is in `test_rows_said`. What one might expect otherwise, and why it is so:
 
-- 91, 92: a message has no field for the cluster: the credential alone says whose it is. A body that
+- A message has no field for the cluster: the credential alone says whose it is. A body that
   names another one is refused as a mismatch all the same; path and header have no such place.
-- 93: there is no second acceptance: an administrator makes the join token, for one name.
-- 94, 118: credentials are not rotated. Joining anew ends the one before, which is answered Revoked.
-- 95: the code is SessionSuperseded.
-- 97, 108: what is missing is warnings_of by the digests, in the answer to the same request.
-- 98: incarnations have no order. That the store went back is proved by marks (`test_timeline`).
-- 99: the cluster is not cordoned by who holds a copy of its credential: it is silent, and so suspect.
-- 111: no message has the agent's clock; what a member's API server stamps decides nothing.
+- There is no second acceptance: an administrator makes the join token, for one name.
+- Credentials are not rotated. Joining anew ends the one before, which is answered Revoked.
+- The code is SessionSuperseded.
+- What is missing is told by the digests, in the answer to the same request.
+- Incarnations have no order. That the store went back is proved by marks (`test_timeline`).
+- The cluster is not cordoned by who holds a copy of its credential: it is silent, and so suspect.
+- No message has the agent's clock; what a member's API server stamps decides nothing.
 """
 
 import datetime as dt

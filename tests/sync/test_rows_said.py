@@ -1,14 +1,14 @@
-"""Bad inputs 100 to 115 at the agent's door: what is said of jobs and of room.
+"""Bad input at the agent's door: what is said of jobs and of room.
 
-Not as the list has it, and why:
+What one might expect otherwise, and why it is so:
 
-- 101: an old epoch leaves no evidence. What carries its mark in the member is ordered away (`test_strays`).
-- 102, 115: the entry is refused, not the request: one wrong label in a member stops no cluster. A store
+- An old epoch leaves no evidence. What carries its mark in the member is ordered away (`test_strays`).
+- The entry is refused, not the request: one wrong label in a member stops no cluster. A store
   that went back is proved by marks (`test_timeline`).
-- 103: the entry is NotYours; the audit has it once in ten minutes, however many entries there are.
-- 105: a Job has one result on the wire; both is two entries of one request.
-- 109: any resource that a node may have is believed, known or not; the refusal is a Warning event.
-- 110: there is no cap of an administrator on what a member says that it has.
+- The entry is NotYours; the audit has it once in ten minutes, however many entries there are.
+- A Job has one result on the wire; both is two entries of one request.
+- Any resource that a node may have is believed, known or not; the refusal is a Warning event.
+- There is no cap of an administrator on what a member says that it has.
 """
 
 from pathlib import Path

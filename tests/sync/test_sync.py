@@ -1,4 +1,4 @@
-"""The exchange: offering, delta and digest, sessions, long polls. Architecture, section 8."""
+"""The exchange: offering, delta and digest, sessions, long polls."""
 
 import asyncio
 from pathlib import Path
@@ -17,7 +17,7 @@ async def held(hub: Running, cluster: str) -> None:
 
 
 async def test_a_placed_job_is_offered_before_the_reply_leaves(tmp_path: Path):
-    """Offered is in the store when the agent first sees the manifest (S1)."""
+    """Offered is in the store when the agent first sees the manifest."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         uid = await hub.placed("north")

@@ -1,4 +1,4 @@
-"""Flavors under a cohort's quota: fit, borrow or preempt, in the queue's order (queueing 2.5).
+"""Flavors under a cohort's quota: fit, borrow or preempt, in the queue's order, as Kueue's flavorassigner.
 
 Per resource group the flavors are tried from a remembered index. A flavor's mode is the worst over
 its resources; the queue's flavorFungibility says when the search stops and which of those seen is

@@ -1,6 +1,6 @@
 """Flavors and nodes: what pods ask of nodes under flavors, and which flavors are not for them.
 
-A flavor's node labels and its tolerations narrow the nodes that may be used (queueing 1.4).
+A flavor's node labels and its tolerations narrow the nodes that may be used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def mismatch_of(pod_set: PodSet, flavor: Flavor) -> str:
     """Why a flavor's nodes are not for such pods; "" where they are.
 
     The pods' selector and required affinity are held against the flavor's labels, restricted to the
-    flavor's own keys; a term that becomes empty matches everything (queueing 1.4).
+    flavor's own keys; a term that becomes empty matches everything.
     """
     taint = selectors.untolerated(flavor.taints, (*pod_set.tolerations, *flavor.tolerations))
     if taint is not None:

@@ -1,4 +1,4 @@
-"""The order among heads of one round: classical, or by who stays nearest to its share (queueing 2.1, 2.3)."""
+"""The order among heads of one round: classical, or by who stays nearest to its share."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar

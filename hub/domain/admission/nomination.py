@@ -1,4 +1,4 @@
-"""What one head could get: flavors, victims, fewer pods where all do not fit (queueing 2.1 step 3)."""
+"""What one head could get: flavors, victims, fewer pods where all do not fit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Partial admission: the largest share of a workload's pods that can be admitted (queueing 2.6)."""
+"""Partial admission: the largest share of a workload's pods that can be admitted (Kueue's KEP-420)."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

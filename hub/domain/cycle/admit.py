@@ -1,4 +1,4 @@
-"""Step 5 of a round: each head in its turn, against what the earlier ones took (queueing 2.1, 5a to 5f)."""
+"""Step 5 of a round: each head in its turn, against what the earlier ones took (docs/explain/queueing.md)."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext

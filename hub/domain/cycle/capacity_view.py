@@ -1,7 +1,7 @@
 """The fleet below quota, for rounds with preemption: room now, and room once some workloads are gone.
 
 Who was nominated for a cluster keeps a claim to its room: nobody else is offered it, and the nominee is
-offered nothing else (architecture, section 7.5). A cluster's room without somebody is laid out anew
+offered nothing else. A cluster's room without somebody is laid out anew
 from what it was before the cycle: those who go are given back, then everything taken since is taken
 again.
 """

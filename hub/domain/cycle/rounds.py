@@ -1,4 +1,4 @@
-"""Rounds: Kueue's cycle on records, one head per ClusterQueue (queueing 2.1). Read this after `cycle`.
+"""Rounds: Kueue's cycle on records, one head per ClusterQueue. Read this after `cycle`.
 
 `run` is the recipe: heads, snapshot, nominate, order, admit, requeue. Whoever is told to make room holds
 its quota until it is gone.

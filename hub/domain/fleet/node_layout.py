@@ -1,7 +1,7 @@
 """The order of clusters, pools and nodes, and what a pod needs in its terms: the frame of `Room`.
 
 A layout stays the same while only amounts change. Clusters stand in descending order of name: the
-first of equals is the larger name (placement 3.3).
+first of equals is the larger name, as in KubeFleet.
 """
 
 from collections.abc import Mapping, Sequence

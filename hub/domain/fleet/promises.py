@@ -2,7 +2,7 @@
 
 For every work that a cluster may hold, max(0, min(parallelism, completions - succeeded) - bound) pods
 are on their way, where bound and succeeded are those of the very report whose free room is counted
-(architecture, section 7). `Members` keeps clusters, promises and the room that is left in step.
+(docs/explain/placement.md). `Members` keeps clusters, promises and the room that is left in step.
 """
 
 from collections.abc import Callable, Iterable, Mapping

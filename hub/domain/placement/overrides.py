@@ -1,4 +1,4 @@
-"""Which stored overrides name what a placement selects (placement reference, 1.6). Pure.
+"""Which stored overrides name what a placement selects, as in KubeFleet. Pure.
 
 Nothing is overridden here: a placement's status says by this which overrides it leaves out of account.
 Their cluster selectors are not read, for a rule that fits no cluster today may fit one tomorrow.

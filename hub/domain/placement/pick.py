@@ -1,7 +1,7 @@
 """Clusters for an object that is not a Job: all, the best N, or those named, with scores and reasons.
 
 Whoever is chosen stays chosen: labels, taints and health never unseat a cluster, and scores are
-frozen at the pick (placement 3.3). Clusters bound under an older policy compete anew, with a bonus.
+frozen at the pick, as in KubeFleet. Clusters bound under an older policy compete anew, with a bonus.
 """
 
 import datetime as dt

@@ -1,4 +1,5 @@
-"""Topology spread over clusters' labels, as placement 3.5 has it, with its flaw mended.
+"""Topology spread over clusters' labels, as KubeFleet has it, with its flaw mended
+(pkg/scheduler/framework/plugins/topologyspreadconstraints).
 
     change:  L == S ⇒ +1;  count == S and S ≠ S2 ⇒ -1;  count == L ⇒ +1;  else 0
     violated ⇔ (L - S) + change > maxSkew, unless the move lowers the skew

@@ -1,4 +1,4 @@
-"""The ladder of conditions by which a placement says how far it is (placement reference, 1.10). Pure.
+"""The ladder of conditions by which a placement says how far it is, as KubeFleet's. Pure.
 
 Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available. The first that
 is not True ends the ladder, save Overridden: it is False where overrides are left out of account, and

@@ -1,4 +1,4 @@
-"""Classical preemption: whom a workload may displace in its queue and its cohort (queueing 2.4).
+"""Classical preemption: whom a workload may displace in its queue and its cohort, as Kueue's preemption.
 
 Walking from the queue to the root, holders of each further subtree are *hierarchical* candidates once
 some lower subtree could hold the rest of the request inside its quota, else *priority* candidates.

@@ -1,4 +1,4 @@
-"""Preemption under fair sharing: take from whoever lives furthest beyond its share (queueing 2.3).
+"""Preemption under fair sharing: take from whoever lives furthest beyond its share (Kueue's KEP-1714).
 
 The preemptor's usage counts during the whole computation. A victim is accepted by comparing the
 shares of the two children of the lowest common cohort; the comparison is made again once victims
@@ -14,8 +14,8 @@ from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import NEVER
 from hub.domain.quota.tree import Node
 
-FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"  # S2-a
-INITIAL_SHARE: Final = "LessThanInitialShare"  # S2-b
+FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"  # Kueue's rule S2-a
+INITIAL_SHARE: Final = "LessThanInitialShare"  # Kueue's rule S2-b
 DEFAULT_STRATEGIES: Final = (FINAL_SHARE, INITIAL_SHARE)
 
 

@@ -1,6 +1,6 @@
 """What both kinds of preemption share: candidates, their order, the fit, and filling back.
 
-Rules and names follow queueing 2.3 and 2.4. A selection is minimal, not minimum: victims are taken
+Rules and names follow Kueue's package preemption. A selection is minimal, not minimum: victims are taken
 one by one until the request fits, then each that turns out not to be needed is given back.
 """
 

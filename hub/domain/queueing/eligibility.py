@@ -1,4 +1,4 @@
-"""Who may be considered at all: what holds a workload back before quota is looked at (queueing 1.1, 2.1).
+"""Who may be considered at all: what holds a workload back before quota is looked at.
 
 Whether queues may admit is decided here once, for the simulator, for the hub and for what queue objects
 say of themselves. Where several reasons hold, the one that Kueue would give is given: of a workload in

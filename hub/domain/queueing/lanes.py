@@ -1,4 +1,4 @@
-"""Who is next in a ClusterQueue: lanes of equal workloads, and the line that they make (queueing 1.1).
+"""Who is next in a ClusterQueue: lanes of equal workloads, and the line that they make.
 
 Order in a line: priority descending, queue-order timestamp, uid. StrictFIFO and BestEffortFIFO differ
 only in what follows a head that does not fit: the one blocks its line, the other is passed, and all

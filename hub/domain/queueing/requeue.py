@@ -1,4 +1,4 @@
-"""What becomes of a workload that was considered and not admitted (queueing 1.2).
+"""What becomes of a workload that was considered and not admitted, by Kueue's queueing strategies.
 
 Each queue has a heap of those that may be considered and a park of those that wait to be woken.
 """

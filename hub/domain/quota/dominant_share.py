@@ -1,7 +1,7 @@
 """Weighted dominant resource share: how far a queue or cohort lives beyond its own quota.
 
 Per resource, what is borrowed over all flavors, divided by what the tree could lend to the parent;
-the largest of these in thousandths, divided by the weight (queueing 2.3, KEP-1714). Exact fractions.
+the largest of these in thousandths, divided by the weight (Kueue's KEP-1714). Exact fractions.
 """
 
 import math

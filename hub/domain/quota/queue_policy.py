@@ -1,6 +1,6 @@
 """What a ClusterQueue's spec says of preemption, flavor search, checks and fair admission.
 
-Read once per queue from the normalised (v1beta2) spec; defaults are Kueue's (queueing 1.1).
+Read once per queue from the normalised (v1beta2) spec; defaults are Kueue's.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class QueuePolicy:
     when_can_preempt: str = "TryNextFlavor"
     preference: str = "BorrowingOverPreemption"
     checks: tuple[tuple[str, frozenset[str]], ...] = ()  # name, flavors (none: always)
-    by_usage: bool = False  # admission fair sharing (queueing 2.7)
+    by_usage: bool = False  # admission fair sharing
 
     @property
     def preempts(self) -> bool:

@@ -1,6 +1,6 @@
 """The quota tree: cohorts of any depth over ClusterQueues, and what each node is charged with.
 
-Formulas are those of queueing 2.2: what a node may lend beyond its `local` part lives in its parent;
+Formulas are Kueue's (resource_node.go): what a node may lend beyond its `local` part lives in its parent;
 charging moves up only what no longer fits locally. Amounts are exact; a quota at 63 bits, or a sum of
 quotas that reaches it, means *unlimited* and stays so whatever is charged.
 """
@@ -226,7 +226,7 @@ class QuotaTree:
 
     def level(self, node: Node, of: FlavorResource, amount: int) -> tuple[int, bool]:
         """Height of the lowest subtree that holds `amount` more inside its quota (0: the queue itself),
-        and whether that subtree is less than the whole tree (queueing 2.1, borrowing level).
+        and whether that subtree is less than the whole tree (Kueue's borrowing level).
         """
         if node.parent is None or not self.borrows(node, of, amount):
             return 0, node.parent is not None
@@ -368,7 +368,7 @@ def _total(node: Node) -> None:
 
 
 def _reach(node: Node) -> None:
-    """The most each node could ever have, from the root down (queueing 2.2, potential)."""
+    """The most each node could ever have, from the root down (Kueue's potential available)."""
     above = node.parent.potential if node.parent else {}
     for of in {*node.subtree, *above}:
         subtree = node.subtree.get(of, 0)

@@ -1,4 +1,4 @@
-"""One flavor and resource over all nodes of a quota tree, as columns by a node's place (queueing 2.2).
+"""One flavor and resource over all nodes of a quota tree, as columns by a node's place.
 
 Preemption asks for what is available some hundred times per head; lists answer without a look-up. The
 root's place is 0. `tree` gives nodes their places and keeps the columns.

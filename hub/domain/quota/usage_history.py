@@ -1,4 +1,4 @@
-"""Admission fair sharing: LocalQueues that have used less go first (queueing 2.7).
+"""Admission fair sharing: LocalQueues that have used less go first (Kueue's KEP-4136).
 
 History decays with a half-life; what is admitted between two samples counts at once as a penalty,
 and enters the history with the next sample, however short it ran.

@@ -1,6 +1,6 @@
 """Admission checks: what a queue asks outsiders before its workloads start, and what they answered.
 
-Rules of queueing 1.1 and 1.4: a check is required always or on some flavors; Ready by all lets a
+Kueue's rules: a check is required always or on some flavors; Ready by all lets a
 workload start, Retry evicts it, Rejected deactivates it. Answers may add labels, annotations, node
 selectors and tolerations to the pods; two that disagree fail. Pure: states are plain dicts, as
 `workloads.checks` keeps them: {name: {state, message, at, requeueAfterSeconds, retryCount,
@@ -59,7 +59,7 @@ class Fault(NamedTuple):
 
 
 def queue_fault(rules: Rules, known: Mapping[str, Check]) -> Fault | None:
-    """Why a queue with these checks is inactive (queueing 1.1); None where it is not."""
+    """Why a queue with these checks is inactive, by Kueue's reasons; None where it is not."""
     names = [name for name, _ in rules]
     if absent := [n for n in names if n not in known]:
         return Fault("AdmissionCheckNotFound", f"AdmissionChecks not found: {', '.join(absent)}")

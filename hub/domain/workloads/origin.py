@@ -10,3 +10,12 @@ class Origin(StrEnum):
     HUB_CLUSTER = "hub-cluster"
     HUB = "hub"
     ANY = "any"
+
+
+def place_of(origin: str) -> str:
+    """Where, and by what, a person changes what came from there."""
+    return (
+        "on the hub cluster, with kubectl"
+        if origin == Origin.HUB_CLUSTER
+        else "through REST, with roadstead"
+    )

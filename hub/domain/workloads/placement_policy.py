@@ -1,4 +1,4 @@
-"""A placement's policy: how many clusters, which ones may, and which are better (placement 1.3).
+"""A placement's policy: how many clusters, which ones may, and which are better.
 
 Read once from the normalised v1 shape of `spec.policy`; hashable, so that equal policies share their
 filtering and scoring.
@@ -33,7 +33,7 @@ class Preferred:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A topology spread constraint over clusters' labels (placement 3.5)."""
+    """A topology spread constraint over clusters' labels, as KubeFleet's."""
 
     key: str
     max_skew: int = 1

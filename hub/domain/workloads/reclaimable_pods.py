@@ -1,6 +1,6 @@
 """Reclaimable pods: a running workload gives back the quota of pods that it does not need any more.
 
-Kueue's dynamic reclaim (queueing 1.5): counts only ever grow while the workload is admitted.
+Kueue's dynamic reclaim (`status.reclaimablePods`): counts only ever grow while the workload is admitted.
 """
 
 from collections.abc import Mapping

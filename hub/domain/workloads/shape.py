@@ -1,6 +1,6 @@
 """The shape of a workload: its pod sets, as one hash and as plain JSON.
 
-Jobs of equal shape are scored once (architecture, section 7), so the shape holds all that decides
+Jobs of equal shape are scored once (docs/explain/placement.md), so the shape holds all that decides
 where a workload fits and nothing else: counts, requests, node selection and tolerations.
 """
 

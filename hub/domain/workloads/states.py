@@ -1,7 +1,8 @@
-"""A workload, the unit of admission: its states and the one table of transitions between them.
+"""A workload, the unit of admission: its states and the one table of transitions between them,
+carried out by `hub.store.workloads.transition` alone.
 
 Each transition has a name; the store refuses a change that the table does not hold, so a stale
-report or a second verdict on a finished epoch can not move a job backwards (agents R-06, R-07).
+report or a second verdict on a finished epoch can not move a job backwards (invariants R-06, R-07).
 """
 
 import datetime as dt
@@ -11,7 +12,7 @@ from typing import Final
 
 
 class State(StrEnum):
-    """Where a workload is in its life (architecture, section 6)."""
+    """Where a workload is in its life (docs/reference/states.md)."""
 
     HELD = "Held"  # held by its user or its queue; not considered
     PENDING = "Pending"  # waits for quota, a cluster or a placement: see its reason
@@ -87,7 +88,7 @@ TRANSITIONS: Final[Mapping[Transition, tuple[frozenset[State], State]]] = {
     _T.RESERVE: (frozenset({_S.PENDING}), _S.RESERVED),
     _T.UNRESERVE: (frozenset({_S.RESERVED}), _S.PENDING),
     _T.PLACE: (frozenset({_S.PENDING, _S.RESERVED}), _S.PLACED),
-    _T.UNPLACE: (frozenset({_S.PLACED}), _S.PENDING),  # never offered: safe at once (S1)
+    _T.UNPLACE: (frozenset({_S.PLACED}), _S.PENDING),  # never offered: safe at once
     _T.OFFER: (frozenset({_S.PLACED}), _S.OFFERED),
     _T.APPLY: (frozenset({_S.OFFERED, _S.UNKNOWN}), _S.APPLIED),
     _T.START: (frozenset({_S.OFFERED, _S.APPLIED, _S.UNKNOWN}), _S.RUNNING),

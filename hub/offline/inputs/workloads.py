@@ -186,7 +186,7 @@ class WorkloadReader:
             raise document.fault(field, f"{boost!r} is no whole number") from None
 
     def _queued_at(self, document: Document, conditions: Mapping[str, JsonView]) -> int:
-        """Creation, or when it was evicted by PodsReadyTimeout or an admission check (queueing 2.1)."""
+        """Creation, or when it was evicted by PodsReadyTimeout or an admission check."""
         evicted = conditions.get("Evicted") or {}
         reason = evicted.get("reason")
         moved = reason == "AdmissionCheck" or (

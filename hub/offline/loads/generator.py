@@ -1,6 +1,6 @@
 """Loads from files.
 
-Two forms are read. A *generator* is the file of Kueue's scheduler suite (queueing 4): cohorts of queues
+Two forms are read. A *generator* is the file of Kueue's test/performance/scheduler: cohorts of queues
 with streams of workloads; or `streams` for queues that the manifests describe. A *trace* is CSV, a row
 per workload. Each stream waits its interval, then creates each listed workload, `count` times.
 """

@@ -1,7 +1,7 @@
 """Who is calling: bearer credentials `id.secret`, join tokens for agents, and the check of both.
 
 A secret is 256 random bits, shown once; its SHA-256 is kept. Identity comes from the credential
-alone; names are compared exactly (security, section 1).
+alone; names are compared exactly.
 """
 
 import datetime as dt

@@ -1,7 +1,7 @@
 """Joining: a one-time join token becomes the credential of the one agent of one cluster.
 
 The token is bound to the cluster's name; the first registration binds the name to the identity of
-the Kubernetes cluster (uid of namespace kube-system). Agents reference, 5.2.
+the Kubernetes cluster (uid of namespace kube-system).
 """
 
 from dataclasses import dataclass

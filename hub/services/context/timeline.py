@@ -4,7 +4,7 @@ Every start of the hub is a run, written down with the revision it began at. Eac
 carries a mark: the incarnation and the run, the revision that the store had come to, and a proof that
 this hub made it. Agents give their marks back, from memory and from the Jobs they made. A mark that this
 store does not hold was given out by a later state than it has: jobs were placed that it knows nothing of.
-Then nothing is dispatched until an administrator says how to go on (agents reference, 5.7 and R-15).
+Then nothing is dispatched until an administrator says how to go on (invariant R-15).
 Marks of an earlier incarnation are of time that was accepted as lost; those of a later one say that the
 store is from before it was accepted.
 """

@@ -1,6 +1,6 @@
 """Node label keys that matter: those agents group nodes by, each with the revision that brought it.
 
-A report grouped by older keys counts only for jobs that need no newer key (architecture, section 7).
+A report grouped by older keys counts only for jobs that need no newer key.
 """
 
 from collections.abc import Collection, Mapping

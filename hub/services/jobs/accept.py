@@ -6,6 +6,7 @@ The one way in for Jobs: REST, batches, `apply` and the bridge all end in `submi
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from hub.domain.workloads.origin import place_of
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare
@@ -236,8 +237,8 @@ def occupied(given: Draft, holder: Workload) -> Rejected:
     if holder.origin != given.origin:
         return Rejected(
             RejectCode.OWNED_ELSEWHERE,
-            f"{noun(given)} {holder.namespace}/{holder.name} came from {holder.origin} "
-            f"and can not be changed from {given.origin}",
+            f"{noun(given)} {holder.namespace}/{holder.name} came from {holder.origin}: "
+            f"change it {place_of(holder.origin)}",
             "metadata.name",
         )
     if holder.withdraw_to == WithdrawTo.DELETED:

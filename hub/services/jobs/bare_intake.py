@@ -90,7 +90,7 @@ def revise_bare(tx: Transaction, given: Draft, row: Workload, intake: Intake) ->
         return False
     _refuse_immutable(before.manifest, given, row)
     keep_next(tx, given, row, before, intake, spec_columns(given))
-    _follow_active(tx, given, row)
+    _follow_active(tx, before.manifest, given, row)
     return True
 
 
@@ -101,11 +101,12 @@ def refuse_hindered(parsed: Parsed) -> None:
         raise Rejected(why.code, f"{why.field}: {why.message}", why.field, (why,))
 
 
-def _follow_active(tx: Transaction, given: Draft, row: Workload) -> None:
-    state = row.state
+def _follow_active(tx: Transaction, old: Json, given: Draft, row: Workload) -> None:
+    """What was held by other means than its spec stays so until its spec says something new of it."""
+    before, now = ((each.get("spec") or {}).get("active") for each in (old, given.parsed.raw))
     if not is_active(given):
         evict(tx, [row.uid], INACTIVE, INACTIVE_MESSAGE, to=WithdrawTo.HELD)
-    elif state in {State.HELD, State.DEACTIVATED}:
+    elif before != now and row.state in {State.HELD, State.DEACTIVATED}:
         again = WorkloadMove(uid=row.uid, epoch=row.epoch, requeues=0, requeue_at=None)
         workloads.transition(tx, Transition.RELEASE, [again])
 

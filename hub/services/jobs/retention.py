@@ -1,4 +1,4 @@
-"""Old rows go: every table that grows has its retention (architecture, section 4).
+"""Old rows go: every table that grows has its retention (docs/howto/operate.md).
 
 Each step is one short transaction of at most `rows_per_turn` rows, so that writers never wait long;
 the controller repeats a step that had more to do.

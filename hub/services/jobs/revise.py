@@ -21,7 +21,7 @@ from shared.errors import FieldError, Rejected
 from shared.reject_codes import RejectCode
 from shared.resources import job_pod_count
 
-# What a running Job's member copy follows: a merge patch of these fields (architecture, section 8).
+# What a running Job's member copy follows: a merge patch of these fields.
 _MUTABLE: Final = frozenset(
     {
         "parallelism",

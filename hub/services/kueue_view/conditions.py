@@ -1,8 +1,8 @@
 """The conditions of a Workload in Kueue's words, from one row of `workloads`. Pure.
 
 Nothing is remembered from one look to the next: each condition, its reason and its time follow from
-the columns alone, so that every replica, REST and the hub cluster say the same (queueing reference,
-1.5, table of conditions).
+the columns alone, so that every replica, REST and the hub cluster say the same
+(docs/howto/kueue-views.md).
 """
 
 import datetime as dt

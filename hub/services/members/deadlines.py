@@ -1,6 +1,6 @@
 """How long a workload may take: to have all its pods ready, to have them back, and to run at all.
 
-Kueue's waitForPodsReady and maximumExecutionTimeSeconds (queueing reference, 1.5). Both count from
+Kueue's waitForPodsReady and maximumExecutionTimeSeconds, with Kueue's meaning. Both count from
 admission. Each rule is one query a turn, whatever the number of workloads.
 """
 

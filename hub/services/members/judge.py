@@ -2,9 +2,9 @@
 
 It decides and writes nothing.
 
-The lattice of agents R-06 and R-07: an older epoch moves nothing, a terminal result is final for its
+The lattice (invariants R-06 and R-07): an older epoch moves nothing, a terminal result is final for its
 epoch, and a job is given back to its queue only when the member has confirmed that nothing of it is
-left (S2), save a job that has itself ended (S3).
+left, save a job that has itself ended.
 """
 
 import datetime as dt

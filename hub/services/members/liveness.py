@@ -1,7 +1,7 @@
 """What follows from silence and from waiting: unreachable clusters, and jobs whose pods never start.
 
 A silent cluster loses nothing: its jobs are Unknown, their quota stays charged, and they come back by
-observation (agents reference, 5.5). A job that its cluster could not start in time is taken back.
+observation (docs/explain/exactly-once.md). A job that its cluster could not start in time is taken back.
 """
 
 import datetime as dt
@@ -85,7 +85,7 @@ def find_again(tx: Transaction, heard: Collection[str], term: int) -> int:
 def free_unoffered(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: int) -> int:
     """Jobs that a silent cluster was not told of go back to their queues; how many.
 
-    No agent can have started them: they were never offered (agents reference, 5.5, S1).
+    No agent can have started them: they were never offered (docs/explain/exactly-once.md, rule 3).
     """
     tx.require_term(term)
     uids = [row.uid for row in on_members.jobs_on(tx, silent, [State.PLACED])]

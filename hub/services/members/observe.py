@@ -1,4 +1,5 @@
-"""Taking in what agents observe: one transaction of bulk statements, whatever the number of states.
+"""Taking in what agents observe, states and drift: judged, then written to `hub.store.works` and
+`hub.store.workloads` by one transaction of bulk statements, whatever their number.
 
 `take_reports` is what syncs share: entries of all agents whose requests fall into one commit are
 judged one by one (`hub.services.members.judge`, pure) and written together.

@@ -8,7 +8,7 @@ noticed.
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -168,6 +168,11 @@ class Session:
         """Set when a newer request of this session, or a newer session, has come."""
         return self._turn
 
+    def end(self) -> None:
+        """The name is another cluster's now: what hangs is answered with nothing."""
+        self.id = ""
+        self.end_turn()
+
     def end_turn(self) -> None:
         """End the hanging request, whoever sent it."""
         self._turn.set()
@@ -248,9 +253,11 @@ class LiveSessions:
             session.supersede(given, self._clock.now())
 
     async def _load(self, cluster: str, *, anew: bool = False) -> Session:
-        """The session of the cluster's row; `anew`: in place of what is known."""
+        """The session of the cluster's row; `anew`: in place of that of another cluster of the name."""
         loaded = await self._db.read(lambda tx: load(tx, cluster))
-        if anew:
+        known = self._live.get(cluster)
+        if anew and known is not None and known.cluster_uid != loaded.cluster_uid:
+            known.end()
             self._live[cluster] = loaded
         return self._live.setdefault(cluster, loaded)
 
@@ -269,3 +276,7 @@ class Heartbeats:
         """What is not written down yet."""
         heard, self._heard = self._heard, {}
         return heard
+
+    def put_back(self, heard: Mapping[str, dt.datetime]) -> None:
+        """It could not be written down; what was heard since is newer."""
+        self._heard = {**heard, **self._heard}

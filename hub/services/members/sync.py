@@ -1,8 +1,7 @@
 """The hub's half of the one exchange with agents: take what they observe, answer what they should hold.
 
 `AgentSync` lives in every replica. It holds the index of desired sets and the sessions, both rebuilt
-from the store; a sync without news costs no SQL. Architecture, section 8; `shared.wire.agent_v1` is
-the contract.
+from the store; a sync without news costs no SQL. `shared.wire.agent_v1` is the contract.
 """
 
 import asyncio

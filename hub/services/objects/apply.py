@@ -6,7 +6,7 @@ Each document stands for itself: one that is refused changes nothing and stops n
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake
@@ -183,8 +183,7 @@ def _settle(
         elif row.origin != given.origin:
             raise Rejected(
                 RejectCode.OWNED_ELSEWHERE,
-                f"{row.kind} {row.name} came from {row.origin} "
-                f"and can not be changed from {given.origin}",
+                f"{row.kind} {row.name} came from {row.origin}: change it {place_of(row.origin)}",
                 "metadata.name",
             )
         elif row.deleted_at is not None:

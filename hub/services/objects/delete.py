@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.origin import Origin, place_of
 from hub.services.objects import effects
 from hub.services.questions.objects import find
 from hub.services.works.evict import evict
@@ -43,7 +43,7 @@ def delete_object(
             RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
         )
     if row.origin not in {origin, Origin.ANY, Origin.HUB}:
-        text = f"{kind} {name} came from {row.origin} and can not be deleted from {origin}"
+        text = f"{kind} {name} came from {row.origin}: delete it {place_of(row.origin)}"
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if drain and (group, kind) == (KUEUE, "ClusterQueue"):
         _drain(tx, name)

@@ -1,8 +1,8 @@
 """Writing a member off: an administrator says that the cluster is destroyed, and types its name.
 
 A cluster whose agent was heard of late is not destroyed: it is refused unless it is said besides that
-this is known. That word is the evidence that nothing of its jobs runs any more (agents reference, 5.5,
-S4); nothing else gives jobs back from a cluster that does not answer. In one transaction its agent's
+this is known. That word is the evidence that nothing of its jobs runs any more;
+nothing else gives jobs back from a cluster that does not answer. In one transaction its agent's
 credential ends, its jobs wait again or end as was wished, and the name is free for another cluster.
 """
 

@@ -2,7 +2,7 @@
 
 `set_states` serves REST, status patches of Workloads and the bridge. Ready by all places the workload
 in the scheduler's next turn; Retry evicts it and Rejected deactivates it at once, also when it is
-already placed or runs (queueing 1.4).
+already placed or runs (docs/howto/admission-checks.md).
 """
 
 from collections.abc import Mapping, Sequence

@@ -96,7 +96,7 @@ def load_placements(tx: Transaction) -> list[StoredObject]:
 
 def load_overrides(tx: Transaction) -> set[str]:
     """The uids of all overrides."""
-    return {row.uid for row in placements.overrides(tx)}
+    return placements.override_uids(tx)
 
 
 def job_traits(tx: Transaction, uids: Iterable[str]) -> list[JobTraits]:

@@ -18,7 +18,7 @@ from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_job
 from hub.services.placements.place_objects import place_objects
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import snapshot_policy, snapshot_resources
-from hub.store import objects, placements, works
+from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 
@@ -69,7 +69,10 @@ def _unsupported(policy: Policy, selection: Selection) -> Rung | None:
 def _decide(
     tx: Transaction, uid: str, policy: Policy, fleet: Mapping[str, Cluster], version: str
 ) -> Decisions:
-    """Clusters for the objects; those chosen under this policy stay, with the scores of their pick."""
+    """Clusters for the objects; those chosen under this policy stay, with the scores of their pick.
+
+    `fleet` was read a while ago: a member that has gone since would keep its works for ever.
+    """
     bound = [b for b in placements.bindings_of(tx, uid) if b.policy_snapshot != FOR_A_JOB]
     chosen = {
         b.cluster: Scores(b.affinity_score, b.topology_score)
@@ -77,7 +80,9 @@ def _decide(
         if b.policy_snapshot == version
     }
     obsolete = [b.cluster for b in bound if b.policy_snapshot != version]
-    return pick(policy, list(fleet.values()), tx.now, chosen=chosen, obsolete=obsolete)
+    there = clusters.names(tx)
+    found = [cluster for name, cluster in fleet.items() if name in there]
+    return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete)
 
 
 def _first_rung(outcome: ReconcileOutcome) -> Rung:

@@ -1,6 +1,6 @@
 """A placement's status: the facts of its works and Jobs, put on the ladder, written when it changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -53,11 +53,13 @@ _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
 
-def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
-    """Bring the status up to date; False if it was."""
+def write_status(
+    tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str] = ()
+) -> bool:
+    """Bring the status up to date; False if it was. `overrides`: uids of all that are stored."""
     row = outcome.row
     before = row.status
-    status = status_of(_picture(tx, outcome), before, tx.now)
+    status = status_of(_picture(tx, outcome, overrides), before, tx.now)
     said = list(unheeded.of_placement(row.spec or {}))
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     if status == before:
@@ -78,10 +80,13 @@ def _overrides_left_out(prefix: str, status: JsonView) -> str:
     return str(rung["message"]) if rung is not None and rung["status"] != "True" else ""
 
 
-def _overrides(tx: Transaction, row: StoredObject, selected: Sequence[Resource]) -> list[str]:
+def _overrides(
+    tx: Transaction, row: StoredObject, selected: Sequence[Resource], uids: Collection[str]
+) -> list[str]:
     kept = [
         Override(each.kind, each.namespace, each.name, _spec(each))
-        for each in placements.overrides(tx, row.namespace)
+        for each in objects.get_many(tx, uids).values()
+        if each.deleted_at is None
     ]
     return naming(kept, (row.kind, row.name), selected)
 
@@ -92,7 +97,7 @@ def _spec(row: StoredObject) -> JsonView:
     return spec if isinstance(spec, dict) else {}
 
 
-def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
+def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str]) -> Picture:
     row = outcome.row
     uid = row.uid
     held = {
@@ -131,7 +136,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
         refused=_refused(outcome),
         selected=selected,
         resource_index=outcome.resource_index,
-        overrides=_overrides(tx, row, selected),
+        overrides=_overrides(tx, row, selected, overrides),
     )
 
 
@@ -253,10 +258,19 @@ def _member_generation(work: Work | None) -> int:
     return int((observed or {}).get("member_generation") or 0)
 
 
-def reconcile_with_status(tx: Transaction, uid: str, fleet: dict[str, Cluster], term: int) -> bool:
-    """Bring one placement and its status up to date; True if it would gain from other clusters."""
+def reconcile_with_status(
+    tx: Transaction,
+    uid: str,
+    fleet: dict[str, Cluster],
+    term: int,
+    overrides: Collection[str] = (),
+) -> bool:
+    """Bring one placement and its status up to date; True if it would gain from other clusters.
+
+    `overrides` are the uids of all that are stored: mostly none, and then nothing is asked.
+    """
     outcome = reconcile(tx, uid, fleet, term)
     if outcome is None:
         return False
-    write_status(tx, outcome)
+    write_status(tx, outcome, overrides)
     return outcome.unfulfilled or bool(outcome.conflicts)

@@ -15,7 +15,7 @@ from hub.services.explain import job
 from hub.services.explain.as_it_is_now import WaitingView
 from hub.services.members import forgotten
 from hub.services.questions import clusters, queues
-from hub.store import drift, events, front_page, tallies
+from hub.store import events, front_page, tallies, works
 from hub.store.errors import StoreUnavailable
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage
@@ -133,7 +133,7 @@ def read_fleet(tx: Transaction, settings: Settings) -> FleetRows:
         states=_read("states", lambda: tallies.by_state(tx)),
         clusters=_read("clusters", lambda: clusters.list_clusters(tx, settings)["items"]),
         queues=_read("queues", lambda: queues.list_queues(tx)["items"]),
-        drifts=_read("drifts", lambda: drift.list_drifted(tx, None, MAX_DRIFTS)),
+        drifts=_read("drifts", lambda: works.list_drifted(tx, None, MAX_DRIFTS)),
         events=_read(
             "events", lambda: events.list_events(tx, limit=MAX_EVENTS, newest_first=True)
         ),

@@ -8,7 +8,7 @@ from hub.services.context.paging import Pager
 from hub.services.context.settings import Settings
 from hub.services.members import forgotten
 from hub.services.questions import clusters
-from hub.store import audit, changes, drift, objects, tallies
+from hub.store import audit, changes, objects, tallies, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -74,7 +74,7 @@ def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
     """Drifted fields, object by object: {"items", "continue"}; `limit` counts objects."""
     position = pager.position(token)
     after = None if position is None else (position[0], position[1])
-    drifted = drift.list_drifted(tx, after, limit + 1)
+    drifted = works.list_drifted(tx, after, limit + 1)
     more = len(drifted) > limit
     drifted = drifted[:limit]
     return {

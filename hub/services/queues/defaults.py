@@ -1,6 +1,6 @@
 """What the hub provides by itself: missing Namespaces, and the default queue.
 
-Objects of origin `hub` yield to a user's object of the same name (architecture, section 4).
+Objects of origin `hub` yield to a user's object of the same name.
 """
 
 from collections.abc import Collection, Iterable

@@ -1,6 +1,6 @@
 """MultiKueue's conditions: which workers are there, and whether a check can dispatch to any.
 
-The hub is the controller of checks with controllerName kueue.x-k8s.io/multikueue (queueing 1.7): a
+The hub is the controller of checks with controllerName kueue.x-k8s.io/multikueue, as Kueue itself is: a
 MultiKueueCluster is Active while the member of its name has joined and its agent is heard; a check is
 Active while its MultiKueueConfig names at least one such worker.
 """

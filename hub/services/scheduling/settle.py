@@ -12,7 +12,7 @@ import orjson
 
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.apply_options import ApplyOptions
-from hub.domain.workloads.states import Transition
+from hub.domain.workloads.states import State, Transition
 from hub.services.index.check_catalog import Gate
 from hub.services.index.reservations import Settlement
 from hub.services.scheduling import commit
@@ -34,9 +34,29 @@ def carry_out(tx: Transaction, settled: Settlement, gate: Gate, term: int) -> li
     for (reason, message), uids in settled.stopped.items():
         evict(tx, uids, reason, message)
     _give_back(tx, settled.back)
-    _ask(tx, settled.asked, gate)
-    workloads.change(tx, [{"uid": u, "message": told} for u, told in settled.told.items()])
-    return _place(tx, settled.ready, term)
+    here = _reserved(tx, [*settled.asked, *settled.told])
+    _ask(tx, {uid: required for uid, required in settled.asked.items() if uid in here}, gate)
+    told = [(uid, message) for uid, message in settled.told.items() if uid in here]
+    workloads.change(tx, [{"uid": uid, "message": message} for uid, message in told])
+    return _place(tx, _as_answered(tx, settled.ready), term)
+
+
+def _reserved(tx: Transaction, uids: Sequence[str]) -> set[str]:
+    """Those that are still reserved: whatever else a job has become meanwhile says so itself."""
+    found = workloads.get_many(tx, uids)
+    return {uid for uid, row in found.items() if row.state == State.RESERVED}
+
+
+def _as_answered(
+    tx: Transaction, ready: Sequence[tuple[SchedulingRow, ApplyOptions]]
+) -> list[tuple[SchedulingRow, ApplyOptions]]:
+    """Those whose checks say what they said when this was decided; the others are decided anew."""
+    states = stored.states_of(tx, [row.uid for row, _ in ready])
+    return [
+        (row, options)
+        for row, options in ready
+        if (orjson.loads(row.checks) if row.checks else {}) == states.get(row.uid, {})
+    ]
 
 
 def _give_back(tx: Transaction, rows: Sequence[tuple[str, int, str, str]]) -> None:

@@ -3,7 +3,7 @@
 Pure. A Job loses what its hub copy carries for the hub alone (managedBy, generated selector and
 labels, owner, TTL, queue keys where no queue manager serves them) and gains identity: labels,
 annotations and two environment variables by which it, its pods and its own storage can be fenced
-(agents 5.4, 5.7). Manifests are plain dicts; the one passed in is changed and returned.
+(docs/reference/labels.md). Manifests are plain dicts; the one passed in is changed and returned.
 """
 
 import hashlib

@@ -1,7 +1,8 @@
 """Eviction: the one way to take quota back from workloads that are reserved or placed.
 
 What it leaves on the row is what Kueue keeps of it: the last eviction, how many of each reason, the
-back-off before the next try and the queue-order timestamp (queueing reference, 1.2, 1.5 and 2.1).
+back-off before the next try and the queue-order timestamp, as in Kueue
+(docs/explain/queueing.md#eviction-and-what-follows).
 How the job leaves its cluster is `hub.services.works.withdraw`'s; what evicts is anybody's.
 """
 

@@ -1,4 +1,4 @@
-"""Offering works to an agent: marked in the store before the manifest leaves the hub (S1, R-03).
+"""Offering works to an agent: marked in the store before the manifest leaves the hub (invariant R-03).
 
 What an epoch is offered with (suspended or not, for which queue, under which apply strategy) is
 decided at its first offering and stands in `works.options` from then on: the choice never flips.
@@ -13,7 +13,7 @@ import orjson
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
 from hub.services.works import compose
-from hub.store import objects, workloads, works
+from hub.store import clusters, objects, workloads, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import WorkloadMove
 from hub.store.records.works import Composable, Desired, OptionedWork
@@ -53,9 +53,17 @@ class PreparedOffer:
 
 
 def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
-    """Settle and mark offered what is asked for; left out is what may not or no longer be sent."""
+    """Settle and mark offered what is asked for; left out is what may not or no longer be sent.
+
+    Nothing is offered to a session that no longer speaks for its cluster: the request of an agent whose
+    cluster was forgotten or written off hangs on, and the name may be another cluster's by now.
+    """
     failpoint("H08")
-    found = [works.composable(tx, ask.cluster, ask.uids) for ask in asks]
+    live = clusters.sessions(tx, {ask.cluster for ask in asks})
+    found = [
+        works.composable(tx, ask.cluster, ask.uids if live.get(ask.cluster) == ask.session else ())
+        for ask in asks
+    ]
     placements = _placements(tx, found)
     prepared: list[list[PreparedOffer]] = []
     changed: list[OptionedWork] = []
@@ -155,7 +163,7 @@ def _prepare(
 
 
 def _decide(row: Composable, ask: Ask, placements: Mapping[str, StoredObject]) -> ApplyOptions:
-    """The options of an epoch, at its first offering (architecture 5)."""
+    """The options of an epoch, at its first offering."""
     options = row.options
     if row.job_manifest is None:
         return options  # an object's stand since its placement wrote the row

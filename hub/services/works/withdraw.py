@@ -1,4 +1,4 @@
-"""Taking jobs back: at once where they were never offered (S1), else through the member's word (S2).
+"""Taking jobs back: at once where they were never offered, else through the member's word.
 
 `withdraw_jobs` serves cancel, delete, and every rule that moves a job; what follows the member's
 confirmation stands in `withdraw_to` and is carried out by `hub.services.members.judge`.

@@ -1,7 +1,7 @@
 """What a hub cluster does with Jobs: they are Roadstead's, so the Job controller leaves them alone.
 Kueue's kinds are kept in the names of the version that is stored.
 
-The built-in equivalent of the admission policy of a real hub cluster (architecture, section 4): it
+The built-in equivalent of the admission policy of a real hub cluster (docs/howto/real-hub-cluster.md): it
 sets `managedBy` on creation, and keeps it on update, for Jobs with the queue-name label or
 annotation or in selected namespaces, never for Jobs with a controller owner. Who waits for a pod of
 such a Job, as `kubectl logs` does, is told at once that none will come.

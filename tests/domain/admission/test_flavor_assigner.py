@@ -1,4 +1,4 @@
-"""Which flavor is chosen, and how far the search goes (queueing 2.5, rows G1-G4)."""
+"""Which flavor is chosen, and how far the search goes."""
 
 from dataclasses import replace
 from typing import Any
@@ -45,7 +45,7 @@ def _used(*more: str) -> list[Any]:
 
 
 def test_g1_a_flavor_that_fits_goes_before_preemption() -> None:
-    """G1: with TryNextFlavor the search passes two that need preemption and finds the third."""
+    """With TryNextFlavor the search passes two that need preemption and finds the third."""
     played = play(
         _FLAVORS, _queues(whenCanPreempt="TryNextFlavor"), _used("due"),
         a_workload("new", "q", 10, resource=GPU),
@@ -64,7 +64,7 @@ def test_g1_a_flavor_that_fits_goes_before_preemption() -> None:
 def test_g2_reclaiming_is_better_than_preempting_ones_own(
     policy: str, flavor: str, victims: dict[str, str]
 ) -> None:
-    """G2: of flavors that need preemption, the first at others' cost; MayStopSearch stops at uno."""
+    """Of flavors that need preemption, the first at others' cost; MayStopSearch stops at uno."""
     played = play(
         _FLAVORS, _queues(whenCanPreempt=policy), _used("due", "tre"),
         a_workload("new", "q", 10, resource=GPU),
@@ -74,7 +74,7 @@ def test_g2_reclaiming_is_better_than_preempting_ones_own(
 
 
 def test_g4_a_flavor_without_candidates_does_not_stop_the_search() -> None:
-    """G4: the first flavor would need preemption and finds nobody; the second fits."""
+    """The first flavor would need preemption and finds nobody; the second fits."""
     played = play(
         _FLAVORS,
         a_queue(

@@ -1,4 +1,4 @@
-"""Which flavors' nodes are for a pod set, and what it asks of nodes under them (queueing 1.4)."""
+"""Which flavors' nodes are for a pod set, and what it asks of nodes under them."""
 
 import pytest
 

@@ -25,7 +25,7 @@ from tests.offline.build import (
 
 
 def test_f13_the_lower_share_wins_the_tournament() -> None:
-    """F13: 60 of 100 against 75: b goes first, and c does not fit any more."""
+    """60 of 100 against 75: b goes first, and c does not fit any more."""
     played = play(
         a_cohort("all", 100), a_queue("b", 0, "all"), a_queue("c", 0, "all"),
         a_holder("b1", "b", 10), a_workload("wb", "b", 50), a_workload("wc", "c", 75),
@@ -83,7 +83,7 @@ _NINE: dict[str, tuple[Any, int, float, Any]] = {
     ],
 )
 def test_c9_nine_heads(timestamp: str, within: list[str]) -> None:
-    """C9: inside nominal by priority and time, then borrowing level 1, then level 2."""
+    """Inside nominal by priority and time, then borrowing level 1, then level 2."""
     heads = nominated(_NINE, timestamp)
     assert [h.who.name for h in in_order(heads)] == [
         *within, "level1-high", "level1-old", "level1-new", "level2-high", "level2-low",

@@ -1,4 +1,4 @@
-"""Partial admission: the largest size that fits, down to the least that is allowed (rows A1, A2)."""
+"""Partial admission: the largest size that fits, down to the least that is allowed."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -11,7 +11,7 @@ PARTIAL = {"partialAdmission": True}
 
 
 def test_a1_the_largest_count_that_fits() -> None:
-    """A1: 50 pods of 2 against 50: with at least 20, 25 are admitted."""
+    """50 pods of 2 against 50: with at least 20, 25 are admitted."""
     played = play(
         a_queue("q", 50), a_workload("new", "q", pod_sets=[pods(2, 50, 20)]), settings=PARTIAL
     )
@@ -22,13 +22,13 @@ _GANG = [pods(1, 20, name="a"), pods(1, 30, 10, name="b"), pods(1, 15, 5, name="
 
 
 def test_a2_several_pod_sets_shrink_together() -> None:
-    """A2: 20 fixed, 30 (at least 10), 15 (at least 5) against 50: 20, 20, 10."""
+    """20 fixed, 30 (at least 10), 15 (at least 5) against 50: 20, 20, 10."""
     played = play(a_queue("q", 50), a_workload("new", "q", pod_sets=_GANG), settings=PARTIAL)
     assert played.counts("new") == [20, 20, 10]
 
 
 def test_a2_all_or_nothing_without_partial_admission() -> None:
-    """A2: with the setting off nothing is admitted: a gang."""
+    """With the setting off nothing is admitted: a gang."""
     played = play(a_queue("q", 50), a_workload("new", "q", pod_sets=_GANG))
     assert played.verdict("new") == ("pending", "parked")
 

@@ -148,6 +148,15 @@ def test_victims_on_a_cluster_that_has_gone_free_nothing() -> None:
         assert live.can_hold(who, who.pod_sets, assignment.asks, gone) is holds
 
 
+def test_a_claim_counts_on_those_alone_who_leave_its_cluster() -> None:
+    """Victims elsewhere, who go for their quota, are not waited for."""
+    here, elsewhere = a_victim("here", "full", 4), a_victim("elsewhere", "z", 4)
+    live = a_fleet(a_cluster(FULL, name="full"), a_cluster(FULL, name="z"))
+    who, assignment = of_cpu(4)
+    assert live.claim(who, assignment, [here, elsewhere]) == "full"
+    assert live.leaving_for(who) == [here]
+
+
 def test_a_reduced_assignment_takes_the_room_of_its_pods() -> None:
     """As many as were assigned, not as many as were asked for."""
     demand = a_demand(a_pod_set(count=3, requests={"cpu": 2}))

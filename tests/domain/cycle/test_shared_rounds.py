@@ -1,4 +1,4 @@
-"""Several heads in one cycle: order, races, reservation (queueing 2.1, rows C1-C8)."""
+"""Several heads in one cycle: order, races, reservation."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.offline.build import Q, a_holder, a_queue, a_workload, play
 def test_c1_a_borrower_comes_after_those_within_quota(
     asked: int, verdict: tuple[str, str | None]
 ) -> None:
-    """C1: A within its quota goes first; what B needs beyond the rest is skipped, back on the heap."""
+    """A within its quota goes first; what B needs beyond the rest is skipped, back on the heap."""
     played = play(
         a_queue("a", Q(50, 50), "all"),
         a_queue("b", Q(50, 10), "all"),
@@ -23,7 +23,7 @@ def test_c1_a_borrower_comes_after_those_within_quota(
 
 
 def test_c2_higher_priority_borrows_first() -> None:
-    """C2: of two that borrow as much, the higher priority is admitted; the other stays active."""
+    """Of two that borrow as much, the higher priority is admitted; the other stays active."""
     played = play(
         *(a_queue(name, Q(10, 10), "all") for name in "abc"),
         a_workload("first", "a", 16, prio=-1),
@@ -34,7 +34,7 @@ def test_c2_higher_priority_borrows_first() -> None:
 
 
 def test_c4_who_can_always_reclaim_reserves_nothing() -> None:
-    """C4: a head without candidates whose queue reclaims Any leaves the capacity to borrowers."""
+    """A head without candidates whose queue reclaims Any leaves the capacity to borrowers."""
     gpu = "nvidia.com/gpu"
     played = play(
         a_queue("a", 2, "all", resource=gpu, reclaim="Any"),
@@ -61,7 +61,7 @@ def test_a_head_without_candidates_keeps_its_quota_from_borrowers() -> None:
 
 
 def test_c6_no_preemption_beyond_nominal() -> None:
-    """C6: three are more than the nominal two: without borrowWithinCohort nobody is preempted."""
+    """Three are more than the nominal two: without borrowWithinCohort nobody is preempted."""
     played = play(
         a_queue("a", 2, "all", reclaim="Any", within="LowerPriority"),
         a_queue("b", 2, "all"),
@@ -74,7 +74,7 @@ def test_c6_no_preemption_beyond_nominal() -> None:
 
 
 def test_c8_disjoint_preemptions_in_one_cycle() -> None:
-    """C8: two heads with victims of their own both preempt in the same cycle."""
+    """Two heads with victims of their own both preempt in the same cycle."""
     played = play(
         a_queue("alpha", 2, "all", within="LowerPriority"),
         a_queue("beta", 2, "all", within="LowerPriority"),

@@ -1,4 +1,4 @@
-"""What a round leaves to the next: flavors, reservations, victims, equals (queueing 1.2, 2.1)."""
+"""What a round leaves to the next: flavors, reservations, victims, equals."""
 
 from dataclasses import replace
 from typing import Any
@@ -52,8 +52,8 @@ def test_a_skipped_head_goes_on_with_the_next_flavor() -> None:
     ("nominal", "used", "asked", "kept"),
     [
         (Q(4), 0, 4, 4),  # inside nominal: min(4, 4 - 0)
-        (Q(4), 1, 3, 3),  # min(3, 4 - 1)
-        (Q(4, 1), 2, 3, 3),  # borrowing: min(3, 4 + 1 - 2)
+        (Q(4), 1, 2, 2),  # min(2, 4 - 1)
+        (Q(4, 3), 2, 3, 3),  # borrowing: min(3, 4 + 3 - 2)
         (Q(4, 1), 3, 3, 2),  # borrowing: min(3, 4 + 1 - 3)
         (Q(4), 3, 3, 3),  # borrowing without a limit: all of it
     ],
@@ -62,21 +62,20 @@ def test_what_a_head_without_candidates_keeps(
     nominal: Q, used: int, asked: int, kept: int
 ) -> None:
     """Step 5c: it keeps min(request, nominal - usage), borrowing up to its limit, from borrowers."""
-    for more, verdict in ((0, "admitted"), (1, "skipped")):
-        # spare quota lies in z: just what is kept, and what the borrower asks for
-        free = kept + 1 - more
+    cpu, memory = "cpu", "memory"
+    for more, verdict in ((20 - kept, "admitted"), (20 - kept + 1, "skipped")):
+        # cpu is what it is short of; memory lies in z, 20 beyond what is used, for the borrower
         played = play(
-            a_queue("x", nominal, "all"),
-            a_queue("z", 20, "all"),
-            a_queue("b", 0, "all"),
-            a_holder("hx", "x", used) if used else [],
-            a_holder("hz", "z", 20 + nominal.nominal - used - free),
-            a_workload("wx", "x", asked, prio=1),
-            a_workload("wb", "b", 1),
+            a_queue("x", {"default": {cpu: 1, memory: nominal}}, "all"),
+            a_queue("z", {"default": {cpu: 0, memory: 20 + used - nominal.nominal}}, "all"),
+            a_queue("b", {"default": {cpu: 0, memory: 0}}, "all"),
+            a_holder("hx", "x", {cpu: 0, memory: used}),
+            a_holder("hz", "z", {cpu: 1, memory: 0}),
+            a_workload("wx", "x", pod_sets=[pods({cpu: 1, memory: asked})], prio=1),
+            a_workload("wb", "b", more, resource=memory),
         )
-        if played.verdict("wx")[0] == "admitted":
-            continue  # it is not short at all: nothing to be kept
-        assert played.verdict("wb")[0] == verdict, (free, kept)
+        assert played.verdict("wx") == ("pending", "parked")
+        assert played.verdict("wb")[0] == verdict, (more, kept)
 
 
 def test_overlapping_heads_look_for_other_victims() -> None:

@@ -61,6 +61,11 @@ def test_succeeded_pods_want_no_room() -> None:
     assert cpu_left(members) == 6
 
 
+def test_a_report_older_than_what_is_known_wants_no_pods_again() -> None:
+    """Three of four pods have succeeded, of which its report says nothing yet: one is on its way."""
+    assert a_promise(succeeded=3).count(reported(8, j=(0, 1))) == (1,)
+
+
 def test_pods_of_an_earlier_epoch_do_not_count_for_this_one() -> None:
     """A report about epoch 1 says nothing of epoch 2."""
     members = Members()

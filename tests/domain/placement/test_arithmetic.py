@@ -42,7 +42,7 @@ EXAMPLES: dict[str, Any] = {
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_worked_examples(example: str) -> None:
-    """Scores and order are those of the reference, ties by the larger name."""
+    """Scores and order are KubeFleet's, ties by the larger name."""
     values, terms, scores, order = EXAMPLES[example]
     clusters = [
         a_cluster(name=n, properties={} if v is None else {P: str(v)}) for n, v in values.items()

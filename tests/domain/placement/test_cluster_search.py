@@ -1,4 +1,4 @@
-"""Quota meets clusters: what fits under quota must fit on one member (architecture, section 7)."""
+"""Quota meets clusters: what fits under quota must fit on one member."""
 
 import pytest
 

@@ -1,10 +1,13 @@
 """Another cluster for a reservation whose pods now ask for more, on room that is counted once."""
 
+from dataclasses import replace
+
 import pytest
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
 from hub.domain.fleet.promises import Promise
+from hub.domain.placement.registry import FILTERS
 from hub.domain.placement.rehoming import Rehoming
 from shared.resources import Resources
 from tests.domain.build import NOW, a_cluster, a_demand, a_pod_set, a_pool
@@ -58,3 +61,18 @@ def test_reports_must_tell_nodes_apart_by_all_that_is_asked() -> None:
     for asks in ((none, late), (late, none)):
         assert Rehoming(clusters, room, (), NOW).home(promise, demand, asks) == ""
         assert room.count_held(one, 0) == 2
+
+
+@pytest.mark.parametrize(("cordoned", "home"), [(True, "there"), (False, "")])
+def test_a_report_of_who_may_not_take_it_is_not_waited_for(cordoned: bool, home: str) -> None:
+    """A cluster that does not tell nodes apart yet is in the way only while it may take the pods."""
+    there = replace(ssd(0), pools_revision=9)
+    here = replace(HERE, pools_revision=9)
+    late = a_cluster(a_pool(cpu=4), name="late", pools_revision=8, cordoned=cordoned)
+    fleet = [here, there, late]
+    clusters = {cluster.name: cluster for cluster in fleet}
+    room = Room.of(Layout(fleet), clusters)
+    promise = Promise("job", 1, "here", ((ONE_CPU, NodeAsk(), 1),), 1, 0)
+    room.promise(room.layout.need(ONE_CPU, NodeAsk()), 1, room.layout.position["here"])
+    asks = (SSD._replace(revision=9),)
+    assert Rehoming(clusters, room, FILTERS, NOW).home(promise, a_demand(), asks) == home

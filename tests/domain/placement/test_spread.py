@@ -1,4 +1,4 @@
-"""Topology spread: what adding one cluster does to the skew of each constraint (placement 3.5)."""
+"""Topology spread: what adding one cluster does to the skew of each constraint."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Classical preemption: who must go, and why (queueing 2.4, rows P1-P9 and H1)."""
+"""Classical preemption: who must go, and why."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.offline.build import Q, a_cohort, a_condition, a_holder, a_queue, a_w
 
 
 def test_p1_what_was_not_needed_is_given_back() -> None:
-    """P1: low is removed first, then mid; with mid gone low is not needed any more."""
+    """Low is removed first, then mid; with mid gone low is not needed any more."""
     played = play(
         a_queue("q", 6, within="LowerPriority"),
         a_holder("low", "q", 1, prio=-1),
@@ -24,7 +24,7 @@ _P: dict[str, Any] = {"within": "LowerPriority", "reclaim": "LowerPriority"}
 
 
 def test_p2_quota_is_reclaimed_from_a_borrower() -> None:
-    """P2: c1 takes its quota back from c2's lower priority rather than from its own."""
+    """A queue (c1) takes its quota back from c2's lower priority rather than from its own."""
     played = play(
         a_queue("c1", Q(6, 6), "all", **_P),
         a_queue("c2", Q(6, 6), "all", reclaim="LowerPriority"),
@@ -37,7 +37,7 @@ def test_p2_quota_is_reclaimed_from_a_borrower() -> None:
 
 
 def test_p3_nobody_is_preempted_for_borrowed_quota() -> None:
-    """P3: with what it has the request would need borrowing, and borrowWithinCohort is off."""
+    """With what it has the request would need borrowing, and borrowWithinCohort is off."""
     played = play(
         a_queue("c1", Q(6, 6), "all", **_P),
         a_queue("c2", Q(6, 6), "all", reclaim="LowerPriority"),
@@ -87,7 +87,7 @@ def test_borrowing_while_preempting_up_to_a_threshold(
 
 
 def test_p5_newer_equal_priority() -> None:
-    """P5: of equals that were queued later, the one that reserved last goes."""
+    """Of equals that were queued later, the one that reserved last goes."""
     played = play(
         a_queue("q", 6, within="LowerOrNewerEqualPriority"),
         a_holder("wl1", "q", 2, prio=2, since=0),
@@ -116,7 +116,7 @@ def _lenders() -> list[Any]:
 
 
 def test_p8_reclaim_under_lending_limits() -> None:
-    """P8: lend1 has three of its own left, which lend2's mid holds."""
+    """Queue lend1 has three of its own left, which lend2's mid holds."""
     played = play(
         *_lenders(),
         a_holder("lend1-low", "lend1", 3, prio=-1),
@@ -128,7 +128,7 @@ def test_p8_reclaim_under_lending_limits() -> None:
 
 
 def test_p9_more_than_can_ever_be_had() -> None:
-    """P9: six of its own and two that are lent are eight: nine preempt nobody."""
+    """Six of its own and two that are lent are eight: nine preempt nobody."""
     played = play(
         *_lenders(),
         a_holder("lend2-low", "lend2", 10, prio=-1),
@@ -139,7 +139,7 @@ def test_p9_more_than_can_ever_be_had() -> None:
 
 
 def test_h1_hierarchical_advantage_goes_before_priority() -> None:
-    """H1: the quota is cohort c's own: who borrows it from outside goes, whatever its priority."""
+    """The quota is cohort c's own: who borrows it from outside goes, whatever its priority."""
     played = play(
         a_cohort("root"),
         a_cohort("c", 2, "root"),

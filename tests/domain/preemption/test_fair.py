@@ -1,4 +1,4 @@
-"""Fair sharing: preemption by share (queueing 2.3, rows F1-F9)."""
+"""Fair sharing: preemption by share."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def _three(weight_of_a: object = None) -> list[Any]:
 
 
 def test_f1_within_nominal_reclaims() -> None:
-    """F1: c within its nominal takes from b, who borrows most: a reclamation."""
+    """Queue c within its nominal takes from b, who borrows most: a reclamation."""
     played = play(
         _three(), _units("a", 3), _units("b", 5), _units("c", 1), a_workload("new", "c"),
         settings=FAIR,
@@ -29,7 +29,7 @@ def test_f1_within_nominal_reclaims() -> None:
 
 
 def test_f2_a_smaller_share_takes_from_a_larger() -> None:
-    """F2: with the new one a would still have less than b."""
+    """With the new one a would still have less than b."""
     played = play(
         _three(), _units("a", 3), _units("b", 5), _units("c", 1), a_workload("new", "a"),
         settings=FAIR,
@@ -38,7 +38,7 @@ def test_f2_a_smaller_share_takes_from_a_larger() -> None:
 
 
 def test_f3_the_imbalance_is_not_flipped() -> None:
-    """F3: two more would give a the share that b has now."""
+    """Two more would give a the share that b has now."""
     played = play(
         _three(), _units("a", 3), _units("b", 5), a_workload("new", "a", 2), settings=FAIR
     )
@@ -64,7 +64,7 @@ def test_of_queues_with_equal_shares_the_lower_priority_goes(prios: tuple[int, i
 
 
 def test_f4_own_lower_priority_goes_unconditionally() -> None:
-    """F4: where a's share is the larger, its own low priorities make room."""
+    """Where a's share is the larger, its own low priorities make room."""
     low = [a_holder(f"low{n}", "a", 1, prio=-1, since=-n) for n in (1, 2)]
     played = play(
         _three(), _units("a", 2), low, _units("b", 5), a_workload("new", "a", 2), settings=FAIR
@@ -77,7 +77,7 @@ def test_f4_own_lower_priority_goes_unconditionally() -> None:
     [([INITIAL], "b-low"), ([FINAL], "b-high"), ([FINAL, INITIAL], "b-high")],
 )
 def test_f7_strategies(strategies: list[str], victim: str) -> None:
-    """F7: S2-b looks at the share before removal, S2-a at the share after it."""
+    """S2-b looks at the share before removal, S2-a at the share after it."""
     played = play(
         _three(), a_holder("a1", "a", 3),
         a_holder("b-low", "b", 5), a_holder("b-high", "b", 1, prio=1),
@@ -88,7 +88,7 @@ def test_f7_strategies(strategies: list[str], victim: str) -> None:
 
 
 def test_f8_a_weight_of_two_halves_the_share() -> None:
-    """F8: with weight 2 a may take two from b."""
+    """With weight 2 a may take two from b."""
     played = play(
         _three(2), _units("a", 3), _units("b", 6), a_workload("new", "a", 2), settings=FAIR
     )

@@ -1,4 +1,4 @@
-"""Whoever preempts takes as few as it needs: a full house, one head, each victim spared (queueing 4)."""
+"""Whoever preempts takes as few as it needs: a full house, one head, each victim spared."""
 
 from typing import Any
 

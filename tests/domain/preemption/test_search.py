@@ -1,4 +1,4 @@
-"""Which candidates are taken, in which order, and on which ground (queueing 2.4), worked by hand."""
+"""Which candidates are taken, in which order, and on which ground, worked by hand."""
 
 from typing import Any
 

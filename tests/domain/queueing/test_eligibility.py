@@ -1,4 +1,4 @@
-"""May queues admit: of several reasons the one that Kueue gives (queueing 1.1)."""
+"""May queues admit: of several reasons the one that Kueue gives."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where a workload waits after each outcome, and what wakes it (rows B1-B4)."""
+"""Where a workload waits after each outcome, and what wakes it."""
 
 from typing import Any
 
@@ -32,13 +32,13 @@ _TABLE = [
 
 @pytest.mark.parametrize(("outcome", "strict", "best_effort"), _TABLE)
 def test_b1_requeue_table(outcome: Outcome, strict: Where, best_effort: Where) -> None:
-    """B1: where a workload waits after each outcome, under both strategies."""
+    """Where a workload waits after each outcome, under both strategies."""
     assert where_next(outcome, strict=True) is strict
     assert where_next(outcome, strict=False) is best_effort
 
 
 def test_b1_untried_flavors_and_wake_events() -> None:
-    """B1: with flavors left to try, or an event during the cycle, it goes back on the heap."""
+    """With flavors left to try, or an event during the cycle, it goes back on the heap."""
     assert where_next(Outcome.NO_FIT, strict=False, untried_flavors=True) is Where.HEAP
     assert where_next(Outcome.NO_FIT, strict=False, woken=True) is Where.HEAP
     assert is_sticky(Outcome.PENDING_PREEMPTION, strict=False)
@@ -49,7 +49,7 @@ def test_b1_untried_flavors_and_wake_events() -> None:
     ("selector", "requeue"), [({}, "heap"), ({"matchLabels": {"team": "x"}}, "parked")]
 )
 def test_b2_strict_fifo(selector: dict[str, Any], requeue: str) -> None:
-    """B2: a strict head that does not fit is back on the heap; only a namespace mismatch parks."""
+    """A strict head that does not fit is back on the heap; only a namespace mismatch parks."""
     played = play(
         a_queue("q", 1, queueingStrategy="StrictFIFO", namespaceSelector=selector),
         a_workload("head", "q", 2, age=9),
@@ -73,7 +73,7 @@ def test_strict_fifo_never_passes_its_head() -> None:
 
 
 def test_b3_what_a_wake_event_moves() -> None:
-    """B3: neither a namespace that does not match nor one whose time has not come gets what is free."""
+    """Neither a namespace that does not match nor one whose time has not come gets what is free."""
     now, later = ({"requeueState": {"count": 1, "requeueAt": stamp(at)}} for at in (0, 1))
     off = [a_condition("Requeued", "Waits", status="False")]
     engine = engine_on(
@@ -105,7 +105,7 @@ def test_a_back_off_doubles_up_to_its_cap(attempt: int, seconds: float) -> None:
 
 @pytest.mark.parametrize(("timestamp", "first"), [("Eviction", "w2"), ("Creation", "w1")])
 def test_b4_eviction_by_timeout_moves_back(timestamp: str, first: str) -> None:
-    """B4: w1 is older but was evicted by PodsReadyTimeout after w2 was created."""
+    """Workload w1 is older but was evicted by PodsReadyTimeout after w2 was created."""
     evicted = [a_condition("Evicted", "PodsReadyTimeout", since=-10)]
     played = play(
         a_queue("q", 1),

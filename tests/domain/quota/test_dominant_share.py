@@ -1,4 +1,4 @@
-"""The share of a queue: the dominant resource of what it borrows, by its weight (rows F10, F11)."""
+"""The share of a queue: the dominant resource of what it borrows, by its weight."""
 
 import pytest
 
@@ -8,7 +8,7 @@ GPU = "nvidia.com/gpu"
 
 
 def test_f10_the_dominant_resource_counts() -> None:
-    """F10: of cpu 1/10 and gpu 2/10 borrowed, gpu is dominant: 200."""
+    """Of cpu 1/10 and gpu 2/10 borrowed, gpu is dominant: 200."""
     quota = {"default": {"cpu": 2, GPU: 5}}
     lender = {"default": {"cpu": 8, GPU: 5}}
     played = play(
@@ -21,7 +21,7 @@ def test_f10_the_dominant_resource_counts() -> None:
 
 @pytest.mark.parametrize(("weight", "share"), [(2, 100), ("0.5", 400), (0, 2**63 - 1)])
 def test_f10_weights(weight: object, share: int) -> None:
-    """F10: 2 of 10 lendable borrowed; a share is divided by the weight, by zero it is infinite."""
+    """2 of 10 lendable borrowed; a share is divided by the weight, by zero it is infinite."""
     played = play(
         a_queue("q", 5, "all", resource=GPU, weight=weight),
         a_queue("lender", 5, "all", resource=GPU),
@@ -31,7 +31,7 @@ def test_f10_weights(weight: object, share: int) -> None:
 
 
 def test_f11_shares_are_summed_over_flavors() -> None:
-    """F11: 5 of 200 CPUs borrowed, over all flavors of the tree: 25."""
+    """5 of 200 CPUs borrowed, over all flavors of the tree: 25."""
     played = play(
         a_flavor("on-demand"), a_flavor("spot"), a_flavor("other"),
         a_queue("q", {"on-demand": 20, "spot": 80}, "all"),

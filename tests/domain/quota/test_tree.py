@@ -1,4 +1,4 @@
-"""The quota tree: what a queue may take, and could ever have (queueing 2.2, rows Q1-Q8)."""
+"""The quota tree: what a queue may take, and could ever have."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.offline.build import Q, a_cohort, a_holder, a_queue, a_workload, play
 
 
 def test_q1_own_quota_borrowing_and_lending_limits() -> None:
-    """Q1: a cohort's own quota is shared; B2 caps what cq2 gets; L5 keeps half of cq3 to itself."""
+    """A cohort's own quota is shared; B2 caps what cq2 gets; L5 keeps half of cq3 to itself."""
     played = play(
         a_cohort("all", 10),
         a_queue("cq1", 10, "all"),
@@ -24,7 +24,7 @@ def test_q1_own_quota_borrowing_and_lending_limits() -> None:
 
 
 def test_q2_lending_limit_keeps_a_part_local() -> None:
-    """Q2: with L9 one of cq2's ten stays its own, and is used first."""
+    """With L9 one of cq2's ten stays its own, and is used first."""
     played = play(
         a_cohort("all", 10),
         a_queue("cq1", 10, "all"),
@@ -37,7 +37,7 @@ def test_q2_lending_limit_keeps_a_part_local() -> None:
 
 
 def test_q4_two_levels() -> None:
-    """Q4: quota of cohorts adds up over levels; L0 lends nothing and borrows all the same."""
+    """Quota of cohorts adds up over levels; L0 lends nothing and borrows all the same."""
     played = play(
         a_cohort("root"),
         a_cohort("left", 10, "root"),
@@ -52,7 +52,7 @@ def test_q4_two_levels() -> None:
 
 
 def test_q5_borrowing_limit_of_a_cohort() -> None:
-    """Q5: a cohort's borrowing limit caps everything below it."""
+    """A cohort's borrowing limit caps everything below it."""
     played = play(
         a_cohort("root"),
         a_cohort("left", Q(10, 5), "root"),
@@ -65,7 +65,7 @@ def test_q5_borrowing_limit_of_a_cohort() -> None:
 
 
 def test_q7_more_than_is_free_waits() -> None:
-    """Q7: four could be reached, two are free: three wait, parked."""
+    """Four could be reached, two are free: three wait, parked."""
     played = play(
         a_queue("lend-a", Q(3, None, 2), "all"),
         a_queue("lend-b", Q(2, None, 2), "all"),
@@ -81,7 +81,7 @@ def test_q7_more_than_is_free_waits() -> None:
 def test_q8_a_borrower_gets_what_is_lent(
     lending: int, asked: int, verdict: tuple[str, str | None]
 ) -> None:
-    """Q8: the lender gives L3 of its ten; a borrower that asks four more waits, with L5 gets five."""
+    """The lender gives L3 of its ten; a borrower that asks four more waits, with L5 gets five."""
     played = play(
         a_queue("lender", Q(10, None, lending), "all"),
         a_queue("borrower", Q(5, 10), "all"),

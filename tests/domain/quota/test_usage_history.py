@@ -1,4 +1,4 @@
-"""LocalQueues that used less go first (rows S1, S3)."""
+"""LocalQueues that used less go first."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ def _with_history(name: str, used: int, weight: object = 1) -> dict[str, Any]:
 
 
 def test_s1_lower_usage_goes_first() -> None:
-    """S1: rank 10 against 6/2 = 3: the lower goes first, whatever the priorities."""
+    """Rank 10 against 6/2 = 3: the lower goes first, whatever the priorities."""
     played = play(
         a_queue("q", 1, **_BY_USAGE),
         _with_history("lq-a", 10),
@@ -34,7 +34,7 @@ def test_s1_lower_usage_goes_first() -> None:
 
 
 def test_s1_without_the_scope_priority_decides() -> None:
-    """S1: history counts only where the queue's admissionScope says so."""
+    """History counts only where the queue's admissionScope says so."""
     played = play(
         a_queue("q", 1),
         _with_history("lq-a", 10),
@@ -47,7 +47,7 @@ def test_s1_without_the_scope_priority_decides() -> None:
 
 
 def test_s3_weight_zero_goes_last() -> None:
-    """S3: with no usage on either side, the LocalQueue of weight 0 is last."""
+    """With no usage on either side, the LocalQueue of weight 0 is last."""
     played = play(
         a_queue("q", 1, **_BY_USAGE),
         _with_history("lq-a", 0, 0),

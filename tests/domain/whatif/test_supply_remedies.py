@@ -114,6 +114,13 @@ def test_a_cordoned_cluster_that_would_hold_it() -> None:
     assert "Uncordon" not in waiting_for()
 
 
+def test_nodes_are_told_beside_a_cordon() -> None:
+    """How many the nearest cluster lacks is a matter of the fleet as it is, not of one looked at since."""
+    told = waiting_for(a_cluster(a_pool(cpu=4), name="b", cordoned=True))
+    assert told["Uncordon"].cluster == "b"
+    assert (told["Nodes"].cluster, told["Nodes"].number) == ("small", 1)
+
+
 def test_no_more_than_three_cordoned_clusters_are_tried() -> None:
     """In a fleet with many the first by name."""
     small = [a_cluster(a_pool(cpu=1), name=f"a{n}", cordoned=True) for n in range(3)]

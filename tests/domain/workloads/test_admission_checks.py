@@ -35,7 +35,7 @@ KNOWN = {
 def test_checks_that_make_a_queue_inactive(
     rules: admission_checks.Rules, reason: str | None
 ) -> None:
-    """Missing, inactive, or MultiKueue combined as it may not be: the reasons of queueing 1.1."""
+    """Missing, inactive, or MultiKueue combined as it may not be: Kueue's reasons."""
     fault = admission_checks.queue_fault(rules, KNOWN)
     assert (fault.reason if fault else None) == reason
 

@@ -1,4 +1,4 @@
-"""Required cluster affinity: terms ORed; labels and properties of one term ANDed (placement 1.3)."""
+"""Required cluster affinity: terms ORed; labels and properties of one term ANDed."""
 
 import datetime as dt
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A cluster must have joined, stay, and have been heard of lately (placement, section 2)."""
+"""A cluster must have joined, stay, and have been heard of lately."""
 
 import datetime as dt
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Taints of member clusters: any that is not tolerated keeps a workload away (placement 3.6)."""
+"""Taints of member clusters: any that is not tolerated keeps a workload away."""
 
 import datetime as dt
 from dataclasses import dataclass

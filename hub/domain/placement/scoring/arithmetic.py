@@ -1,4 +1,4 @@
-"""KubeFleet's score of one preference, exactly (placement 3.2).
+"""KubeFleet's score of one preference, exactly (docs/explain/placement.md#scores-of-a-placement-by-example).
 
     s = 0                                     the label selector does not match, or no property
     s = weight                                it matches and there is no sorter

@@ -47,7 +47,7 @@ class Ranking:
         )
 
     def settle(self, competing: Keys, at: int, uid: str, tied: Tied) -> int:
-        """Of equals the first, which has the larger name (placement 3.3)."""
+        """Of equals the first, which has the larger name, as in KubeFleet."""
         return at
 
     def refresh(self) -> IntArray:

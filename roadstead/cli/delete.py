@@ -1,0 +1,196 @@
+"""`roadstead delete`: objects of any kind and jobs, by name or as manifests name them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from roadstead.cli import kinds
+from roadstead.cli.manifests import Source, read_sources
+from roadstead.cli.messages import sentence
+from roadstead.cli.output import answer_option, client, dump
+from roadstead.cli.progress import progress, say
+from roadstead.client import Client
+from roadstead.errors import NotFound, Rejected
+from roadstead.models.jobs import JobState, WholeJob
+from roadstead.models.record import Json
+
+
+class _Target(NamedTuple):
+    """One object that is to go; `place` says where it was named, "" for the command line."""
+
+    kind: kinds.Kind
+    namespace: str
+    name: str
+    place: str = ""
+
+    @property
+    def title(self) -> str:
+        """`ClusterQueue team-a`, `Job default/hello`."""
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind.name} {name}"
+
+
+@click.command()
+@click.argument("what", metavar="[KIND NAME... | KIND/NAME...]", nargs=-1)
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Delete what a file, a folder or '-' describes, the last first. May be given several times.",
+)
+@click.option("-R", "--recursive", is_flag=True, help="Look into the folders below a folder too.")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="For names without one [default: default]."
+)
+@click.option("--drain", is_flag=True, help="Take back first what a ClusterQueue has admitted.")
+@click.option("--ignore-not-found", is_flag=True, help="What is not there is no failure.")
+@answer_option
+@click.pass_context
+def delete(
+    ctx: click.Context,
+    what: tuple[str, ...],
+    files: tuple[str, ...],
+    recursive: bool,
+    namespace: str | None,
+    drain: bool,
+    ignore_not_found: bool,
+    output: str,
+) -> int:
+    """Delete objects of any kind, and jobs: by name, or as manifests name them.
+
+    KIND is written in any case, plural or short: clusterqueue, cq, namespace, placement, cluster, job,
+    or with its group, as Widget.example.com. What lives in a namespace is named NAME with -n, or
+    NAMESPACE/NAME. What the hub refuses keeps none of the others back; the exit code is 3 then.
+    """
+    if bool(what) == bool(files):
+        raise click.UsageError("Name what is to go: KIND NAME, KIND/NAME, or -f FILE.")
+    sources = read_sources(files, recursive=recursive)
+    described = [each for source in sources for each in _described(source, namespace)]
+    if files and not described:
+        raise click.UsageError("There is nothing to delete in what -f names.")
+    told: list[Json] = []
+    with client(ctx) as hub:
+        targets = described[::-1] or _named(hub, what, namespace)
+        with progress("deleting", len(targets)) as advance:
+            for target in targets:
+                raw = _try(hub, target, drain=drain, absent_is_well=ignore_not_found)
+                if raw is not None:
+                    told.append({"kind": target.kind.name, "name": target.name, **raw})
+                    if output == "text":
+                        say(f"{target.title} {raw['result']}")
+                advance(1)
+    if output != "text":
+        dump({"items": told}, output)
+    return 0 if len(told) == len(targets) else Rejected.exit_code
+
+
+def _named(hub: Client, what: Sequence[str], namespace: str | None) -> list[_Target]:
+    """`KIND NAME...` or `KIND/NAME...`; a NAME may be NAMESPACE/NAME."""
+    first, *names = what
+    if "/" in first:
+        pairs = [each.split("/", 1) for each in what]
+        if any(len(each) < 2 or not all(each) for each in pairs):
+            raise click.UsageError(f"{' '.join(what)}: expected KIND/NAME each time.")
+    elif names:
+        pairs = [[first, name] for name in names]
+    else:
+        raise click.UsageError(f"{first}: which one? Give KIND NAME or KIND/NAME.")
+    known = {word: kinds.kind_of(hub, word) for word in dict.fromkeys(word for word, _ in pairs)}
+    return [_target(known[word], name, namespace) for word, name in pairs]
+
+
+def _target(kind: kinds.Kind, name: str, namespace: str | None, place: str = "") -> _Target:
+    within, slash, short = name.rpartition("/")
+    if slash:
+        return _Target(kind, within, short, place)
+    inside = "" if kind.namespaced is False else namespace or "default"
+    return _Target(kind, inside, name, place)
+
+
+def _described(source: Source, namespace: str | None) -> Iterator[_Target]:
+    """What the documents of a file describe, in their order."""
+    import yaml
+
+    try:
+        documents = list(yaml.safe_load_all(source.body))
+    except (yaml.YAMLError, ValueError) as failure:
+        told = " ".join(str(failure).split())
+        raise click.UsageError(f"{source.label} can not be read: {told}") from failure
+    for number, document in enumerate(documents, start=1):
+        if document is None:
+            continue
+        place = source.label + (f", document {number}" if len(documents) > 1 else "")
+        listed = isinstance(document, dict) and isinstance(document.get("items"), list)
+        for each in document["items"] if listed else [document]:
+            yield _described_by(each, place, namespace)
+
+
+def _described_by(document: Any, place: str, namespace: str | None) -> _Target:
+    try:
+        group, _, _ = document["apiVersion"].rpartition("/")
+        kind = kinds.described(group, document["kind"])
+        metadata = document["metadata"]
+        name = metadata["name"]
+        inside = metadata.get("namespace")
+        if not all(isinstance(each, str) for each in (kind.name, name, inside or "")):
+            raise TypeError
+    except (AttributeError, KeyError, TypeError):
+        raise click.UsageError(
+            f"{place}: nothing can be deleted by it; it needs apiVersion, kind and metadata.name."
+        ) from None
+    if kind.namespaced is not False and inside:
+        return _Target(kind, inside, name, place)
+    return _target(kind, name, namespace, place)
+
+
+def _try(hub: Client, target: _Target, *, drain: bool, absent_is_well: bool) -> Json | None:
+    """What became of it; None where the hub refused, which is said."""
+    try:
+        return _delete(hub, target, drain=drain)
+    except NotFound as absent:
+        if absent_is_well:
+            return {"result": "is not there"}
+        refusal: Rejected = absent
+    except Rejected as refused:
+        refusal = refused
+    words = sentence(refusal)
+    if target.place or target.name not in words:
+        where = f"{target.place} ({target.title})" if target.place else target.title
+        words = words.replace("error: ", f"error: {where}: ", 1)
+    say(words, err=True)
+    return None
+
+
+def _delete(hub: Client, target: _Target, *, drain: bool) -> Json:
+    """What the hub answers, with `result` in words."""
+    kind = target.kind
+    full_name = f"{target.namespace}/{target.name}"
+    if kind[:2] == ("batch", "Job"):
+        job = hub.delete_job(full_name)
+        withdrawn = f"is being withdrawn from {job.cluster}"
+        return {"result": withdrawn if job.state == JobState.WITHDRAWING else "deleted"} | _of(job)
+    if kind[:2] == (kinds.KUEUE, "Workload"):
+        return {"result": "deleted"} | _of(hub.delete_workload(full_name))
+    drained = drain and kind[:2] == (kinds.KUEUE, "ClusterQueue")
+    try:
+        return _delete_object(hub, target, target.namespace, drain=drained)
+    except NotFound:
+        if kind.namespaced is not None:
+            raise
+    return _delete_object(
+        hub, target, "", drain=False
+    )  # nobody has said whether it has a namespace
+
+
+def _delete_object(hub: Client, target: _Target, namespace: str, *, drain: bool) -> Json:
+    kind = target.kind
+    return hub.delete_object(
+        kind.name, target.name, group=kind.group, namespace=namespace, drain=drain
+    ).raw
+
+
+def _of(job: WholeJob) -> Json:
+    return {"uid": job.uid, "state": job.state}

@@ -1,0 +1,86 @@
+"""What people call kinds: any case, plural or short name; with their API group and scope.
+
+Of what is not listed the hub is asked which kinds it holds.
+"""
+
+from typing import NamedTuple
+
+from roadstead.client import Client
+from roadstead.errors import NotFound
+
+KUEUE = "kueue.x-k8s.io"
+_PLACEMENT = "placement.kubernetes-fleet.io"
+
+
+class Kind(NamedTuple):
+    """A kind; `namespaced` is None where nobody has said so."""
+
+    group: str
+    name: str
+    namespaced: bool | None = None
+
+
+_KINDS: dict[Kind, tuple[str, ...]] = {
+    Kind("batch", "Job", namespaced=True): ("jobs",),
+    Kind(KUEUE, "ClusterQueue", namespaced=False): ("clusterqueues", "cq"),
+    Kind(KUEUE, "LocalQueue", namespaced=True): ("localqueues", "queue", "queues", "lq"),
+    Kind(KUEUE, "Cohort", namespaced=False): ("cohorts", "co"),
+    Kind(KUEUE, "ResourceFlavor", namespaced=False): (
+        "resourceflavors",
+        "flavor",
+        "flavors",
+        "rf",
+    ),
+    Kind(KUEUE, "AdmissionCheck", namespaced=False): ("admissionchecks", "ac"),
+    Kind(KUEUE, "Workload", namespaced=True): ("workloads", "wl", "kwl"),
+    Kind(KUEUE, "WorkloadPriorityClass", namespaced=False): ("workloadpriorityclasses", "wpc"),
+    Kind(KUEUE, "MultiKueueCluster", namespaced=False): ("multikueueclusters", "mkc"),
+    Kind(KUEUE, "MultiKueueConfig", namespaced=False): ("multikueueconfigs", "mkconf"),
+    Kind(_PLACEMENT, "ClusterResourcePlacement", namespaced=False): (
+        "clusterresourceplacements",
+        "placement",
+        "placements",
+        "crp",
+    ),
+    Kind(_PLACEMENT, "ResourcePlacement", namespaced=True): ("resourceplacements", "rp"),
+    Kind("cluster.kubernetes-fleet.io", "MemberCluster", namespaced=False): (
+        "memberclusters",
+        "cluster",
+        "clusters",
+    ),
+    Kind("core", "Namespace", namespaced=False): ("namespaces", "ns"),
+    Kind("core", "ConfigMap", namespaced=True): ("configmaps", "cm"),
+    Kind("core", "Secret", namespaced=True): ("secrets",),
+    Kind("core", "Service", namespaced=True): ("services", "svc"),
+    Kind("core", "ServiceAccount", namespaced=True): ("serviceaccounts", "sa"),
+    Kind("apps", "Deployment", namespaced=True): ("deployments", "deploy"),
+    Kind("scheduling.k8s.io", "PriorityClass", namespaced=False): ("priorityclasses", "pc"),
+}
+_BY_WORD = {word: kind for kind, words in _KINDS.items() for word in (kind.name.lower(), *words)}
+_SCOPES = {(kind.group, kind.name): kind for kind in _KINDS}
+
+
+def kind_of(hub: Client, word: str) -> Kind:
+    """The kind that a person means: `clusterqueue`, `cq`, `Widget.example.com`. Raises NotFound."""
+    name, _, group = word.partition(".")
+    if not group and (listed := _BY_WORD.get(name.lower())):
+        return listed
+    held = [
+        Kind(each.group or "core", each.kind)
+        for each in hub.kinds()
+        if name.lower() in {each.kind.lower(), f"{each.kind.lower()}s"}
+        and group in {"", each.group}
+    ]
+    if len(held) == 1:
+        return described(*held[0][:2])
+    if held:
+        told = ", ".join(f"{kind.name}.{kind.group}" for kind in held)
+        detail = f"{word} may be one of {told}: say which"
+    else:
+        detail = f"{word} is no kind that the hub holds"
+    raise NotFound(404, {"code": "NotFound", "detail": detail})
+
+
+def described(group: str, name: str) -> Kind:
+    """A kind by its API group ("core" or nothing for Kubernetes' own) and its name."""
+    return _SCOPES.get((group or "core", name)) or Kind(group or "core", name)
