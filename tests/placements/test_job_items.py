@@ -1,4 +1,4 @@
-"""A placement's Job in its status: applied and available, by its own state and by what it has lived to see."""
+"""A placement's Job in its status: applied and available, by its state and by what it has lived to see."""
 
 from pathlib import Path
 
