@@ -9,7 +9,9 @@ from hub.api.advice import warning_header
 from hub.api.agents import MAX_ENTRIES, read_sync
 from hub.api.errors import refused
 from hub.services.context.settings import Api, Settings
+from hub.services.reading.draft import queue_name
 from shared.errors import Rejected
+from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 from tests.api.listening import listening, send, until
 from tests.api.serving import a_job, served
@@ -252,3 +254,33 @@ async def test_a_stream_that_has_ended_makes_room(tmp_path):
                 assert (await send(hub, "GET", full)).problem["code"] == "TooManyStreams"
             line.cut()
             await until(lambda: not hub.served)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("limit=1&name=a", None),
+        ("limit=1&limit=1", "RepeatedParameter"),
+        ("name=&name=a", "RepeatedParameter"),
+        ("limit=1&limits=1", "UnknownParameter"),
+    ],
+)
+async def test_a_parameter_is_given_once(tmp_path, query, code):
+    """Which of two were meant nobody knows, though they be equal, or one empty."""
+    async with served(tmp_path) as hub:
+        assert (await hub.admin.get(f"/v1/jobs?{query}")).json().get("code") == code
+
+
+@pytest.mark.parametrize(
+    ("label", "annotation", "queue"),
+    [("blue", "red", "blue"), ("blue", None, "blue"), (None, "red", "red"), (None, None, "")],
+)
+def test_the_label_names_the_queue_before_the_annotation_does(label, annotation, queue):
+    """Both under Kueue's key: older clients write the annotation."""
+    key = "kueue.x-k8s.io/queue-name"
+    job = a_job()
+    job["metadata"] |= {
+        "labels": {} if label is None else {key: label},
+        "annotations": {} if annotation is None else {key: annotation},
+    }
+    assert queue_name(parse(job)) == queue

@@ -1,6 +1,7 @@
 """What an executor says again, or late: the first end counts, times stay, and zero is an epoch too."""
 
 import asyncio
+import threading
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from hub.store.records.workloads import Workload, move_of
 from hub.store.transaction import Transaction
 from tests.api.serving import Served, served
 from tests.scheduling.build import a_workload, in_cohort
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 PATH = "/v1/workloads/team-a/w"
@@ -106,21 +108,30 @@ async def test_of_two_ends_that_come_together_the_first_counts(tmp_path):
         assert (await row_of(hub, uid)).state == "Failed"
 
 
-async def test_a_refused_answer_to_a_check_leaves_nothing_of_its_report(tmp_path):
-    """A report that is refused in its second half did nothing in its first, whoever else reports then."""
+async def test_a_report_that_is_refused_leaves_nothing_though_another_is_taken(tmp_path):
+    """What is refused in its second half did nothing in its first, whoever reports at the same time."""
     async with served(tmp_path) as hub:
         uid = await admitted(hub)
-        both, alone = await asyncio.gather(
-            report(
-                hub,
-                conditions=ready("True"),
-                admissionChecks=[{"name": "nobody-asks", "state": "Ready"}],
-            ),
-            hub.admin.patch(
-                "/v1/workloads/team-a/none/status", content=b'{"status": {}}', headers=MERGE
-            ),
+        await hub.admin.post("/v1/workloads", json=a_workload("other"))
+        content = orjson.dumps({"status": {"conditions": [finished("Succeeded")]}})
+        too_many = [{"name": "main", "count": 5}]
+        free, held = threading.Event(), threading.Event()
+
+        def hold(_: Transaction) -> bool:
+            held.set()
+            return free.wait(20)
+
+        holding = asyncio.ensure_future(hub.hub.write(hold))
+        await eventually(held.is_set)
+        both = asyncio.gather(
+            report(hub, conditions=ready("True"), reclaimablePods=too_many),
+            hub.admin.patch("/v1/workloads/team-a/other/status", content=content, headers=MERGE),
         )
-        assert (both.json()["code"], alone.json()["code"]) == ("UnknownCheck", "NotFound")
+        await eventually(lambda: hub.hub.waiting_writes >= 3)  # both wait for the one that holds
+        free.set()
+        await holding
+        refused, taken = await both
+        assert (refused.json()["code"], taken.json()["state"]) == ("OutOfRange", "Succeeded")
         assert (await row_of(hub, uid)).ready == 0
 
 
