@@ -7,7 +7,8 @@ import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.questions import overview
-from hub.store import works
+from hub.store import workloads, works
+from hub.store.records.workloads import change_of
 from hub.store.records.works import WantedWork
 from hub.store.tables import works as table
 from hub.store.transaction import Transaction
@@ -179,3 +180,37 @@ async def test_revisions_of_the_feed_are_never_cut_in_two(tmp_path):
                 found += page
                 after = page[-1]["revision"] if page else after
             assert found == whole, limit
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_a_rare_condition_loses_nobody_between_pages(tmp_path, limit):
+    """Rows that were looked at and did not fit on the page stand on the next one."""
+    async with served(tmp_path) as hub:
+        uids = []
+        for name in ("a", "b", "c", "d"):
+            uids.append((await hub.admin.post("/v1/jobs", json=a_job(name))).json()["uid"])
+            hub.clock.advance(1)
+        said = {"reason": "Preempted", "message": "", "at": hub.clock.now().isoformat()}
+        evicted = [change_of(uid, {"evicted": said}) for n, uid in enumerate(uids) if n != 2]
+        await hub.db.write(lambda tx: workloads.change(tx, evicted))
+        found = await pages(hub.admin, "/v1/workloads", condition="Evicted", limit=limit)
+        named = [i["metadata"]["ownerReferences"][0]["name"] for page in found for i in page]
+        assert named == ["d", "b", "a"]
+
+
+async def test_workloads_that_wait_for_their_queue_are_those_that_were_asked_for(tmp_path):
+    """By namespace and by the queue they name; of a ClusterQueue or a state they have none."""
+    async with served(tmp_path) as hub:
+        for namespace, queue in (("team-h", "one"), ("team-h", "two"), ("team-i", "one")):
+            held = a_workload(f"{namespace}-{queue}", queue, namespace=namespace)
+            await hub.admin.post("/v1/apply", json=held)
+
+        async def named(**query: str) -> list[str]:
+            (found,) = await pages(hub.admin, "/v1/workloads", **query)
+            return [item["metadata"]["name"] for item in found]
+
+        assert await named() == ["team-h-one", "team-h-two", "team-i-one"]
+        assert await named(namespace="team-h") == ["team-h-one", "team-h-two"]
+        assert await named(queue="one") == ["team-h-one", "team-i-one"]
+        assert await named(namespace="team-i", queue="two") == []
+        assert await named(state="Pending") == await named(clusterQueue="one") == []
