@@ -170,6 +170,8 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
         objects.placements(),
         objects.placement("p"),
         objects.drift(),
+        objects.kinds(),
+        objects.delete_object("LocalQueue", "q", group="kueue.x-k8s.io", namespace="team-a"),
     ):
         await call(hub, steps, seen)
 
