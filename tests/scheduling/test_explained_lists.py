@@ -8,9 +8,12 @@ import pytest
 
 from hub.domain.workloads.demand import FOR_GOOD
 from hub.services.context.settings import Queueing, Settings
-from hub.services.explain import avoided, case
+from hub.services.explain import avoided, case, job
+from hub.services.jobs import cancel
+from hub.services.kueue_view import open_checks
 from hub.store.records.history import StoredEvent
-from tests.scheduling.build import RECLAIM, WITHIN, in_cohort, submit, urgent
+from shared.errors import Rejected
+from tests.scheduling.build import RECLAIM, WITHIN, in_cohort, start, submit, urgent
 from tests.scheduling.hubs import Running, a_job, a_pool, running
 from tests.status.rows import NOW, a_row, minutes
 
@@ -143,3 +146,22 @@ async def test_a_forecast_plays_with_a_thousand_before_it(
         assert found is not None
         assert found.too_far is too_far
         assert found.short == frozenset()
+
+
+async def test_a_deleted_job_is_explained_until_nothing_of_it_is_left(tmp_path: Path) -> None:
+    """While its cluster has it, it is there to be asked about, checks included; then it is deleted."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", cohort=""))
+        (uid,) = await submit(hub, "a", "1", "train")
+        await hub.settle()
+        await start(hub, uid)
+        await hub.hub.write(cancel.delete_job, uid, "ana", "")
+        told = await hub.explain(uid)
+        assert (told["state"], told["cluster"]) == ("Withdrawing", "c")
+        assert (await hub.hub.read(open_checks.checks_of, uid))["state"] == "Withdrawing"
+        await hub.transition("cancel", uid)
+        for read in (job.explain_job, open_checks.checks_of):
+            with pytest.raises(Rejected) as refused:
+                await hub.hub.read(read, uid)
+            assert refused.value.code == "NotFound"
