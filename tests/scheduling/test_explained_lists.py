@@ -9,6 +9,8 @@ import pytest
 from hub.domain.workloads.demand import FOR_GOOD
 from hub.services.context.settings import Queueing, Settings
 from hub.services.explain import avoided, case, job
+from hub.services.explain.as_it_is_now import WaitingView
+from hub.services.index.held_back import HeldBack
 from hub.services.jobs import cancel
 from hub.services.kueue_view import open_checks
 from hub.store.records.history import StoredEvent
@@ -165,3 +167,22 @@ async def test_a_deleted_job_is_explained_until_nothing_of_it_is_left(tmp_path: 
             with pytest.raises(Rejected) as refused:
                 await hub.hub.read(read, uid)
             assert refused.value.code == "NotFound"
+
+
+@pytest.mark.parametrize(
+    ("own", "held", "expected"),
+    [
+        ("", "AwaitingPlacement", "AwaitingPlacement"),
+        ("JobNeedsOneCluster", "AwaitingPlacement", None),  # its placement has said why
+        ("JobNeedsOneCluster", "QueueStopped", "QueueStopped"),
+        ("", "QueueStopped", "QueueStopped"),
+    ],
+)
+async def test_one_that_is_held_back_says_why_unless_its_placement_has(
+    tmp_path: Path, own: str, held: str, expected: str | None
+) -> None:
+    """Only what a placement has said of it stands before what holds it back."""
+    async with running(tmp_path) as hub:
+        view = WaitingView(HeldBack("ns", "gpu", held, "so it is"))
+        told = await hub.hub.read(job.explain_waiting, a_row(reason=own), view)
+        assert told.get("reason") == expected
