@@ -138,13 +138,13 @@ def _say(
 ) -> None:
     """Add what became of one part. `warned`: by place, why a job will not start."""
     for place, (each, (index, value)) in enumerate(zip(applied, part, strict=True)):
+        room = len(answer.errors) < MOST_ERRORS
         if each.result == REJECTED and each.error is not None:
             answer.refused += 1
             answer.first = answer.first or each.error
             answer.errors += _errors(index, each.error)[: MOST_ERRORS - len(answer.errors)]
         else:
             answer.taken += 1
-        room = len(answer.errors) < MOST_ERRORS
         item = _item(index, each, value, with_errors=room)
         if place in warned and each.result != REJECTED:
             item["warnings"] = [*item.get("warnings", ()), warned[place]]

@@ -72,6 +72,11 @@ class Line:
         async with asyncio.timeout(_PATIENCE_S):
             return await self._reader.read()
 
+    async def hear_until(self, text: bytes) -> bytes:
+        """What comes up to this text, and with it."""
+        async with asyncio.timeout(_PATIENCE_S):
+            return await self._reader.readuntil(text)
+
     async def is_hung_up(self) -> bool:
         """Whether the hub closes the connection without another word."""
         async with asyncio.timeout(_PATIENCE_S):

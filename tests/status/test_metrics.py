@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.checks.controller import a_checked_queue, answer
 from tests.scheduling.hubs import a_job, a_pool, a_queue
 from tests.status.http_hub import HttpHub, http_hub
 
@@ -82,3 +83,34 @@ async def test_evictions_are_counted_by_reason(tmp_path: Path):
         got = await samples(it, "evicting")
         assert got["roadstead_evicted_workloads_total{Preempted,}"] == 1
         assert got["roadstead_preempted_workloads_total{InClusterQueue}"] == 1
+
+
+async def test_quota_without_a_limit_is_infinite(tmp_path: Path):
+    """Of the queue that the hub provides: what may be had of it is no number, what is used of it is."""
+    async with http_hub(tmp_path) as it:
+        await it.hub.cluster("north", a_pool(cpu="8"))
+        await it.hub.apply(a_job("train", requests={"cpu": "1500m"}))
+        await it.hub.settle()
+        got = await samples(it, "default")
+        told = {name: value for name, value in got.items() if name.endswith(",cpu}")}
+        (nominal,) = [v for name, v in told.items() if "_nominal_quota" in name]
+        (usage,) = [v for name, v in told.items() if "_resource_usage" in name]
+        assert (nominal, usage) == (float("inf"), 1.5)
+
+
+async def test_a_wait_counts_from_when_it_was_queued_last(tmp_path: Path):
+    """One that was queued anew has not waited since it was created; with checks neither."""
+    waited = "roadstead_admission_wait_time_seconds_sum"
+    async with http_hub(tmp_path) as it:
+        await it.hub.cluster("north", a_pool(cpu="8"))
+        await a_checked_queue(it.hub, "budget")
+        (uid,) = await it.hub.apply(a_job("train", queue="gold"))
+        it.hub.clock.advance(30)
+        await it.hub.change(uid, queued_at=it.hub.clock.now())
+        await it.hub.settle()
+        before = (await samples(it, "gold")).get(waited, 0.0)
+        it.hub.clock.advance(7)
+        await answer(it.hub, uid, "budget", "Ready")
+        await it.hub.settle()
+        assert (await it.hub.job(uid)).state == "Placed"
+        assert (await samples(it, "gold"))[waited] - before == pytest.approx(7, abs=1)

@@ -42,9 +42,9 @@ def list_open(
     controllers = controllers_by_check(tx)
     more = True
     while more and len(items) < limit:
-        rows = stored.reserved(tx, after, limit)
-        more = len(rows) == limit
-        for row in rows:
+        rows = stored.reserved(tx, after, limit + 1)
+        more = len(rows) > limit
+        for place, row in enumerate(rows[:limit], start=1):
             after, states = row.uid, row.checks or {}
             items += [
                 _open(row, name, states[name], controllers)
@@ -52,7 +52,7 @@ def list_open(
                 if check in ("", name) and controller in ("", controllers.get(name, ""))
             ]
             if len(items) >= limit:
-                more = True
+                more = place < len(rows)
                 break
     return {"items": items, "continue": pager.token([after]) if more else ""}
 
