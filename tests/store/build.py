@@ -12,7 +12,7 @@ from hub.store.engine import Database
 from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
-from hub.store.records.works import Work
+from hub.store.records.works import WantedWork, Work
 from shared.clock import ManualClock
 
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -89,6 +89,24 @@ def a_work(cluster: str, uid: str, **columns: Any) -> Work:
         created_at=START,
     )
     return row._replace(**columns)
+
+
+def a_wanted_work(cluster: str, uid: str, **columns: Any) -> WantedWork:
+    """What a cluster is given to hold of a Job, as placing it writes it."""
+    row = WantedWork(
+        cluster=cluster,
+        uid=uid,
+        epoch=1,
+        generation=1,
+        api_version="batch/v1",
+        kind="Job",
+        namespace="team-a",
+        name=uid,
+        options=ApplyOptions(),
+        placed_by="",
+    )
+    row.update(columns)  # type: ignore[typeddict-item]  # names of its own
+    return row
 
 
 def an_object(uid: str, **columns: Any) -> StoredObject:
