@@ -2,9 +2,9 @@
 
 import contextlib
 import datetime as dt
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State
@@ -13,8 +13,10 @@ from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.records.works import WantedWork, Work
+from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 
+T = TypeVar("T")
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
 
@@ -26,6 +28,11 @@ async def opened(folder: Path, clock: ManualClock | None = None) -> AsyncIterato
         yield db
     finally:
         await db.close()
+
+
+def call(fn: Callable[..., T], *args: Any, **named: Any) -> Callable[[Transaction], T]:
+    """What a transaction is to do: `fn` on it, with these."""
+    return lambda tx: fn(tx, *args, **named)
 
 
 def a_workload(uid: str, **columns: Any) -> Workload:

@@ -6,12 +6,24 @@ from typing import Any
 import pytest
 
 from hub.domain.workloads.states import Transition
-from hub.store import clusters, doubts, jobs, manifests, objects, on_members, placements, runtimes
-from hub.store import tokens, workloads, works
+from hub.store import (
+    clusters,
+    doubts,
+    jobs,
+    manifests,
+    objects,
+    on_members,
+    placements,
+    runtimes,
+    tables,
+    tokens,
+    workloads,
+    works,
+)
 from hub.store.records.placements import Binding
 from hub.store.records.workloads import counts_of
 from shared.clock import ManualClock
-from tests.store.build import START, a_member, a_wanted_work, a_workload, an_object, opened
+from tests.store.build import START, a_member, a_wanted_work, a_workload, an_object, call, opened
 
 pytestmark = pytest.mark.anyio
 MINUTE = dt.timedelta(minutes=1)
@@ -55,7 +67,7 @@ async def test_pods_were_first_ready_once(tmp_path):
         found = []
         for ready in (False, True, False, True, False):
             said = counts_of("w", 1, told, all_ready=ready)
-            await db.write(lambda tx, s=said: on_members.count(tx, [s]))
+            await db.write(call(on_members.count, [said]))
             row = await db.read(lambda tx: workloads.get(tx, "w"))
             found.append((row.pods_ready_at, row.pods_lost_at))
             clock.advance(60)
@@ -103,7 +115,7 @@ async def test_only_what_is_applied_follows_a_new_generation(tmp_path):
     async with opened(tmp_path) as db:
         await db.write(lambda tx: works.upsert(tx, [a_wanted_work(c, "u") for c in actions]))
         for cluster, action in actions.items():
-            await db.write(lambda tx, c=cluster, a=action: works.act(tx, a, [(c, "u")]))
+            await db.write(call(works.act, action, [(cluster, "u")]))
         await db.write(lambda tx: works.follow_generation(tx, "u", 2))
         rows = await db.read(lambda tx: works.of_uids(tx, ["u"]))
         assert {r.cluster: r.generation for r in rows} == {"c1": 2, "c2": 1, "c3": 1}
@@ -112,11 +124,11 @@ async def test_only_what_is_applied_follows_a_new_generation(tmp_path):
 async def test_a_binding_stands_since_it_was_first_made(tmp_path):
     """Deciding the same cluster again changes scores and words, not since when it is bound."""
     clock = ManualClock(START)
-    table = placements.bindings
+    table = tables.bindings
     async with opened(tmp_path, clock) as db:
         for score in (1, 2):
             binding = Binding("p", "c1", True, score, 0, "r", "m", "", "")
-            await db.write(lambda tx, b=binding: placements.bind(tx, [b]))
+            await db.write(call(placements.bind, [binding]))
             clock.advance(60)
         (row,) = await db.read(lambda tx: tx.conn.execute(table.select()).all())
         assert (row.affinity_score, row.bound_at) == (2, START)
@@ -124,15 +136,13 @@ async def test_a_binding_stands_since_it_was_first_made(tmp_path):
 
 async def test_just_so_many_revisions_of_a_placement_are_kept(tmp_path):
     """Of one part the newest; another part's, and another placement's, are not counted."""
-    table = placements.snapshots
+    table = tables.snapshots
     async with opened(tmp_path) as db:
         for of, part, count in (("p", "policy", 4), ("p", "resources", 2), ("q", "policy", 2)):
             for index in range(count):
-                await db.write(
-                    lambda tx, k=(of, part, index): placements.add_snapshot(tx, *k, "h", {}, 2)
-                )
+                await db.write(call(placements.add_snapshot, of, part, index, "h", {}, 2))
         rows = await db.read(lambda tx: tx.conn.execute(table.select()).all())
-        assert {(r.placement, r.part, r.index) for r in rows} == {
+        assert {(r.placement, r.part, r._mapping["index"]) for r in rows} == {
             ("p", "policy", 2),
             ("p", "policy", 3),
             *((of, part, i) for of, part in (("p", "resources"), ("q", "policy")) for i in (0, 1)),
@@ -141,9 +151,7 @@ async def test_just_so_many_revisions_of_a_placement_are_kept(tmp_path):
 
 async def test_the_newest_jobs_of_a_placement_come_first(tmp_path):
     """Where there are more than are asked for, the newest are given."""
-    rows = [
-        a_workload(f"u{n}", placement="p", created_at=START + n * MINUTE) for n in (1, 0, 2)
-    ]
+    rows = [a_workload(f"u{n}", placement="p", created_at=START + n * MINUTE) for n in (1, 0, 2)]
     async with opened(tmp_path) as db:
         await db.write(lambda tx: workloads.add(tx, rows))
         found = await db.read(lambda tx: placements.jobs_of(tx, "p", 2))
@@ -156,7 +164,7 @@ async def test_the_newest_manifest_of_each_job(tmp_path):
         for generation in (2, 10, 1):
             body = f"{generation}".encode()
             row = {"uid": "u", "generation": generation, "manifest": body, "hash": "h"}
-            await db.write(lambda tx, r=row: manifests.add(tx, [r]))
+            await db.write(call(manifests.add, [row]))
         assert await db.read(lambda tx: manifests.latest_of(tx, ["u"])) == {"u": b"10"}
         assert (await db.read(lambda tx: manifests.latest(tx, "u")))[:2] == (10, b"10")
 
@@ -173,7 +181,7 @@ async def test_a_join_token_is_used_once_and_never_after_it_was_revoked(tmp_path
 
         await db.write(issue)
         for name, wins in (("live", True), ("live", False), ("revoked", False)):
-            assert await db.write(lambda tx, n=name: tokens.use(tx, n)) is wins
+            assert await db.write(call(tokens.use, name)) is wins
 
 
 async def test_a_token_ended_twice_ended_at_the_first_time(tmp_path):
@@ -207,7 +215,7 @@ async def test_names_of_a_kind_leave_out_what_is_being_deleted(tmp_path):
     async with opened(tmp_path) as db:
         for uid, at in (("here", None), ("going", START)):
             row = an_object(uid, deleted_at=at)
-            await db.write(lambda tx, r=row: objects.add(tx, r))
+            await db.write(call(objects.add, row))
         found = await db.read(lambda tx: objects.names_of(tx, "", "ConfigMap", ["team-a"]))
         assert found == {("team-a", "here")}
 

@@ -23,7 +23,7 @@ from hub.store import (
     works,
 )
 from shared.clock import ManualClock
-from tests.store.build import START, a_wanted_work, a_workload, opened
+from tests.store.build import START, a_wanted_work, a_workload, call, opened
 
 pytestmark = pytest.mark.anyio
 TICK = dt.timedelta(microseconds=1)
@@ -103,7 +103,7 @@ async def test_the_newest_row_is_never_trimmed(tmp_path, name):
     numbered = {"events": tables.events.c.id, "changes": tables.changes.c.revision}[name]
     async with opened(tmp_path, clock) as db:
         for each in ("one", "two", "three"):
-            await db.write(lambda tx, each=each: _event(tx, each))
+            await db.write(call(_event, each))
         _, trim = TRIMMED[name]
         late = START + dt.timedelta(days=900)
         last = await db.read(lambda tx: tx.conn.execute(select(func.max(numbered))).scalar())
@@ -121,13 +121,15 @@ async def test_a_finished_job_is_kept_for_its_whole_time(tmp_path):
         await db.write(lambda tx: works.upsert(tx, [a_wanted_work("c1", "held")]))
         await db.write(lambda tx: works.act(tx, "Keep", [("c1", "held")]))
         for before, due in ((START, []), (START + TICK, [1])):
-            found = await db.read(lambda tx, at=before: retention.jobs_ended_before(tx, at, 10))
+            found = await db.read(call(retention.jobs_ended_before, before, 10))
             assert found == ["free"] * len(due)
-            found = await db.read(lambda tx, at=before: retention.jobs_held_too_long(tx, at, 10))
+            found = await db.read(call(retention.jobs_held_too_long, before, 10))
             assert found == ["held"] * len(due)
 
 
-@pytest.mark.parametrize(("ttl_s", "after_s", "outlived"), [(0, 0, True), (60, 59, False), (60, 60, True)])
+@pytest.mark.parametrize(
+    ("ttl_s", "after_s", "outlived"), [(0, 0, True), (60, 59, False), (60, 60, True)]
+)
 async def test_a_name_is_given_back_at_the_end_of_its_ttl(tmp_path, ttl_s, after_s, outlived):
     """With ttlSecondsAfterFinished 0 at once; else when exactly so many seconds have passed."""
     clock = ManualClock(START)
@@ -143,13 +145,15 @@ async def test_a_span_of_readiness_is_over_at_its_end(tmp_path):
     """Pods late by exactly the time they have are late; a moment before they are not."""
     rows = [
         a_workload("never", state="Applied", placed_at=START),
-        a_workload("lost", state="Running", placed_at=START, pods_ready_at=START, pods_lost_at=START),
+        a_workload(
+            "lost", state="Running", placed_at=START, pods_ready_at=START, pods_lost_at=START
+        ),
     ]
     async with opened(tmp_path) as db:
         await db.write(lambda tx: workloads.add(tx, rows))
         for asked, uid in ((lifetimes.never_ready, "never"), (lifetimes.no_longer_ready, "lost")):
-            assert list(await db.read(lambda tx, a=asked: a(tx, START))) == [uid]
-            assert not await db.read(lambda tx, a=asked: a(tx, START - TICK))
+            assert list(await db.read(call(asked, START))) == [uid]
+            assert not await db.read(call(asked, START - TICK))
 
 
 async def test_a_job_lingers_only_after_its_time(tmp_path):
@@ -158,9 +162,7 @@ async def test_a_job_lingers_only_after_its_time(tmp_path):
         row = a_workload("j", state="Offered", placed_at=START, cluster="c1")
         await db.write(lambda tx: workloads.add(tx, [row]))
         for instant, found in ((START, 0), (START + TICK, 1)):
-            got = await db.read(
-                lambda tx, at=instant: on_members.jobs_placed_before(tx, at, ["Offered"])
-            )
+            got = await db.read(call(on_members.jobs_placed_before, instant, ["Offered"]))
             assert len(got) == found
 
 

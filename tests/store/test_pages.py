@@ -17,8 +17,8 @@ from hub.store import (
     workloads,
     works,
 )
-from shared.clock import ManualClock
-from tests.store.build import START, a_wanted_work, a_workload, an_object, opened
+from hub.store.transaction import Transaction
+from tests.store.build import START, a_wanted_work, a_workload, an_object, call, opened
 
 pytestmark = pytest.mark.anyio
 SECOND = dt.timedelta(seconds=1)
@@ -38,9 +38,7 @@ async def test_events_go_on_from_either_side(tmp_path, newest_first):
         shown, last = [], 0
         for _ in range(3):
             page = await db.read(
-                lambda tx, at=last: events.list_events(
-                    tx, limit=2, newest_first=newest_first, **{side: at}
-                )
+                call(events.list_events, limit=2, newest_first=newest_first, **{side: last})
             )
             shown += [row.uid for row in page]
             last = page[-1].id
@@ -52,12 +50,10 @@ async def test_the_audit_goes_on_before_the_last_entry_shown(tmp_path):
     """Newest first; the entry named is not shown again."""
     async with opened(tmp_path) as db:
         for number in range(5):
-            await db.write(lambda tx, n=number: audit.add(tx, "admin", f"v{n}", "Job n/j"))
+            await db.write(call(audit.add, "admin", f"v{number}", "Job n/j"))
         shown, before = [], 0
         for _ in range(3):
-            page = await db.read(
-                lambda tx, at=before: audit.list_entries(tx, before=at, limit=2)
-            )
+            page = await db.read(call(audit.list_entries, before=before, limit=2))
             shown += [row.verb for row in page]
             before = page[-1].id
         assert shown == ["v4", "v3", "v2", "v1", "v0"]
@@ -67,7 +63,7 @@ async def test_followers_go_on_after_the_revision_they_have(tmp_path):
     """The feed gives what came after a revision, in order, and not that revision again."""
     async with opened(tmp_path) as db:
         for name in ("one", "two", "three"):
-            await db.write(lambda tx, n=name: tx.touch("objects", n))
+            await db.write(call(Transaction.touch, "objects", name))
         rows = await db.read(lambda tx: changes.since(tx, 1, 10))
         assert [(row[0], row[2]) for row in rows] == [(2, ["two"]), (3, ["three"])]
         assert await db.read(lambda tx: changes.since(tx, 3, 10)) == []
@@ -79,12 +75,10 @@ async def test_objects_go_on_after_namespace_and_name(tmp_path):
     async with opened(tmp_path) as db:
         for place, (namespace, name) in enumerate(reversed(names)):
             row = an_object(f"u{place}", namespace=namespace, name=name)
-            await db.write(lambda tx, r=row: objects.add(tx, r))
+            await db.write(call(objects.add, row))
         shown, after = [], None
         for _ in names:
-            page = await db.read(
-                lambda tx, at=after: objects.list_kind(tx, "", "ConfigMap", after=at, limit=1)
-            )
+            page = await db.read(call(objects.list_kind, "", "ConfigMap", after=after, limit=1))
             after = (page[0].namespace, page[0].name)
             shown.append(after)
         assert shown == names
@@ -103,7 +97,7 @@ async def test_drift_goes_on_after_cluster_and_uid(tmp_path):
         await db.write(lambda tx: works.observe(tx, rows))
         shown, after = [], None
         for _ in keys:
-            (row,) = await db.read(lambda tx, at=after: works.list_drifted(tx, at, 1))
+            (row,) = await db.read(call(works.list_drifted, after, 1))
             after = (row.cluster, row.uid)
             shown.append(after)
         assert shown == keys
@@ -117,13 +111,12 @@ async def test_jobs_made_at_one_instant_are_shown_once(tmp_path, of):
     rows.append(a_workload("older", created_at=START - SECOND))
     async with opened(tmp_path) as db:
         await db.write(lambda tx: workloads.add(tx, rows))
-        shown, after = [], None
+        shown: list[str] = []
+        after: Any = None
         for _ in rows:
-            (row,) = await db.read(
-                lambda tx, at=after: jobs.page(tx, {}, at, 1)
-                if of == "jobs"
-                else workload_pages.page(tx, {}, (), None, at, 1)
-            )
+            page: Any = jobs.page if of == "jobs" else workload_pages.page
+            asked: tuple[Any, ...] = ({}, after, 1) if of == "jobs" else ({}, (), None, after, 1)
+            (row,) = await db.read(call(page, *asked))
             after = (row.created_at, row.uid)
             shown.append(row.uid)
         assert shown == ["u2", "u1", "u0", "older"]
