@@ -6,7 +6,7 @@ functions (`services`). What the functions mean is the docstrings of `hub.store`
 
 import copy
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -25,8 +25,6 @@ Row = dict[str, Any]
 _ALLOWED: dict[str, tuple[frozenset[str], str, bool]] = {}
 _TERMINAL = frozenset(map(str, TERMINAL))
 _FREED: Row = {"cluster": None, "withdraw_to": "", "active": 0, "ready": 0}
-
-
 _NOTHING = a_workload("")
 
 
@@ -314,6 +312,10 @@ def _cluster(tx: Transaction, name: str) -> Member | None:
     return tx.store.clusters.get(name)
 
 
+def _sessions(tx: Transaction, names: Collection[str]) -> dict[str, str]:
+    return {name: each.session for name, each in tx.store.clusters.items() if name in names}
+
+
 def _change_cluster(tx: Transaction, name: str, **columns: Any) -> None:
     tx.store.clusters[name] = tx.store.clusters[name]._replace(**columns)
 
@@ -334,7 +336,7 @@ WORKS = SimpleNamespace(
 ON_MEMBERS = SimpleNamespace(count=count)
 CLUSTERS = SimpleNamespace(
     get=_cluster, change=_change_cluster, beat=_nobody, set_capacity=_nobody,
-    get_capacities=_nobody,
+    get_capacities=_nobody, sessions=_sessions,
 )  # fmt: skip
 OBJECTS = SimpleNamespace(get_many=_nobody)
 SETTINGS = SimpleNamespace(
