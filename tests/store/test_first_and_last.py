@@ -6,8 +6,19 @@ from typing import Any
 import pytest
 
 from hub.domain.workloads.states import Transition
-from hub.store import clusters, doubts, jobs, manifests, objects, on_members, placements, runtimes
-from hub.store import tokens, workloads, works
+from hub.store import (
+    clusters,
+    doubts,
+    jobs,
+    manifests,
+    objects,
+    on_members,
+    placements,
+    runtimes,
+    tokens,
+    workloads,
+    works,
+)
 from hub.store.records.placements import Binding
 from hub.store.records.workloads import counts_of
 from shared.clock import ManualClock
@@ -141,9 +152,7 @@ async def test_just_so_many_revisions_of_a_placement_are_kept(tmp_path):
 
 async def test_the_newest_jobs_of_a_placement_come_first(tmp_path):
     """Where there are more than are asked for, the newest are given."""
-    rows = [
-        a_workload(f"u{n}", placement="p", created_at=START + n * MINUTE) for n in (1, 0, 2)
-    ]
+    rows = [a_workload(f"u{n}", placement="p", created_at=START + n * MINUTE) for n in (1, 0, 2)]
     async with opened(tmp_path) as db:
         await db.write(lambda tx: workloads.add(tx, rows))
         found = await db.read(lambda tx: placements.jobs_of(tx, "p", 2))

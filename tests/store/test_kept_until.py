@@ -127,7 +127,9 @@ async def test_a_finished_job_is_kept_for_its_whole_time(tmp_path):
             assert found == ["held"] * len(due)
 
 
-@pytest.mark.parametrize(("ttl_s", "after_s", "outlived"), [(0, 0, True), (60, 59, False), (60, 60, True)])
+@pytest.mark.parametrize(
+    ("ttl_s", "after_s", "outlived"), [(0, 0, True), (60, 59, False), (60, 60, True)]
+)
 async def test_a_name_is_given_back_at_the_end_of_its_ttl(tmp_path, ttl_s, after_s, outlived):
     """With ttlSecondsAfterFinished 0 at once; else when exactly so many seconds have passed."""
     clock = ManualClock(START)
@@ -143,7 +145,9 @@ async def test_a_span_of_readiness_is_over_at_its_end(tmp_path):
     """Pods late by exactly the time they have are late; a moment before they are not."""
     rows = [
         a_workload("never", state="Applied", placed_at=START),
-        a_workload("lost", state="Running", placed_at=START, pods_ready_at=START, pods_lost_at=START),
+        a_workload(
+            "lost", state="Running", placed_at=START, pods_ready_at=START, pods_lost_at=START
+        ),
     ]
     async with opened(tmp_path) as db:
         await db.write(lambda tx: workloads.add(tx, rows))

@@ -17,7 +17,6 @@ from hub.store import (
     workloads,
     works,
 )
-from shared.clock import ManualClock
 from tests.store.build import START, a_wanted_work, a_workload, an_object, opened
 
 pytestmark = pytest.mark.anyio
@@ -55,9 +54,7 @@ async def test_the_audit_goes_on_before_the_last_entry_shown(tmp_path):
             await db.write(lambda tx, n=number: audit.add(tx, "admin", f"v{n}", "Job n/j"))
         shown, before = [], 0
         for _ in range(3):
-            page = await db.read(
-                lambda tx, at=before: audit.list_entries(tx, before=at, limit=2)
-            )
+            page = await db.read(lambda tx, at=before: audit.list_entries(tx, before=at, limit=2))
             shown += [row.verb for row in page]
             before = page[-1].id
         assert shown == ["v4", "v3", "v2", "v1", "v0"]
@@ -120,9 +117,11 @@ async def test_jobs_made_at_one_instant_are_shown_once(tmp_path, of):
         shown, after = [], None
         for _ in rows:
             (row,) = await db.read(
-                lambda tx, at=after: jobs.page(tx, {}, at, 1)
-                if of == "jobs"
-                else workload_pages.page(tx, {}, (), None, at, 1)
+                lambda tx, at=after: (
+                    jobs.page(tx, {}, at, 1)
+                    if of == "jobs"
+                    else workload_pages.page(tx, {}, (), None, at, 1)
+                )
             )
             after = (row.created_at, row.uid)
             shown.append(row.uid)

@@ -11,7 +11,14 @@ from hub.services.members import deadlines, faults, forgotten
 from hub.services.members.api_servers import down_view
 from hub.services.members.judge import RETRY_SET_ASIDE, max_epochs, plain, set_aside
 from hub.services.members.roll_call import FRESH, RollCall
-from hub.services.members.sessions import BURST, MAX_RETIRED, SYNCS_PER_S, ObservedDigest, Session, Slow
+from hub.services.members.sessions import (
+    BURST,
+    MAX_RETIRED,
+    SYNCS_PER_S,
+    ObservedDigest,
+    Session,
+    Slow,
+)
 from hub.store import clusters, events, leases, workloads
 from shared.clock import ManualClock
 from shared.errors import Rejected
@@ -46,7 +53,13 @@ async def test_a_run_is_over_when_its_time_is_up(tmp_path):
     """At the very second; of those that go on, the one with the least left says when to look again."""
     rows = [
         a_workload(uid, state="Running", placed_at=START, max_runtime_s=most, ran_s=ran)
-        for uid, most, ran in (("a", 90, 0), ("over", 60, 0), ("b", 75, 0), ("c", 100, 20), ("again", 100, 40))
+        for uid, most, ran in (
+            ("a", 90, 0),
+            ("over", 60, 0),
+            ("b", 75, 0),
+            ("c", 100, 20),
+            ("again", 100, 40),
+        )
     ]
     clock = ManualClock(START)
     async with opened(tmp_path, clock) as db:
@@ -118,7 +131,11 @@ async def test_a_forgotten_job_said_again_is_written_after_half_a_round(tmp_path
 
 def test_a_cluster_is_set_aside_until_an_instant():
     """At that instant it is avoided no more; one that is set aside again is so from now on."""
-    present = {"past": START.isoformat(), "later": (START + TICK).isoformat(), "c1": "9999-01-01T00:00:00+00:00"}
+    present = {
+        "past": START.isoformat(),
+        "later": (START + TICK).isoformat(),
+        "c1": "9999-01-01T00:00:00+00:00",
+    }
     kept = set_aside(present, "c1", START, RETRY_SET_ASIDE)
     assert kept == {"later": present["later"], "c1": (START + RETRY_SET_ASIDE).isoformat()}
     assert set_aside(None, "c1", START, SECOND) == {"c1": (START + SECOND).isoformat()}
@@ -135,7 +152,18 @@ def test_words_of_a_member_are_cut_beyond_their_limit(text, kept):
 
 @pytest.mark.parametrize(
     ("said", "epochs"),
-    [(None, 1), ("", 1), ("0", 0), ("1", 1), ("3", 3), ("99999", 99999), ("100000", 1), ("-2", 1), ("x", 1), ("²", 1)],
+    [
+        (None, 1),
+        ("", 1),
+        ("0", 0),
+        ("1", 1),
+        ("3", 3),
+        ("99999", 99999),
+        ("100000", 1),
+        ("-2", 1),
+        ("x", 1),
+        ("²", 1),
+    ],
 )
 def test_retries_are_a_number_of_at_most_five_digits(said, epochs):
     """Anything else counts as not given: one epoch."""
@@ -166,7 +194,13 @@ def test_a_roll_call_ends_with_the_last_answer_or_its_time():
     stale = START - 2 * FRESH
     roll = RollCall(45.0)
     roll.begin({"a": stale, "b": stale}, START, 100.0)
-    assert [roll.heard(name) for name in ("x", "a", "a", "b", "b")] == [False, False, False, True, False]
+    assert [roll.heard(name) for name in ("x", "a", "a", "b", "b")] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
     assert roll.is_over(100.0)
     roll.begin({"a": stale}, START, 100.0)
     assert [roll.is_over(at) for at in (144.9, 145.0)] == [False, True]
@@ -241,7 +275,9 @@ def test_a_server_is_down_since_a_month_at_most(down_s, since_s):
 async def test_each_limit_of_run_time_says_its_own_number(tmp_path):
     """Two that ran too long under different limits end in one turn, each with its seconds."""
     rows = [
-        a_workload(uid, state="Running", epoch=1, cluster="c1", placed_at=START, max_runtime_s=most)
+        a_workload(
+            uid, state="Running", epoch=1, cluster="c1", placed_at=START, max_runtime_s=most
+        )
         for uid, most in (("a", 30), ("b", 60), ("c", 90))
     ]
     clock = ManualClock(START)
