@@ -18,7 +18,7 @@ from hub.services.access.enrol import enrol
 from hub.store import clusters, tokens
 from shared.clock import ManualClock
 from shared.errors import Rejected
-from tests.store.build import START, a_member, opened
+from tests.store.build import START, a_member, call, opened
 
 pytestmark = pytest.mark.anyio
 MINUTE = dt.timedelta(minutes=1)
@@ -115,7 +115,7 @@ async def test_an_agent_that_registers_anew_has_joined_once(tmp_path):
         await db.write(lambda tx: clusters.add(tx, a_member("c1")))
         for _ in range(2):
             text, _ = await db.write(lambda tx: credentials.issue_join(tx, "c1", MINUTE))
-            await db.write(lambda tx, t=text: enrol(tx, t, "uid-c1"))
+            await db.write(call(enrol, text, "uid-c1"))
             clock.advance(3600)
         member = await db.read(lambda tx: clusters.get(tx, "c1"))
         assert (member.joined_at, member.heartbeat_at) == (START, START + 60 * MINUTE)
@@ -125,6 +125,6 @@ async def test_agents_are_no_people(tmp_path):
     """Whoever is listed is an administrator or a viewer."""
     async with opened(tmp_path) as db:
         for role in (AGENT, VIEWER, ADMINISTRATOR):
-            await db.write(lambda tx, r=role: credentials.issue_bearer(tx, r, "n", "c1"))
+            await db.write(call(credentials.issue_bearer, role, "n", "c1"))
         found = (await db.read(people.list_people))["items"]
         assert [row["role"] for row in found] == [ADMINISTRATOR, VIEWER]

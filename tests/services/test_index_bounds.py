@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.usage_history import UsageHistory
@@ -183,9 +184,9 @@ def _holder(uid: str = "u", **given: Any) -> AdmittedWorkload:
         "team-a",
         "",
         "q",
-        {("f", "cpu"): 1000},
+        {FlavorResource("f", "cpu"): 1000},
         local_queue="a",
-        **given,  # type: ignore[dict-item]
+        **given,
     )
 
 

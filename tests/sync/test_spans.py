@@ -24,7 +24,7 @@ from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.session_ids import new_session
 from shared.wire.agent_v1 import FULL_EVERY_S, ApiServerDown, ObservedSet, SetDigest
-from tests.store.build import START, a_member, a_workload, opened
+from tests.store.build import START, a_member, a_workload, call, opened
 from tests.sync.hubs import seen
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +76,7 @@ async def test_a_fault_is_told_again_after_ten_minutes(tmp_path):
     clock = ManualClock(START)
     async with opened(tmp_path, clock) as db:
         for name in ("c1", "c2"):
-            await db.write(lambda tx, n=name: clusters.add(tx, a_member(n)))
+            await db.write(call(clusters.add, a_member(name)))
         told = []
         for after, cluster, code in (
             (0, "c1", "A"), (0, "c1", "A"), (0, "c1", "B"), (0, "c2", "A"),
@@ -84,7 +84,7 @@ async def test_a_fault_is_told_again_after_ten_minutes(tmp_path):
         ):  # fmt: skip
             clock.advance(after)
             before = len(await db.read(events.list_events))
-            await db.write(lambda tx, c=cluster, k=code: faults.note_fault(tx, c, k, "x"))
+            await db.write(call(faults.note_fault, cluster, code, "x"))
             told.append(len(await db.read(events.list_events)) > before)
         assert told == [True, False, True, True, False, True, False]
 
