@@ -1,7 +1,6 @@
 """Sessions, leases and a hub that is away, slow or somebody else's."""
 
 import asyncio
-import itertools
 from typing import Any
 
 import pytest
@@ -229,19 +228,25 @@ async def test_an_orphan_is_told_and_left(member):
 async def test_what_is_too_large_for_one_request_comes_in_several(member):
     """Each is half as long until the hub takes it, and says whether more is to follow: none is lost."""
     uids = [f"u-{number}" for number in range(250)]
-    member.hub.takes_at_most = 200
     member.hub.put(*(a_job(uid, uid, action="Withdraw") for uid in uids))
+    member.hub.loses = lambda request: request.observed.entries  # so all of it is to be said again
     member.start()
+    await member.hub.until(lambda hub: hub.requests and carried(hub.requests[-1]) == set(uids))
 
-    def pages(hub):
-        """What was said from the first that is not all to the one that says so."""
-        said = [request.observed for request in hub.requests if request.observed.entries]
-        parts = list(itertools.dropwhile(lambda each: not each.more, said))
-        ends = [place for place, each in enumerate(parts) if not each.more]
-        return parts[: ends[0] + 1] if ends else None
+    member.hub.requests.clear()
+    member.hub.takes_at_most = 200
+    member.hub.loses = lambda request: False
+    parts = await member.hub.until(
+        lambda hub: hub.requests if set(uids) <= set().union(*map(carried, hub.requests)) else None
+    )
+    assert next(request.observed.more for request in parts if request.observed.entries)
+    assert all(len(carried(part)) <= 200 for part in parts)
+    assert not parts[-1].observed.more
 
-    parts = await member.hub.until(pages)
-    assert {entry.uid for part in parts for entry in part.entries} == set(uids)
+
+def carried(request):
+    """The uids a request says something of."""
+    return {entry.uid for entry in request.observed.entries}
 
 
 def results_in(entries):
