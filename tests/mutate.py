@@ -25,10 +25,7 @@ ROOTS = ("hub", "agent", "shared", "roadstead", "tests", "examples", "docs")
 SPECIFIED_BY = {
     "hub/domain": ("tests/domain",),
     "hub/offline": ("tests/offline", "tests/properties"),
-    "hub/services": ("tests/services", "tests/scheduling", "tests/lifecycle", "tests/sync"),
-    "hub/services/placements": ("tests/placements",),
-    "hub/services/kueue_view": ("tests/status",),
-    "hub/services/outside": ("tests/checks",),
+    "hub/services": ("tests/services",),
     "hub/store": ("tests/store",),
     "hub/bridge": ("tests/bridge",),
     "hub/api": ("tests/api",),

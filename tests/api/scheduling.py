@@ -9,8 +9,8 @@ from hub.services.context import leadership
 from hub.services.index.reader import FOLLOWED
 from hub.services.scheduling.turn import Scheduler
 from tests.api.serving import Served, served
-from tests.checks.controller import a_check, checked
-from tests.scheduling.hubs import Running, a_pool, a_queue
+from tests.services.hubs import Running, a_pool, a_queue
+from tests.services.outside.controller import a_check, checked
 
 
 @contextlib.asynccontextmanager

@@ -12,7 +12,7 @@ from hub.services.index.index import ScheduleIndex
 from hub.store import objects
 from tests.api.serving import Served, a_job, served
 from tests.domain.build import a_cluster, a_pool
-from tests.scheduling.build import in_cohort
+from tests.services.build import in_cohort
 
 pytestmark = pytest.mark.anyio
 CHECK = {

@@ -13,7 +13,7 @@ from hub.store import workloads
 from hub.store.records.workloads import move_of
 from hub.store.transaction import Transaction
 from tests.api.serving import Served, a_job, served
-from tests.scheduling.build import a_workload, in_cohort
+from tests.services.build import a_workload, in_cohort
 
 pytestmark = pytest.mark.anyio
 PATH = "/v1/workloads/team-a/w"

@@ -14,10 +14,10 @@ from hub.store.tables import works as table
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from tests.api.serving import Served, a_job, served
-from tests.checks.controller import a_checked_queue
-from tests.scheduling import hubs
-from tests.scheduling.build import a_workload
-from tests.status.http_hub import http_hub
+from tests.services import hubs
+from tests.services.build import a_workload
+from tests.services.http_hub import http_hub
+from tests.services.outside.controller import a_checked_queue
 
 pytestmark = pytest.mark.anyio
 DRIFT = [{"path": "/spec/a", "hub": "1", "member": "2"}]

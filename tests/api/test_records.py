@@ -17,7 +17,7 @@ from roadstead.steps import Found, Request
 from tests.api.scheduling import scheduling
 from tests.api.serving import Served, a_job
 from tests.cli.records import Seen
-from tests.scheduling.hubs import a_pool, a_queue
+from tests.services.hubs import a_pool, a_queue
 
 pytestmark = pytest.mark.anyio
 ADDRESS = Address("http://hub", "")

@@ -15,7 +15,7 @@ from hub.store import workloads
 from hub.store.records.workloads import Workload, move_of
 from hub.store.transaction import Transaction
 from tests.api.serving import Served, served
-from tests.scheduling.build import a_workload, in_cohort
+from tests.services.build import a_workload, in_cohort
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.anyio

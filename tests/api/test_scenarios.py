@@ -13,8 +13,8 @@ from hub.services.context import leadership
 from hub.services.index.reader import FOLLOWED
 from hub.services.scheduling.turn import Scheduler
 from tests.api.serving import Served, a_job, served
-from tests.scheduling.build import a_class, in_cohort
-from tests.scheduling.hubs import Running, a_pool
+from tests.services.build import a_class, in_cohort
+from tests.services.hubs import Running, a_pool
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from hub.services.works import restored
 from hub.services.works.withdraw import withdraw_jobs
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Mark
-from tests.sync.hubs import JOB, Agent, Running, a_stray, ran, running_hub, seen
+from tests.services.members.hubs import JOB, Agent, Running, a_stray, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 

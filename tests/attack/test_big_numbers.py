@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sync.hubs import running_hub, seen
+from tests.services.members.hubs import running_hub, seen
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from shared import labels
 from tests import waiting
 from tests.agent.scripted_hub import a_job, eventually
-from tests.sync.hubs import running_hub, seen
+from tests.services.members.hubs import running_hub, seen
 
 pytestmark = pytest.mark.anyio
 

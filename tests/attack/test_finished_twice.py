@@ -8,7 +8,7 @@ from hub.store import retention, works
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.guide import absent, apply_guide, condition, workload
 from tests.bridge.hub_cluster import until, world
-from tests.sync.hubs import ran
+from tests.services.members.hubs import ran
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 from agent.objects.facts import generation_of
 from agent.objects.pods import view
 from shared import labels
-from tests.sync.hubs import ran, running_hub, seen
+from tests.services.members.hubs import ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 

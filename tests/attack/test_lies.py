@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hub.services.members.observe import ObservedReport, take_reports
-from tests.sync.hubs import ran, running_hub, seen
+from tests.services.members.hubs import ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 from hub.services.access.credentials import issue_join
 from hub.services.objects.fence import fence_cluster
 from tests import waiting
-from tests.sync.hubs import Agent, Running, running_hub
+from tests.services.members.hubs import Agent, Running, running_hub
 
 pytestmark = pytest.mark.anyio
 

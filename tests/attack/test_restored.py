@@ -8,7 +8,7 @@ import pytest
 
 from hub.services.members.roll_call import RollCall
 from shared.clock import ManualClock
-from tests.sync.hubs import ran, running_hub
+from tests.services.members.hubs import ran, running_hub
 
 pytestmark = pytest.mark.anyio
 

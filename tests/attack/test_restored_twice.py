@@ -10,7 +10,7 @@ from hub.services.context import timeline
 from hub.services.context.incarnations import began_ms, new_incarnation
 from hub.services.jobs import hold
 from hub.services.works import restored
-from tests.sync.hubs import ran, running_hub
+from tests.services.members.hubs import ran, running_hub
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sync.hubs import away, back, running_hub
+from tests.services.members.hubs import away, back, running_hub
 
 pytestmark = pytest.mark.anyio
 

@@ -2,7 +2,7 @@
 
 from hub.store import objects, workloads
 from tests.bridge.hub_cluster import World, until
-from tests.placements.fleet import GUIDE
+from tests.services.placements.fleet import GUIDE
 
 CRDS = "apiextensions.k8s.io/v1"
 CRD = "resourceplacements.placement.kubernetes-fleet.io"

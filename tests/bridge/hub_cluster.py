@@ -17,7 +17,7 @@ from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
 from tests import waiting
-from tests.sync.hubs import Agent, Running, running_hub
+from tests.services.members.hubs import Agent, Running, running_hub
 
 FIELDS = "kubectl-client-side-apply"
 

@@ -24,8 +24,8 @@ from shared.kinds.crds import all_crds
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import FIELDS, until
+from tests.services.members.hubs import Running, running_hub
 from tests.store.build import an_object
-from tests.sync.hubs import Running, running_hub
 
 CONFIG_MAP = Mirrored("", "ConfigMap", ("v1",))
 KINDS = (NAMESPACE, JOB, CONFIG_MAP)

@@ -14,7 +14,7 @@ from shared.kube import errors
 from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, a_queue, queued
 from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import FIELDS, NAMESPACES, VERSIONS, World, until, warnings, world
-from tests.sync.hubs import Agent, ran, seen
+from tests.services.members.hubs import Agent, ran, seen
 
 pytestmark = pytest.mark.anyio
 QUEUE = "kueue.x-k8s.io/queue-name"

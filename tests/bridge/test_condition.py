@@ -11,8 +11,8 @@ from hub.store import objects
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.guide import SHOP, absent, apply_guide, condition, shop, workload
 from tests.bridge.hub_cluster import World, until, world
-from tests.placements.fleet import GUIDE
-from tests.sync.hubs import ran, seen
+from tests.services.members.hubs import ran, seen
+from tests.services.placements.fleet import GUIDE
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from shared.kube import errors
 from tests.bridge.hub_cluster import until
 from tests.bridge.parts import CONFIG_MAP, a_config_map, a_job, on_simulated, parts
 from tests.kube.stub import running
-from tests.sync.hubs import away, back
+from tests.services.members.hubs import away, back
 
 pytestmark = pytest.mark.anyio
 

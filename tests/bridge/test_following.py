@@ -12,7 +12,7 @@ from hub.services.reading.draft import draft
 from shared.kinds import parse
 from tests.bridge.guide import CRDS, mirrored
 from tests.bridge.hub_cluster import World, until, world
-from tests.placements.fleet import conditions
+from tests.services.placements.fleet import conditions
 
 pytestmark = pytest.mark.anyio
 

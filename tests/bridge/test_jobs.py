@@ -16,7 +16,7 @@ from shared.errors import Rejected
 from shared.kinds import parse
 from tests.bridge.guide import CRDS, absent, apply_guide, condition, status, suspended, workload
 from tests.bridge.hub_cluster import World, until, world
-from tests.sync.hubs import ran, seen
+from tests.services.members.hubs import ran, seen
 
 pytestmark = pytest.mark.anyio
 

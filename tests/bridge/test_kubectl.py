@@ -7,7 +7,7 @@ import pytest
 
 from tests.bridge.guide import CRD, CRDS, workload
 from tests.bridge.hub_cluster import until, world
-from tests.placements.fleet import GUIDE
+from tests.services.placements.fleet import GUIDE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kubectl]
 

@@ -7,8 +7,8 @@ import pytest
 from hub.store import clusters
 from tests.bridge.guide import CRDS, SHOP, absent, apply_guide, mirrored, shop
 from tests.bridge.hub_cluster import World, until, world
-from tests.placements.fleet import conditions
-from tests.sync.hubs import seen
+from tests.services.members.hubs import seen
+from tests.services.placements.fleet import conditions
 
 pytestmark = pytest.mark.anyio
 

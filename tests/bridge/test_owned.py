@@ -11,7 +11,7 @@ from hub.store import objects
 from hub.store.transaction import Transaction
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.parts import Parts, a_config_map, on_simulated
-from tests.sync.hubs import Agent
+from tests.services.members.hubs import Agent
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from shared.kube.client import KubeClient
 from tests.bridge.guide import apply_guide, condition, status, workload
 from tests.bridge.hub_cluster import FIELDS, VERSIONS, World, until, world
 from tests.bridge.rights import ANN, BEN, HUB, OPERATOR, VIEWER, Rights, guarded
-from tests.sync.hubs import ran
+from tests.services.members.hubs import ran
 
 pytestmark = pytest.mark.anyio
 JOB = (VERSIONS["Job"], "Job", "compute-jobs", "mock-workload")

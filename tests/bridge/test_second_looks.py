@@ -30,7 +30,7 @@ from tests.bridge.parts import (
     a_placement_row,
     on_simulated,
 )
-from tests.sync.hubs import running_hub
+from tests.services.members.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)

@@ -12,7 +12,7 @@ from hub.bridge.condition import BridgeCondition
 from hub.services.context import hub_cluster
 from shared.kube import errors
 from tests.bridge.hub_cluster import until
-from tests.sync.hubs import Running, running_hub
+from tests.services.members.hubs import Running, running_hub
 
 pytestmark = pytest.mark.anyio
 

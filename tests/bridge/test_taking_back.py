@@ -12,7 +12,7 @@ from shared.groups import KUEUE
 from tests.bridge.hub_cluster import until
 from tests.bridge.parts import CONFIG_MAP, KINDS, Parts, a_job, on_simulated, parts
 from tests.kube.stub import Stub, running
-from tests.sync.hubs import ran
+from tests.services.members.hubs import ran
 
 pytestmark = pytest.mark.anyio
 QUEUE = Mirrored(KUEUE, "ClusterQueue", ("v1beta2",), finalized=True, order=2)

@@ -9,7 +9,7 @@ from hub.store import workloads
 from tests.bridge.guide import absent, apply_guide, workload
 from tests.bridge.hub_cluster import until, world
 from tests.bridge.workload_objects import KUEUE, NAMESPACE, patch, running, said, says, shown
-from tests.sync.hubs import ran
+from tests.services.members.hubs import ran
 
 pytestmark = pytest.mark.anyio
 

@@ -23,8 +23,8 @@ from shared.kubesim.cluster import SimCluster
 from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import FIELDS, until, world
 from tests.bridge.parts import KINDS, Parts, a_job, on_simulated
+from tests.services.members.hubs import running_hub
 from tests.store.build import a_workload as a_stored_workload
-from tests.sync.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)

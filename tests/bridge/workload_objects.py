@@ -5,7 +5,7 @@ from typing import Any
 from hub.store.records.workloads import Workload
 from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import World, until
-from tests.sync.hubs import ran
+from tests.services.members.hubs import ran
 
 KUEUE = "kueue.x-k8s.io/v1beta1"
 

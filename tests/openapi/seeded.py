@@ -23,8 +23,8 @@ from hub.services.members.sync import AgentSync
 from hub.services.scheduling.turn import Scheduler
 from shared.wire.agent_v1 import REGISTER_PATH
 from tests.api.serving import Served, a_job, served
-from tests.checks.controller import a_check, checked
-from tests.scheduling.hubs import KUEUE, Running, a_placement, a_pool, a_queue
+from tests.services.hubs import KUEUE, Running, a_placement, a_pool, a_queue
+from tests.services.outside.controller import a_check, checked
 
 A_WORKLOAD: dict[str, Any] = {
     "apiVersion": KUEUE,

@@ -19,10 +19,10 @@ from hub.offline.inputs.settings import settings_of
 from hub.offline.play.engine import Engine, engine_of
 from hub.services.context.settings import Queueing, Settings
 from hub.store.records.workloads import Workload
-from tests.checks.controller import a_check, activate, answer, checked
 from tests.examples import examples
-from tests.scheduling.build import a_class, a_cohort, in_cohort
-from tests.scheduling.hubs import KUEUE, Running, a_job, a_pool, running
+from tests.services.build import a_class, a_cohort, in_cohort
+from tests.services.hubs import KUEUE, Running, a_job, a_pool, running
+from tests.services.outside.controller import a_check, activate, answer, checked
 
 QUEUES = ("a", "b", "d")
 DOORS = ("a", "a2", "b", "d")  # a2 leads to ClusterQueue a, too

@@ -11,8 +11,8 @@ from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.workloads.states import TRANSITIONS, State, Transition
-from tests.scheduling.build import a_class, a_cohort, in_cohort
-from tests.scheduling.hubs import Running, a_job, a_pool, running
+from tests.services.build import a_class, a_cohort, in_cohort
+from tests.services.hubs import Running, a_job, a_pool, running
 
 QUEUES = ("a", "b")
 PREEMPTS = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}

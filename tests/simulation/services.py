@@ -37,7 +37,7 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.registry import parse
 from shared.wire.agent_v1 import DesiredBase, ObservedSet, SyncReply, SyncRequest
-from tests.scheduling.hubs import a_job, a_pool, a_queue
+from tests.services.hubs import a_job, a_pool, a_queue
 from tests.simulation.checks import Checks
 from tests.simulation.hub import HUB_ID, HubClock
 from tests.simulation.scenario import Run

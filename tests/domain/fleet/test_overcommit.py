@@ -7,7 +7,7 @@ from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.fleet.overcommit import squeezed_out
 from hub.domain.fleet.promises import Members, Promise
 from shared.resources import Resources
-from tests.scheduling.hubs import a_pool
+from tests.services.hubs import a_pool
 
 ASK = NodeAsk((), (), ())
 

@@ -1,0 +1,115 @@
+"""Explain says what a queue has, what it borrows, and what preemption could do and may not."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.services.build import RECLAIM, WITHIN, in_cohort, start, submit, urgent
+from tests.services.hubs import a_pool, running
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_it_shows_borrowing_and_why_nobody_may_be_preempted(tmp_path: Path) -> None:
+    """Numbers of the queue, and for each holder of what is short the rule that spares it."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="16"))
+        await hub.apply(*in_cohort("a", "2", preemption=WITHIN), *in_cohort("b", "2"))
+        await submit(hub, "a", "3", "one")
+        await submit(hub, "b", "1", "two")
+        (waits,) = await submit(hub, "a", "1", "three")
+        await hub.settle()
+        told = await hub.explain(waits)
+        (quota,) = told["quota"]
+        assert (quota["nominal"], quota["used"], quota["borrowed"]) == ("2", "3", "1")
+        assert (quota["available"], quota["potential"]) == ("0", "4")
+        assert told["preemption"]["candidates"] == []
+        spared = {
+            s["reason"]: [e["name"] for e in s["examples"]] for s in told["preemption"]["spared"]
+        }
+        assert spared == {
+            "reclaimWithinCohort of a is Never": ["two"],
+            "withinClusterQueue is LowerPriority: its priority is not below 0": ["one"],
+        }
+
+
+async def test_it_names_whom_it_waits_for(tmp_path: Path) -> None:
+    """A nominee says which cluster is kept for it and how many have to go."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=RECLAIM))
+        (low,) = await submit(hub, "a", "4", "low")
+        await hub.settle()
+        await start(hub, low)
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        told = await hub.explain(high)
+        assert told["reason"] == "WaitingForPreemptedWorkloads"
+        assert (told["nomination"]["cluster"], told["nomination"]["victims"]) == ("c", [low])
+
+
+async def test_the_sentence_has_the_figures_of_the_table(tmp_path: Path) -> None:
+    """A job that came later took what was left: sentence, fields and table say so alike."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "10", cohort=""))
+        await submit(hub, "a", "8", "one")
+        await hub.settle()
+        (two,) = await submit(hub, "a", "4", "two")
+        await hub.settle()
+        assert "8 of 10 used, 2 more needed" in (await hub.explain(two))["message"]
+        await submit(hub, "a", "2", "three")
+        await hub.settle()
+        told = await hub.explain(two)
+        assert told["message"].endswith("cpu of flavor any: 4 asked, 10 of 10 used, 4 more needed")
+        assert told["waiting"]["message"] == told["message"]
+        (short,), (quota,) = told["waiting"]["quota"], told["quota"]
+        assert (short["used"], short["limit"], short["missing"]) == ("10", "10", "4")
+        assert (quota["used"], quota["nominal"], quota["available"]) == ("10", "10", "0")
+
+
+async def test_figures_of_a_cohort_are_those_of_now(tmp_path: Path) -> None:
+    """What the queue could have of its cohort, and how much of that others have taken since."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "4"), *in_cohort("b", "4"))
+        await submit(hub, "a", "7", "one")
+        await hub.settle()
+        (more,) = await submit(hub, "a", "3", "more")
+        await hub.settle()
+        assert "7 of 8 used in cohort all" in (await hub.explain(more))["message"]
+        await submit(hub, "b", "1", "two")
+        await hub.settle()
+        told = (await hub.explain(more))["message"]
+        assert "3 asked, 8 of 8 used in cohort all, 3 more needed" in told
+
+
+async def test_quota_that_is_free_again_is_not_called_missing(tmp_path: Path) -> None:
+    """Between an end and the next cycle the sentence says that it is enough by now."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "10", cohort=""))
+        (one,) = await submit(hub, "a", "8", "one")
+        (two,) = await submit(hub, "a", "4", "two")
+        await hub.settle()
+        await start(hub, one)
+        await hub.transition("succeed", one)
+        await hub.follow()
+        told = await hub.explain(two)
+        assert "4 asked, 0 of 10 used, which is enough by now" in told["message"]
+        assert told["waiting"]["quota"][0]["missing"] == "0"
+
+
+async def test_what_is_said_of_a_nominee_is_dated(tmp_path: Path) -> None:
+    """The sentence of one that waits for its victims has the figures of when they were told to go."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=RECLAIM))
+        (low,) = await submit(hub, "a", "4", "low")
+        await hub.settle()
+        await start(hub, low)
+        high = await urgent(hub, "high", "a", "3")
+        at = hub.clock.now()
+        await hub.settle()
+        told = (await hub.explain(high))["message"]
+        assert told == f"{(await hub.job(high)).message} (as of {at:%Y-%m-%d %H:%M} UTC)"

@@ -1,0 +1,51 @@
+"""Jobs in a member that it should not hold: removed by the hub's order, or left to an operator."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.services.works.withdraw import withdraw_jobs
+from tests.services.members.hubs import a_stray, running_hub, seen
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_stray_of_this_incarnation_is_ordered_away(tmp_path: Path):
+    """Nobody needs it, and its name is to come free; the order names exactly this object."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        reply = await agent.sync(a_stray(hub, "nobody"))
+        assert reply["orders"] == [{"uid": "nobody", "object_uid": "m-1", "action": "Remove"}]
+
+
+async def test_a_stray_of_another_incarnation_is_left_to_an_operator(tmp_path: Path):
+    """The present store may have forgotten it."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        reply = await agent.sync(a_stray(hub, "nobody", "inc-0"))
+        assert [each["action"] for each in reply["orders"]] == ["Quarantine"]
+
+
+async def test_what_was_released_and_lands_late_is_ordered_away(tmp_path: Path):
+    """A copy that appears after its epoch was closed is no work of this cluster any more."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        await hub.write(withdraw_jobs, [uid], "Pending", "Preempted", "")
+        await hub.settled()
+        await agent.sync()
+        await agent.sync(seen(uid, "Gone"))
+        assert (await hub.job(uid)).state == "Pending"
+        reply = await agent.sync(a_stray(hub, uid))
+        assert [each["action"] for each in reply["orders"]] == ["Remove"]
+
+
+async def test_what_a_cluster_should_hold_is_no_stray(tmp_path: Path):
+    """An entry about one of its works brings no order, whatever its epoch."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        reply = await agent.sync(a_stray(hub, uid), a_stray(hub, "nobody", epoch=7))
+        assert [each["uid"] for each in reply["orders"]] == ["nobody"]

@@ -1,0 +1,173 @@
+"""What a placement selects, and what none ever does, whatever its selectors say."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import apply_documents
+from hub.services.objects.delete import delete_object
+from hub.services.reading.draft import draft
+from hub.store import events
+from hub.store.transaction import Transaction
+from shared.documents import Json
+from shared.kinds import parse
+from tests.services.members.hubs import running_hub
+from tests.services.placements.fleet import FLEET, Fleet, conditions
+
+pytestmark = pytest.mark.anyio
+
+SHOP = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourcePlacement
+metadata: {name: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: Namespace, name: shop}]
+"""
+
+
+def from_the_hub_cluster(tx: Transaction, controller: bool | None) -> None:
+    owner: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u"}
+    if controller is not None:
+        owner |= {"controller": controller}
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web-1", "namespace": "shop", "ownerReferences": [owner]},
+    }
+    parsed = parse(manifest, strict=False, origin="hub-cluster")
+    given = draft(parsed, tx.now, origin=Origin.HUB_CLUSTER, uid="a-replica-set")
+    (result,) = apply_documents(tx, [given], Intake())
+    assert result.error is None
+
+
+@pytest.mark.parametrize("controller", [False, None])
+async def test_what_has_an_owner_that_is_no_controller_is_placed(tmp_path: Path, controller):
+    """Such an owner only decides when it is deleted; nobody makes it on the member. It goes bare."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(SHOP)
+        await hub.write(from_the_hub_cluster, controller)
+        await fleet.turn()
+        await fleet.sync()
+        assert fleet.held("m1") == ["Namespace/shop", "ReplicaSet/web-1"]
+        sent = [each["manifest"]["metadata"] for each in fleet.agents["m1"].works.values()]
+        assert not any("ownerReferences" in metadata for metadata in sent)
+
+
+async def test_what_a_controller_takes_over_is_withdrawn(tmp_path: Path):
+    """From then on its owner makes it, there as here."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(SHOP)
+        await hub.write(from_the_hub_cluster, False)
+        await fleet.turn()
+        await fleet.sync()
+        await hub.write(from_the_hub_cluster, True)
+        await fleet.turn()
+        await fleet.sync()
+        assert fleet.held("m1") == ["Namespace/shop"]
+
+
+HUBS_OWN = """
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourceOverride
+metadata: {name: more, namespace: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, name: settings}]
+  policy: {overrideRules: [{clusterSelector: {}, overrideType: Delete}]}
+---
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: StagedUpdateRun
+metadata: {name: run, namespace: shop}
+spec: {}
+---
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: Work
+metadata: {name: shop-work, namespace: shop}
+spec: {}
+---
+apiVersion: cluster.kubernetes-fleet.io/v1beta1
+kind: InternalMemberCluster
+metadata: {name: m1, namespace: shop}
+spec: {}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop}
+data: {color: blue}
+"""
+
+
+async def test_kinds_of_the_hub_are_not_taken_along_with_a_namespace(tmp_path: Path):
+    """No member serves them; each would fail there for ever."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(SHOP)
+        await fleet.apply(HUBS_OWN)
+        await fleet.sync()
+        assert fleet.held("m1") == ["ConfigMap/settings", "Namespace/shop"]
+
+
+async def test_an_override_that_is_left_out_is_told_of(tmp_path: Path):
+    """Overridden is False and named in a Warning; what is sent without it is still told of."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(SHOP)
+        await fleet.apply(HUBS_OWN)
+        await fleet.sync()
+        status = await fleet.status("ClusterResourcePlacement", "shop")
+        told = conditions(status)
+        overridden = "ClusterResourcePlacementOverridden"
+        assert told[overridden] == ("False", "OverridesNotSupported")
+        assert told["ClusterResourcePlacementAvailable"][0] == "True"
+        (target,) = status["placementStatuses"]
+        assert conditions(target)["Overridden"] == ("False", "OverridesNotSupported")
+        found = await hub.hub.read(of_overrides)
+        assert [kind for kind, _, _ in found] == ["Normal", "Warning"]
+        assert found[0][2] == "No override rules are configured for the selected resources"
+        assert "ResourceOverride shop/more" in found[1][2]
+
+
+async def test_overridden_is_true_again_when_the_override_is_gone(tmp_path: Path):
+    """Placements look again when one is deleted, though it was never placed."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(SHOP)
+        await fleet.apply(HUBS_OWN)
+        await hub.write(
+            delete_object,
+            FLEET,
+            "ResourceOverride",
+            "shop",
+            "more",
+            origin=Origin.REST,
+            principal="somebody",
+        )
+        await fleet.turn()
+        told = conditions(await fleet.status("ClusterResourcePlacement", "shop"))
+        assert told["ClusterResourcePlacementOverridden"] == ("True", "NoOverrideSpecified")
+
+
+def of_overrides(tx: Transaction) -> list[tuple[str, str, str]]:
+    return [
+        (each.type, each.reason, each.message)
+        for each in events.list_events(tx)
+        if each.kind == "ClusterResourcePlacement" and "Overrid" in each.reason
+    ]
+
+
+async def test_overrides_are_known_after_a_restart(tmp_path: Path):
+    """They are read with the placements, not only learnt of when they change."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(HUBS_OWN)
+        anew = await Fleet.start(hub)
+        await anew.apply(SHOP)
+        told = conditions(await anew.status("ClusterResourcePlacement", "shop"))
+        assert told["ClusterResourcePlacementOverridden"][1] == "OverridesNotSupported"
