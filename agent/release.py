@@ -12,11 +12,17 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.objects.facts import is_held_by_us
-from agent.objects.manifests import release_patch
-from shared import labels
-from shared.kube import errors
-from shared.kube.client import KubeClient
+from shared.extras import EXIT_NOT_INSTALLED, what_to_install
+
+try:
+    from agent.objects.facts import is_held_by_us
+    from agent.objects.manifests import release_patch
+    from shared import labels
+    from shared.kube import errors
+    from shared.kube.client import KubeClient
+except ModuleNotFoundError as missing:
+    sys.stderr.write(f"error: {what_to_install(missing, 'python -m agent.release', 'agent')}\n")
+    sys.exit(EXIT_NOT_INSTALLED)
 
 
 def main() -> int:

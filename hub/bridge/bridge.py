@@ -80,12 +80,15 @@ class Bridge:
         """One connection; False: it stopped, and another is to be made."""
         async with await KubeClient.connect(self._kubeconfig, clock=self._hub.clock) as client:
             await self.condition.check(client)
-            self._connected = True
             if self.condition.stopped:  # not ours to touch: look again later
+                self._connected = True
                 if not await self.condition.obey():
                     await self._hub.clock.sleep(STOPPED_S)
                 return False
             await install_crds(client, self._hub.clock)
+            self._connected = (
+                True  # only now: a hub cluster that refuses these is asked ever more seldom
+            )
             await _Crossing(self._hub, self._term, client, self.condition).run()
             return True
 

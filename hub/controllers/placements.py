@@ -38,6 +38,7 @@ class Placements:
         self._fleet: dict[str, Cluster] = {}
         self._silent: set[str] = set()  # members not heard lately
         self._dirty: set[str] = set()
+        self._failed: dict[str, float] = {}  # until when those that failed are left alone
         self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
         self._loaded = False
         self._changes = hub.subscribe("objects", "workloads", "clusters", "observed")
@@ -74,6 +75,7 @@ class Placements:
             self._unread.clear()
         if len(self._index):
             await self._hear()
+        self._retry_failed()
         batch = sorted(self._dirty)[: 4 * _TOGETHER]
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
@@ -152,6 +154,14 @@ class Placements:
                 self._dirty |= set(self._index.uids())
         self._silent = {name for name, at in heard.items() if at is None or at < limit}
 
+    def _retry_failed(self) -> None:
+        """Look again at what failed a while ago, though nothing has changed: the fault may have passed."""
+        now = self._hub.clock.monotonic()
+        due = {uid for uid, until in self._failed.items() if until <= now}
+        self._dirty |= due & set(self._index.uids())
+        for uid in due:
+            del self._failed[uid]
+
     async def _one(self, uid: str, term: int) -> None:
         """Reconcile one placement; a fault is its own."""
         self._dirty.discard(uid)
@@ -163,6 +173,7 @@ class Placements:
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)
+            self._failed[uid] = self._hub.clock.monotonic() + EVERY_S
             return
         if unsettled:
             self._index.unsettled.add(uid)
@@ -177,6 +188,5 @@ def _declared(cluster: Cluster) -> Sequence[Any]:
         cluster.taints,
         cluster.cordoned,
         cluster.joined,
-        cluster.leaving,
         cluster.kinds,
     )

@@ -155,7 +155,8 @@ class KubeClient:
     ) -> Listing:
         """All objects of a kind (None: in all namespaces), read in pages of one consistent snapshot.
 
-        A continue token that expires half-way starts the list anew, without pages.
+        A continue token that expires half-way starts the list anew, without pages. Raises `Unavailable`
+        when a page names itself as the next.
         """
         endpoint = await self.endpoint(api_version, kind)
         path = endpoint.path(namespace)
@@ -182,6 +183,11 @@ class KubeClient:
             token = metadata.get("continue")
             if not token:
                 return Listing(items, str(metadata.get("resourceVersion") or ""))
+            if token == asked.get("continue"):  # of a server that would go on for ever
+                text = (
+                    f"the list of {endpoint.kind} does not end: the same page is to follow again"
+                )
+                raise errors.Unavailable(0, "EndlessList", text)
             asked = asked | {"continue": token}
 
     # --- writes ----------------------------------------------------------------------------------

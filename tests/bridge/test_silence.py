@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.bridge.bridge import Bridge
 from hub.bridge.condition import BridgeCondition
 from hub.services.context import hub_cluster
 from shared.kube import errors
+from shared.kubesim.cluster import SimCluster
 from tests.bridge.hub_cluster import until
 from tests.services.members.hubs import Running, running_hub
 
@@ -89,3 +91,27 @@ async def test_a_kubeconfig_that_is_missing_is_named(tmp_path: Path):
             running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await running
+
+
+async def test_a_hub_cluster_that_refuses_our_kinds_is_asked_ever_more_seldom(tmp_path: Path):
+    """It answers, but nothing can be done there: the attempts count on, and the waits grow."""
+    cluster = SimCluster("hub", hub=True)
+    await cluster.start()
+    cluster.faults.add("403", resource="customresourcedefinitions", count=0)
+    (tmp_path / "kubeconfig").write_text(cluster.kubeconfig_text())
+    async with running_hub(tmp_path) as hub:
+        bridge = Bridge(hub.hub, lambda: 1, tmp_path / "kubeconfig")
+        with capture_logs() as told:
+            running = asyncio.create_task(bridge.run())
+
+            async def tried_again() -> bool:
+                hub.clock.advance(60)
+                return any(entry.get("times") == 3 for entry in told)
+
+            try:
+                await until(tried_again)
+            finally:
+                running.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await running
+                await cluster.stop()

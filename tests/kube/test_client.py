@@ -209,3 +209,18 @@ async def test_refusals_are_told_apart(stubbed, code, error):
     stub.faults = [lambda request: status(code, "Reason", "the server's words")]
     with pytest.raises(error, match="the server's words"):
         await client.get("v1", "ConfigMap", "team", "a")
+
+
+async def test_a_list_whose_pages_never_end_is_unavailable(stubbed):
+    """A server that names the page it has given as the next would keep the list going for ever."""
+    stub, client = stubbed
+    await client.endpoint("v1", "ConfigMap")
+
+    def same_page(_request):
+        metadata = {"resourceVersion": "1", "continue": "again"}
+        return web.json_response({"metadata": metadata, "items": []})
+
+    stub.faults = [same_page] * 3
+    with pytest.raises(errors.Unavailable, match="does not end"):
+        await client.list("v1", "ConfigMap")
+    assert len(stub.faults) == 1

@@ -79,7 +79,6 @@ class Cluster:
     taints: tuple[Taint, ...] = ()
     cordoned: bool = False
     joined: bool = True
-    leaving: bool = False
     heartbeat_at: dt.datetime | None = None
     pools: tuple[Pool, ...] = ()
     pools_revision: int = 0

@@ -115,8 +115,7 @@ class _Picker:
 
     def _stays(self, name: str) -> bool:
         """Chosen clusters stay while they are in the fleet."""
-        cluster = self._clusters.get(name)
-        return cluster is not None and not cluster.leaving
+        return name in self._clusters
 
     def _may(self, cluster: Cluster) -> bool:
         """Does a cluster that is not chosen yet pass the filters?"""

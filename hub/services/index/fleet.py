@@ -81,7 +81,6 @@ def _declared(cluster: Cluster) -> Json:
         "labels": cluster.labels,
         "taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in cluster.taints],
         "cordoned": cluster.cordoned,
-        "leaving": cluster.leaving,
         "joined_at": cluster.joined or None,
     }
 

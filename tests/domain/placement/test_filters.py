@@ -40,7 +40,6 @@ def silent(seconds: float) -> Cluster:
     ("cluster", "expected"),
     [
         (a_cluster(), None),
-        (a_cluster(leaving=True), "ClusterLeaving"),
         (a_cluster(joined=False), "ClusterNotJoined"),
         (a_cluster(heartbeat_at=None), "AgentNotOnline"),
         (silent(45), None),
@@ -51,7 +50,7 @@ def silent(seconds: float) -> Cluster:
     ids=str,
 )
 def test_a_cluster_must_be_there_and_answer(cluster: Cluster, expected: str | None) -> None:
-    """Joined, not leaving, heard of within 45 s, its API server up, not cordoned."""
+    """Joined, heard of within 45 s, its API server up, not cordoned."""
     found = reason(cluster)
     assert (found and found[0]) == expected
 
@@ -209,10 +208,10 @@ def test_one_term_of_required_affinity_suffices() -> None:
 
 def test_the_first_filter_that_says_no_is_told_and_clusters_by_name() -> None:
     """One reason per cluster, the most telling one."""
-    plain: dict[str, Any] = {"cordoned": True, "leaving": True}
+    plain: dict[str, Any] = {"cordoned": True, "joined": False}
     clusters = [a_cluster(name=name, **plain) for name in ("b", "a")]
     clusters.append(replace(a_cluster(name="ok"), cordoned=False))
     sieved = sieve(FILTERS, Constraints(kind="x/y"), {c.name: c for c in clusters}, NOW)
     told = [(v.cluster, v.rejection.reason) for v in sieved.rejected]
-    assert told == [("a", "ClusterLeaving"), ("b", "ClusterLeaving")]
+    assert told == [("a", "ClusterNotJoined"), ("b", "ClusterNotJoined")]
     assert sieved.passed == {"ok"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hub.controllers.placements import EVERY_S
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Intake
@@ -62,6 +63,22 @@ async def test_placements_miss_nothing_that_could_not_be_read(tmp_path: Path):
         with pytest.raises(StoreUnavailable):
             await fleet.controller.tick()
         await hub.write(back("objects"))
+        await fleet.turn()
+        await fleet.agents["north"].sync()
+        assert "ConfigMap/settings" in fleet.held("north")
+
+
+async def test_a_placement_that_failed_is_looked_at_again_though_nothing_changes(tmp_path: Path):
+    """After a while, so that one that always fails costs little; the fault may be nobody's news."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "north")
+        await fleet.apply(CONFIG.partition("---")[0])
+        await hub.write(away("snapshots"))
+        await fleet.apply(CONFIG.partition("---")[2])
+        await hub.write(back("snapshots"))
+        await fleet.turn()
+        assert not fleet.agents["north"].works
+        hub.clock.advance(EVERY_S)
         await fleet.turn()
         await fleet.agents["north"].sync()
         assert "ConfigMap/settings" in fleet.held("north")

@@ -1,4 +1,4 @@
-"""A cluster must have joined, stay, and have been heard of lately."""
+"""A cluster must have joined, and have been heard of lately."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SUSPECT_AFTER_S = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Rejects clusters that leave, have not joined, or have been silent for `suspect_after_s`."""
+    """Rejects clusters that have not joined or have been silent for `suspect_after_s`."""
 
     suspect_after_s: float = SUSPECT_AFTER_S
     name: str = "Eligible"
@@ -20,8 +20,6 @@ class Eligible:
     def reject(
         self, constraints: Constraints, cluster: Cluster, now: dt.datetime
     ) -> Rejection | None:
-        if cluster.leaving:
-            return Rejection(self.name, "ClusterLeaving", "the cluster is leaving the fleet")
         if not cluster.joined:
             return Rejection(self.name, "ClusterNotJoined", "the cluster has not joined yet")
         if cluster.heartbeat_at is None:
