@@ -276,3 +276,15 @@ def test_behind_a_parked_head() -> None:
     assert (behind.reason, behind.head) == (Reason.BEHIND_HEAD, "big")
     assert found.behind_head(strict, head) is None
     assert found.behind_head(a_queue(), second) is None
+
+
+def test_of_several_flavors_any_that_has_enough_wakes() -> None:
+    """A class is short of each flavor it was tried in, and one with room is enough for it."""
+    a, b = FlavorResource("a", "cpu"), FlavorResource("b", "cpu")
+    short = tuple(Shortage(of, 1000, 1000, 1000) for of in (a, b))
+    for free, woken in ((), []), ((a,), ["s"]), ((b,), ["s"]), ((a, b), ["s"]):
+        found = waiting(s=(SMALL, 1))
+        found.park([refused(SMALL, Reason.WAITING_FOR_QUOTA, shortages=short)])
+        used = {of: 1000 for of in (a, b) if of not in free}
+        found.wake_for_quota("q", Ledger([a_queue(flavors=("a", "b"), cpu=1)], {"q": used}))
+        assert movable(found) == woken

@@ -192,3 +192,24 @@ def test_the_longest_span_that_a_retry_asks_for(
     states["other"] = {"state": "Ready", "requeueAfterSeconds": 999}
     span = admission_checks.requeue_span(states)
     assert (None if span is None else span.total_seconds()) == seconds
+
+
+@pytest.mark.parametrize(
+    ("update", "asks"),
+    [
+        ({"labels": {"a": "1"}}, 0),
+        ({"nodeSelector": {"zone": "x"}}, 2),
+        ({"tolerations": [{"key": "spot"}]}, 2),
+    ],
+    ids=["labels alone", "a selector", "a toleration"],
+)
+def test_what_answers_ask_of_nodes(update: dict[str, Any], asks: int) -> None:
+    """A selector or a toleration of one pod set is told with what the others add, which is nothing."""
+    found = admission_checks.node_asks(_said(update), ["main", "workers"])
+    assert len(found) == asks
+    if found:
+        mine, others = found
+        assert mine.node_selector == update.get("nodeSelector", {})
+        assert mine.tolerations == update.get("tolerations", [])
+        assert not others.node_selector
+        assert not others.tolerations

@@ -9,7 +9,8 @@ from hub.domain.quota.declared import FlavorResource
 from hub.services.context import leadership
 from hub.store import settings, works
 from hub.store.errors import StaleTerm
-from tests.services.hubs import a_job, a_placement, a_pool, a_queue, running
+from tests.services.build import in_cohort, start, states, submit
+from tests.services.hubs import KUEUE, a_job, a_placement, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
 
@@ -306,3 +307,26 @@ async def test_nothing_is_said_of_nodes_before_members_have_told_them(tmp_path: 
         await hub.cluster("a", told, pools_revision=hub.scheduler.index.keys.revision)
         await hub.settle()
         assert "no member has nodes with disk=ssd" in (await hub.job(uid)).message
+
+
+async def test_of_several_flavors_the_first_that_frees_lets_the_next_in(tmp_path: Path) -> None:
+    """Who waits is short of each flavor; quota that is given back in one of them is enough."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(cpu="16"))
+        queue, line = in_cohort("gold", "1", cohort="")[1:]
+        cpu = {"name": "cpu", "nominalQuota": "1"}
+        queue["spec"]["resourceGroups"][0]["flavors"] = [
+            {"name": name, "resources": [cpu]} for name in ("a", "b")
+        ]
+        flavors = [
+            {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}}
+            for name in ("a", "b")
+        ]
+        await hub.apply(*flavors, queue, line)
+        first, second, third = await submit(hub, "gold", "1", "one", "two", "three")
+        await hub.settle()
+        assert await states(hub, [first, second, third]) == ["Placed", "Placed", "Pending"]
+        await start(hub, second)
+        await hub.transition("succeed", second)
+        await hub.settle()
+        assert await states(hub, [first, third]) == ["Placed", "Placed"]
