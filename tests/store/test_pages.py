@@ -153,3 +153,17 @@ async def test_exactly_as_many_shapes_as_are_looked_at_are_given(tmp_path, most,
         await db.write(lambda tx: manifests.add_shapes(tx, {"a": [], "b": []}))
         found = await db.read(lambda tx: manifests.every_shape(tx, most))
         assert (found is not None) is given
+
+
+async def test_what_is_being_deleted_is_shown_while_a_cluster_has_it(tmp_path):
+    """It still runs there; what was deleted and is gone is shown nowhere."""
+    rows = [
+        a_workload("leaves", state="Withdrawing", live=True, deleted_at=START),
+        a_workload("gone", live=None, deleted_at=START),
+        a_workload("stays", live=True),
+    ]
+    async with opened(tmp_path) as db:
+        await db.write(lambda tx: workloads.add(tx, rows))
+        shown = await db.read(lambda tx: front_page.unfinished(tx, (), "", 0, 5))
+        assert sorted(row.uid for row in shown) == ["leaves", "stays"]
+        assert await db.read(lambda tx: front_page.count_unfinished(tx, "")) == 2

@@ -135,3 +135,22 @@ def test_any_sequence_keeps_the_invariants(tmp_path_factory, names):
                     assert row.finished_at is not None
 
     asyncio.run(story())
+
+
+HELD: Any = {
+    "cluster": "c1", "cluster_queue": "q", "admission": {"podSets": []}, "nomination": {"at": "x"},
+    "reserved_at": START, "new_nodes": 2, "withdraw_to": "Pending", "placed_at": START,
+    "finished_at": START, "applied_at": START, "started_at": START, "pods_ready_at": START,
+    "pods_lost_at": START, "active": 3, "ready": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("held", sorted(HELD))
+async def test_nothing_of_a_placement_is_left_on_what_waits_again(tmp_path, held):
+    """Each column that speaks of a cluster, of quota or of pods is as it was before the first placement."""
+    async with opened(tmp_path) as db:
+        fresh = a_workload("w", state="Withdrawing", epoch=1)
+        await db.write(lambda u: workloads.add(u, [fresh._replace(**{held: HELD[held]})]))
+        assert getattr(await _one(db), held) == HELD[held]
+        await db.write(_move("requeue", {"uid": "w", "epoch": 1}))
+        assert getattr(await _one(db), held) == getattr(a_workload("w"), held)

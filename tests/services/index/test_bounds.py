@@ -286,3 +286,18 @@ def test_what_was_lent_does_not_change():
     assert not picture["q"]["v"].evicted
     now = charges.lend_holders()["q"]
     assert {uid: holder.evicted for uid, holder in now.items()} == {"v": True, "w": False}
+
+
+def test_the_five_minutes_begin_when_the_last_victim_has_gone():
+    """However long it took: room is kept while somebody who was told to go is still charged."""
+    victim = a_row("v", state="Running", cluster_queue="q", cluster="c1", placed_at=START)
+    charges = _charged([victim])
+    charges.follow(ProgressRow("v", "Withdrawing", 0, "c1", 0))
+    claims = Claims(charges)
+    told = {"cluster": "c1", "at": START.isoformat(), "admission": {}, "victims": ["v"]}
+    claims.read(a_row(nomination=orjson.dumps(told)))
+    late = START + 3 * KEPT_AFTER
+    assert [v.uid for v in claims.standing(late)["u"].leaving] == ["v"]
+    charges.discharge("v")
+    assert list(claims.standing(late + KEPT_AFTER)) == ["u"]
+    assert list(claims.standing(late + KEPT_AFTER + TICK)) == []

@@ -194,3 +194,24 @@ async def test_too_many_syncs_are_told_to_wait(tmp_path: Path):
         assert (codes[:20], codes[-1]) == ([200] * 20, 429)
         hub.clock.advance(1)
         assert (await agent.post(agent.request())).status_code == 200
+
+
+@pytest.mark.parametrize("ttl_s", [0, 60])
+async def test_a_member_is_told_when_a_finished_job_may_go(tmp_path: Path, ttl_s: int):
+    """As the Job says itself; at once is a time too."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north", ttlSecondsAfterFinished=ttl_s)
+        await agent.sync()
+        assert agent.works[uid]["ttl_s"] == ttl_s
+
+
+async def test_a_job_that_says_nothing_of_it_is_kept_as_its_epoch_says(tmp_path: Path):
+    """What was fixed when it was placed holds."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.submit()
+        await hub.place(uid, "north", ttl_s=30)
+        await hub.settled()
+        await agent.sync()
+        assert agent.works[uid]["ttl_s"] == 30

@@ -15,7 +15,7 @@ from hub.services.reading.draft import draft
 from hub.store.errors import StaleTerm
 from hub.store.transaction import Transaction
 from shared.kinds import parse
-from tests.services.members.hubs import ran, running_hub
+from tests.services.members.hubs import ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -100,3 +100,19 @@ async def test_only_what_came_from_the_hub_cluster_and_stays_is_its_own(tmp_path
         await hub.write(delete)
         found = await hub.hub.read(mirrored.uids_of_kind, group, kind)
         assert found == {"uid-a": ("", "a")}
+
+
+async def test_a_job_that_ended_is_left_over_until_its_member_has_let_it_go(tmp_path: Path):
+    """However often it is asked: the finalizer stays while the member holds the finished Job."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        await agent.sync(ran(uid, result="Succeeded"))
+        assert await hub.work(uid) is not None
+        for _ in range(2):
+            assert await hub.write(mirrored.delete_jobs, [uid]) == set()
+        await hub.settled()
+        await agent.sync()
+        await agent.sync(seen(uid, "Gone"))
+        assert await hub.write(mirrored.delete_jobs, [uid]) == {uid}

@@ -367,3 +367,29 @@ async def test_answers_out_of_place_are_refused(tmp_path: Path) -> None:
         await answer(hub, uid, "budget", "Retry")
         with pytest.raises(Rejected, match="NotReserved"):
             await answer(hub, uid, "budget", "Ready")
+
+
+async def test_a_check_adds_tolerations_to_those_of_the_flavor(tmp_path: Path) -> None:
+    """The pods may go to the flavor's tainted nodes as without the check, and to the check's."""
+    own = {"key": "gold", "operator": "Exists", "effect": "NoSchedule"}
+    spot = {"key": "spot", "operator": "Exists"}
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="8", memory="8Gi"))
+        await a_checked_queue(hub, "budget", flavor={"tolerations": [own]})
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        await hub.settle()
+        updates = [{"name": "main", "tolerations": [spot]}]
+        await answer(hub, uid, "budget", "Ready", podSetUpdates=updates)
+        await hub.settle()
+        (work,) = await hub.hub.read(works.of_uids, [uid])
+        assert list(work.options.tolerations) == [own, spot]
+
+
+async def test_a_state_without_words_has_none(tmp_path: Path) -> None:
+    """What a check said while it was Pending is not what it says of being Ready."""
+    async with running(tmp_path) as hub:
+        uid = await reserved(hub, "budget", "other")
+        await answer(hub, uid, "budget", "Pending", message="asking the bank")
+        assert (await hub.job(uid)).checks["budget"]["message"] == "asking the bank"
+        await answer(hub, uid, "budget", "Ready")
+        assert (await hub.job(uid)).checks["budget"]["message"] == ""

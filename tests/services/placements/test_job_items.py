@@ -73,3 +73,26 @@ async def test_a_job_is_applied_and_available_as_far_as_it_has_come(
         told = conditions(await fleet.status("ResourcePlacement", "jobs", "shop"))
         assert told["ResourcePlacementApplied"][0] == applied
         assert told.get("ResourcePlacementAvailable", (None,))[0] == available
+
+
+@pytest.mark.parametrize(
+    ("state", "scheduled"), [(State.PENDING, "False"), (State.CANCELLED, "True")]
+)
+async def test_a_job_that_ended_before_it_had_a_cluster_waits_for_none(
+    tmp_path: Path, state: State, scheduled: str
+):
+    """A placement waits for the clusters of Jobs that may still be placed."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(ONE_JOB)
+        found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
+        uid = found[("shop", "one")].uid
+
+        def as_if(tx: Transaction) -> None:
+            tx.conn.execute(table.update().where(table.c.uid == uid).values(state=state))
+            workloads.change(tx, [change_of(uid, {"reason": "Because"})])
+
+        await hub.write(as_if)
+        await fleet.turn()
+        told = conditions(await fleet.status("ResourcePlacement", "jobs", "shop"))
+        assert told["ResourcePlacementScheduled"][0] == scheduled

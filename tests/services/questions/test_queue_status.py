@@ -98,6 +98,10 @@ async def test_what_waits_for_checks_is_reserved_not_used(tmp_path: Path):
         assert (got["reservingWorkloads"], got["admittedWorkloads"]) == (1, 0)
         assert got["flavorsReservation"][0]["resources"][0]["total"] == "1"
         assert got["flavorsUsage"][0]["resources"][0]["total"] == "0"
+        own = await status(it, "LocalQueue", "all", "team-a")
+        assert (own["reservingWorkloads"], own["admittedWorkloads"]) == (1, 0)
+        assert own["flavorsReservation"][0]["resources"] == [{"name": "cpu", "total": "1"}]
+        assert own["flavorsUsage"][0]["resources"] == [{"name": "cpu", "total": "0"}]
         (item,) = (await it.get("/v1/workloads"))["items"]
         said = {c["type"]: c["reason"] for c in item["status"]["conditions"]}
         assert said["Admitted"] == "UnsatisfiedAdmissionChecks"
