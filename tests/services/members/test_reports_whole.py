@@ -246,6 +246,9 @@ async def test_a_stray_is_removed_where_this_incarnation_gave_it(tmp_path):
         assert [row["uid"] for row in shown] == ["theirs"]
         (quiet,) = await db.write(lambda tx: take_reports(tx, [ObservedReport("c1", strays)]))
         assert quiet.orders == []
+        assert await db.read(forgotten.list_forgotten) == shown, (
+            "who does not know forgets nothing"
+        )
 
 
 async def test_what_is_shown_of_a_forgotten_job(tmp_path):

@@ -100,16 +100,18 @@ async def test_jobs_of_all_members_that_are_heard_again_are_found(tmp_path):
             ("b", "c2", {"observed": runs | {"job": {"suspended": True, "held_by": "x"}}}),
             ("c", "c1", {"observed": None}),
             ("d", "c3", {"observed": runs}),
+            ("e", "c1", {"observed": runs}),
         ):
             lost = {"state": State.UNKNOWN, "reason": "ClusterUnreachable"}
             await db.write(call(given, uid, cluster, **lost, work=works | more))
-        assert await db.write(call(liveness.find_again, ["c1", "c2"], term)) == 2
+        assert await db.write(call(liveness.find_again, ["c1", "c2"], term)) == 3
         found = await said(db)
         assert found == {
             "a": ("Running", "", ""),
             "b": ("Applied", "HeldByMember", "x keeps the Job suspended in c2"),
             "c": ("Unknown", "ClusterUnreachable", ""),
             "d": ("Unknown", "ClusterUnreachable", ""),
+            "e": ("Running", "", ""),
         }
         assert all(m.heartbeat_at is None for m in await db.read(clusters.list_all))
 
