@@ -12,7 +12,7 @@ from hub.services.members.sessions import Heartbeats, ObservedDigest
 from hub.store import clusters
 from shared.wire.agent_v1 import PROTO, ObservedSet, SetDigest
 from tests import waiting
-from tests.services.members.hubs import Running, a_stray, ran, running_hub, seen
+from tests.services.members.hubs import Agent, Running, a_stray, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 ROOM: dict[str, Any] = {"pools_revision": 0, "pools": [], "bound": []}
@@ -110,11 +110,13 @@ async def test_a_new_session_says_everything_anew(tmp_path: Path):
         uid = await hub.placed("north")
         await agent.sync()
         await agent.sync(ran(uid))
+        said = agent.observed
         agent.restart("session-north-2")
-        agent.full = False
+        agent.full, agent.observed = False, said
         reply = await agent.sync()
         assert (reply["need_full"], reply["seq"], reply["desired"]["full"]) == (True, 1, True)
         assert list(agent.works) == [uid]
+        agent.observed = SetDigest()
         assert (await agent.sync(ran(uid)))["need_full"] is False
 
 
@@ -139,6 +141,29 @@ async def test_kinds_that_a_report_leaves_out_stay_as_they_were(tmp_path: Path):
             kept = await stored(hub)
             told.append((len(kept["kinds"]), kept["node_count"], kept["properties"]))
         assert told == [(1, 1, {"a": "1"}), (1, 2, {}), (0, 0, {}), (0, 0, {})]
+
+
+async def test_jobs_are_left_to_the_queue_managers_that_are_there_now(tmp_path: Path):
+    """As the member reported last, in this session or before the hub was started."""
+    suspended = {}
+
+    async def offer(hub: Running, agent: Agent, name: str) -> None:
+        uid = await hub.placed("north", name)
+        await agent.sync()
+        suspended[name] = agent.works[uid]["manifest"]["spec"]["suspend"]
+
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await offer(hub, agent, "a")
+        for name, managers in (("b", ["team-a/default"]), ("c", ["team-b/default"]), ("d", [])):
+            await agent.sync(capacity=ROOM | {"queue_managers": managers})
+            await offer(hub, agent, name)
+        await agent.sync(capacity=ROOM | {"queue_managers": ["team-a/default"]})
+    async with running_hub(tmp_path) as hub:
+        agent.running = hub
+        await agent.sync()
+        await offer(hub, agent, "e")
+    assert suspended == {"a": False, "b": True, "c": False, "d": False, "e": True}
 
 
 async def test_what_is_removed_is_no_longer_expected_to_be_seen(tmp_path: Path):
