@@ -224,7 +224,8 @@ def test_a_refusal_is_shown_with_its_figures():
 )
 def test_each_switch_is_its_own_rule(setting, field):
     """On and Off of one change that one, whatever the others are by default."""
-    off, on = (rules_of(Queueing(**{setting: value}), START) for value in ("Off", "On"))
+    given: list[dict[str, Any]] = [{setting: value} for value in ("Off", "On")]
+    off, on = (rules_of(Queueing(**each), START) for each in given)
     assert (getattr(off, field), getattr(on, field)) == (False, True)
     assert _others(off, field) == _others(on, field)
 

@@ -8,6 +8,7 @@ import pytest
 
 from hub.services.context.paging import Pager
 from hub.services.kueue_view import open_checks, pages
+from hub.services.kueue_view.workload import workload_name
 from hub.store import manifests, objects, workloads
 from hub.store.engine import Database
 from hub.store.transaction import Transaction
@@ -150,7 +151,7 @@ async def test_one_workload_is_found_by_its_own_name(tmp_path):
 
         assert (await one("w1"))["metadata"]["uid"] == "w1"
         assert (await one("job-x-00000"))["metadata"]["uid"] == "other"
-        name = pages.workload_name(job)
+        name = workload_name(job)
         assert (await one(name))["metadata"]["ownerReferences"][0]["uid"] == "job-uid"
         kept = await one("h2")
         assert (kept["metadata"]["uid"], kept["status"]) == ("held-h2", {"conditions": []})

@@ -19,7 +19,7 @@ ASIDE = {
 }  # one cluster that may be tried again, one that is avoided
 IN_FIVE_MINUTES, IN_HALF_A_MINUTE = "2026-03-01T12:05:00+00:00", "2026-03-01T12:00:30+00:00"
 WHY = {"reason": "Preempted", "message": "for another"}
-TOLD_TWICE = {"annotations_json": orjson.dumps({"roadstead.dev/retry": "2"})}
+TOLD_TWICE: dict[str, Any] = {"annotations_json": orjson.dumps({"roadstead.dev/retry": "2"})}
 
 
 def standing(state: State | None = State.RUNNING, **columns: Any) -> StandingWork:

@@ -1,6 +1,7 @@
 """What a reply says beside the works, and what of a session and of a report outlives its request."""
 
 import asyncio
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hub.store import clusters
 from shared.wire.agent_v1 import PROTO, ObservedSet, SetDigest
 from tests import waiting
 from tests.services.members.hubs import Agent, Running, a_stray, ran, running_hub, seen
+from tests.store.build import START
 
 pytestmark = pytest.mark.anyio
 ROOM: dict[str, Any] = {"pools_revision": 0, "pools": [], "bound": []}
@@ -130,12 +132,13 @@ async def test_kinds_that_a_report_leaves_out_stay_as_they_were(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         told = []
-        for more in (
+        reports: tuple[dict[str, Any], ...] = (
             {"kinds": ["example.com/v1/Sim"], "node_count": 1, "properties": {"a": "1"}},
             {"node_count": 2},
             {"kinds": []},
             {},
-        ):
+        )
+        for more in reports:
             reply = await agent.sync(capacity=ROOM | more)
             assert reply["refused"] == []
             kept = await stored(hub)
@@ -216,11 +219,12 @@ def test_what_is_said_again_replaces_what_was_said():
 
 def test_heartbeats_are_handed_over_once_and_the_newest_counts():
     """What could not be written comes back beneath what was heard since."""
-    clock = Heartbeats()
-    for name, at in (("a", 1), ("b", 2), ("a", 3)):
-        clock.hear(name, at)  # type: ignore[arg-type]  # any instant
-    taken = clock.take()
-    assert (taken, clock.take()) == ({"a": 3, "b": 2}, {})
-    clock.hear("a", 4)  # type: ignore[arg-type]
-    clock.put_back(taken)
-    assert clock.take() == {"a": 4, "b": 2}
+    heard = Heartbeats()
+    at = [START + n * dt.timedelta(seconds=1) for n in range(5)]
+    for name, number in (("a", 1), ("b", 2), ("a", 3)):
+        heard.hear(name, at[number])
+    taken = heard.take()
+    assert (taken, heard.take()) == ({"a": at[3], "b": at[2]}, {})
+    heard.hear("a", at[4])
+    heard.put_back(taken)
+    assert heard.take() == {"a": at[4], "b": at[2]}

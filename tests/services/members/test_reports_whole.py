@@ -114,9 +114,7 @@ async def test_drift_is_an_event_where_it_is_new(tmp_path):
         for drift in ([DRIFT], [DRIFT, other], [again, other], []):
             entry = seen("u", "Applied", drift=drift, job={})
             at = len(await db.read(events.list_events))
-            await db.write(
-                lambda tx, entry=entry: take_reports(tx, [ObservedReport("c1", [entry])])
-            )
+            await db.write(call(take_reports, [ObservedReport("c1", [entry])]))
             rows = (await db.read(events.list_events))[at:]
             told.append(
                 [
@@ -261,9 +259,7 @@ async def test_what_is_shown_of_a_forgotten_job(tmp_path):
             ("c1", stray("z", "i", {"result": "Failed", "active": 1})),
             ("c1", stray("a", "i", {})),
         ):
-            await db.write(
-                lambda tx, cluster=cluster, entry=entry: forgotten.note(tx, cluster, [entry])
-            )
+            await db.write(call(forgotten.note, cluster, [entry]))
         told = {"epoch": 4, "seenAt": "2026-03-01T12:00:00Z"}
         rows = [
             {

@@ -1,5 +1,7 @@
 """How epochs end: the whole verdict, with every column that it sets and every one it leaves."""
 
+from typing import Any
+
 import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
@@ -50,7 +52,7 @@ def test_what_is_gone_becomes_what_was_wished(to, move, more):
 def test_what_is_gone_and_in_doubt_goes_on_by_a_persons_word_only(to, move, columns):
     """It is held, or stays deactivated, in an epoch beyond all that were given; what was to end ends."""
     told = verdict(seen("u", "Gone"), leaving(to, options=ApplyOptions(doubtful=True)))
-    found = dict(told.columns)
+    found: dict[str, Any] = {**told.columns}
     if "new_epoch" in columns:
         assert found["new_epoch"] > 100_000
         found["new_epoch"] = True
@@ -183,12 +185,13 @@ def test_a_failure_that_may_be_tried_again_is_taken_back_first(phase):
 @pytest.mark.parametrize("to", [WithdrawTo.PENDING, WithdrawTo.HELD])
 def test_a_failure_of_what_is_taken_back_to_run_again_is_no_end(to):
     """Recorded alone: it is as was wished once it is gone, though its failure is told with that."""
-    failed = {"result": "Failed", "failed": 1}
+    failed: dict[str, Any] = {"result": "Failed", "failed": 1}
     work = leaving(to, **TOLD_TWICE)
     assert verdict(ran("u", **failed), work) == Judgement()
     move = Transition.HOLD if to == WithdrawTo.HELD else Transition.REQUEUE
+    again: Any = WHY | {"succeeded": 0}
     assert verdict(seen("u", "Gone", job=failed), work) == Judgement(
-        record=False, transition=move, columns=WHY | {"succeeded": 0}, action="Remove"
+        record=False, transition=move, columns=again, action="Remove"
     )
 
 
@@ -203,9 +206,9 @@ def test_a_failure_of_what_is_not_wished_any_more_is_its_end(to):
 
 def test_the_last_epoch_allowed_fails_for_good():
     """An epoch beyond, after a store went back, is the attempt that it says."""
-    second = {"workload_epoch": 2, "epoch": 2} | TOLD_TWICE
+    second: dict[str, Any] = {"workload_epoch": 2, "epoch": 2} | TOLD_TWICE
     assert verdict(ran("u", 2, result="Failed"), standing(**second)).transition == Transition.FAIL
-    after = {"workload_epoch": 700_001, "epoch": 700_001} | TOLD_TWICE
+    after: dict[str, Any] = {"workload_epoch": 700_001, "epoch": 700_001} | TOLD_TWICE
     told = verdict(ran("u", 700_001, result="Failed"), standing(**after))
     assert told.transition == Transition.WITHDRAW
 

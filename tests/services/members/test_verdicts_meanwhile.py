@@ -11,8 +11,8 @@ from hub.services.members.judge import Judgement
 from tests.services.members.hubs import ran, seen
 from tests.services.members.standing import NOW, standing, verdict
 
-COUNTS = {"succeeded": 0, "failed": 1, "active": 2, "ready": 1}
-SILENT = {"reason": "", "message": ""}
+COUNTS: Any = {"succeeded": 0, "failed": 1, "active": 2, "ready": 1}
+SILENT: Any = {"reason": "", "message": ""}
 
 
 @pytest.mark.parametrize("state", [State.OFFERED, State.APPLIED, State.UNKNOWN])
@@ -22,7 +22,7 @@ def test_what_runs_is_running_whatever_was_known(state, ready, more):
     entry = ran("u", running_since="2026-03-01T11:00:00Z", active=2, ready=ready, failed=0)
     held = standing(state, workload_reason="ClusterUnreachable", workload_message="x")
     assert verdict(entry, held) == Judgement(
-        transition=Transition.START, columns={**COUNTS, "ready": ready, **SILENT, **more}
+        transition=Transition.START, columns=COUNTS | {"ready": ready} | SILENT | more
     )
 
 
@@ -32,27 +32,23 @@ def test_what_is_there_and_does_not_run_is_applied(state):
     entry = ran("u", active=2, ready=0, reason="ImagePullBackOff", message="no such image")
     assert verdict(entry, standing(state)) == Judgement(
         transition=Transition.APPLY,
-        columns={
-            **COUNTS,
-            "ready": 0,
-            "reason": "ImagePullBackOff",
-            "message": "north: no such image",
-        },
+        columns=COUNTS
+        | {"ready": 0, "reason": "ImagePullBackOff", "message": "north: no such image"},
     )
 
 
 def test_what_stays_as_it_is_is_recorded_alone():
     """A count that changed, a reason that came or went, or readiness that did, is written."""
-    as_it_is = {"running_since": "2026-03-01T11:00:00Z", "active": 2, "ready": 1}
-    counts = {**COUNTS, **SILENT}
+    as_it_is: dict[str, Any] = {"running_since": "2026-03-01T11:00:00Z", "active": 2, "ready": 1}
+    counts: Any = {**COUNTS, **SILENT}
     assert verdict(ran("u", **as_it_is), standing()) == Judgement()
     assert verdict(ran("u", **as_it_is | {"active": 1}), standing()) == Judgement(
-        counts={**counts, "active": 1}
+        counts=counts | {"active": 1}
     )
     stale = standing(workload_reason="HeldByMember", workload_message="x")
     assert verdict(ran("u", **as_it_is), stale) == Judgement(counts=counts)
     assert verdict(ran("u", **as_it_is | {"ready": 2}), standing()) == Judgement(
-        counts={**counts, "ready": 2}, all_ready=True
+        counts=counts | {"ready": 2}, all_ready=True
     )
     assert verdict(ran("u", **as_it_is), standing(pods_ready=1)) == Judgement(
         counts=counts, all_ready=False
@@ -140,7 +136,8 @@ def test_what_is_not_seen_yet_keeps_its_counts():
     """An entry without a Job says nothing of pods."""
     told = verdict(seen("u", "Waiting", reason="NotYet"), standing(State.OFFERED, failed=4))
     assert told.counts is not None
-    assert {name: told.counts[name] for name in COUNTS} == {**COUNTS, "failed": 4}
+    counts: dict[str, Any] = {**told.counts}
+    assert {name: counts[name] for name in COUNTS} == {**COUNTS, "failed": 4}
 
 
 @pytest.mark.parametrize("phase", ["Applied", "Gone"])

@@ -33,7 +33,7 @@ async def test_a_jobs_status_is_of_its_present_epoch_and_cluster(tmp_path):
     async with opened(tmp_path) as db:
 
         def fill(tx: Transaction) -> None:
-            rows = {
+            rows: dict[str, list[tuple[str, int, Any]]] = {
                 "now": [("c1", 2, observed(1)), ("c2", 2, observed(9))],
                 "earlier": [("c1", 1, observed(9))],
                 "elsewhere": [("c2", 2, observed(9))],
