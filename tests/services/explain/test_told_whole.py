@@ -213,7 +213,7 @@ async def test_a_nominee_and_one_that_is_held_back_speak_for_themselves(tmp_path
 async def test_words_of_the_member_that_refused_it_are_kept(tmp_path):
     """Where its class says only that no cluster matches; of another reason its class speaks."""
     async with opened(tmp_path) as db:
-        reasons = {}
+        reasons: dict[str, tuple[str, str]] = {}
         for reason in (Reason.NO_CLUSTER_MATCHES, Reason.NO_CLUSTER_FITS):
             view = WaitingView(queue="cq", demand="d", refusal=Refusal("d", "cq", reason, "m"))
             if not reasons:

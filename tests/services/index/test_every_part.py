@@ -203,8 +203,11 @@ async def test_victims_claims_and_bare_workloads(tmp_path: Path):
     async with running(tmp_path) as hub:
         await hub.cluster("c1", a_pool(cpu="8"))
         await hub.apply(*in_cohort("a", "2", preemption=RECLAIM), *in_cohort("b", "2"))
+        await hub.apply(*in_cohort("c", "2", cohort=""))
+        (alone,) = await hub.apply(a_workload("alone", "c"))
         uids = [(await hub.apply(a_job(f"b{n}", queue="b")))[0] for n in range(4)]
-        await level(hub)
+        found = await level(hub)
+        assert alone in found["charged"].keys() - found["unready"]
         for uid in uids:
             await lively(hub, uid)
         (bare,) = await hub.apply(a_workload("w", "b", priority=0))
