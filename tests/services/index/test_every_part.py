@@ -12,8 +12,10 @@ from hub.domain.fleet.promises import Promise
 from hub.services.context.settings import Queueing, Settings
 from hub.services.index.index import ScheduleIndex
 from hub.services.jobs import cancel, hold
+from hub.services.objects.delete import delete_object
 from hub.services.scheduling.turn import Scheduler
 from hub.store import clusters
+from shared.groups import KUEUE
 from tests.services import fair_usage
 from tests.services.build import RECLAIM, a_class, a_workload, in_cohort, urgent
 from tests.services.hubs import Running, a_job, a_pool, a_queue, running
@@ -67,6 +69,7 @@ def parts(index: ScheduleIndex) -> dict[str, Any]:
         "reserved": {uid: row._replace(message="") for uid, row in index.reservations._rows.items()},
         "homes": {name: set(uids) for name, uids in index.reservations._homes.items()},
         "queues": dict(routes.queues),
+        "limits": set(index.ledger.tree.queues),
         "policies": dict(routes.queue_policies),
         "flavors": dict(routes.flavors),
         "local": dict(routes.local),
@@ -175,6 +178,13 @@ async def test_rules_that_change(tmp_path: Path):
         await level(hub)
         await hub.hub.write(cancel.delete_job, late, "ann")
         await level(hub)
+        for kind, namespace in (("LocalQueue", "team-a"), ("ClusterQueue", "")):
+            await hub.hub.write(
+                delete_object, KUEUE, kind, namespace, "none", origin="rest", principal="ann"
+            )
+            found = await level(hub)
+        assert "none" not in found["limits"] | found["queues"].keys()
+        assert set(found["held back"]) == {odd}
 
 
 async def test_who_is_placed_after_a_flavor_changed_is_promised_its_new_nodes(tmp_path: Path):
@@ -245,6 +255,12 @@ async def test_reservations_with_open_checks(tmp_path: Path):
         assert (await level(hub))["backing off"] == {uids[1]}
         await answer(hub, uids[2], "room", "Rejected")
         await level(hub)
+        (held,) = await hub.apply(a_job("held", queue="gold"))
+        await level(hub)
+        await answer(hub, held, "budget", "Retry", requeueAfterSeconds=60)
+        assert (await level(hub))["backing off"] == {uids[1], held}
+        await hub.hub.write(hold.hold_job, held, "ann")
+        assert (await level(hub))["backing off"] == {uids[1]}
         await passed(hub, 61)
         found = await level(hub)
         assert (set(found["reserved"]), found["backing off"]) == ({uids[1]}, set())
