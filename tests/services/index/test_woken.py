@@ -35,7 +35,9 @@ async def test_a_member_that_may_be_used_now_is(
         (uid,) = await hub.apply(a_job("j", queue="q", annotations=annotations))
         await hub.settle()
         assert (await hub.job(uid)).state == "Pending"
-        given = {name: now if each is True else each for name, each in after.items()}
+        given: dict[str, Any] = {
+            name: now if each is True else each for name, each in after.items()
+        }
         await hub.hub.db.write(lambda tx: clusters.change(tx, "c1", **given))
         await hub.settle()
         assert (await hub.job(uid)).state == "Placed"
