@@ -161,8 +161,9 @@ async def test_rules_that_change(tmp_path: Path):
         assert (set(found["held back"]), set(found["lines"])) == ({odd}, {late})
         await hub.apply(*a_queue("q", quota=QUOTA | {"cpu": "8"}, flavor=FLAVOR))
         await level(hub)
-        await hub.apply(*a_queue("none"))
-        assert not (await level(hub))["held back"]
+        await hub.apply(*a_queue("none", quota={"cpu": "500m"}))
+        found = await level(hub)
+        assert (set(found["held back"]), odd in found["lines"]) == (set(), True)
         queue = a_queue("r")[1]
         queue["spec"]["stopPolicy"] = "HoldAndDrain"
         await hub.apply(queue, a_job("stopped", queue="r"))
@@ -208,6 +209,7 @@ async def test_victims_claims_and_bare_workloads(tmp_path: Path):
         uids = [(await hub.apply(a_job(f"b{n}", queue="b")))[0] for n in range(4)]
         found = await level(hub)
         assert alone in found["charged"].keys() - found["unready"]
+        assert found["promises"][alone] is None
         for uid in uids:
             await lively(hub, uid)
         (bare,) = await hub.apply(a_workload("w", "b", priority=0))
