@@ -1,4 +1,4 @@
-"""Offering a work: what is decided at its first offering and stands, and what becomes of one that can not be sent."""
+"""Offering a work: what its first offering decides stands; what becomes of one that can not be sent."""
 
 from pathlib import Path
 from typing import Any
