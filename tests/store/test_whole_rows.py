@@ -122,7 +122,7 @@ async def test_a_work_that_is_renewed_keeps_what_was_observed(tmp_path: Path):
     """What is wanted changes; what was said, offered and seen stays."""
     async with opened(tmp_path) as db:
         await observed(db)
-        wanted = {
+        wanted: dict[str, Any] = {
             "generation": 3,
             "api_version": "v2",
             "options": ApplyOptions(queue="q"),
@@ -138,7 +138,7 @@ async def test_options_of_an_epoch_change_alone(tmp_path: Path):
     """With the hash that follows from them."""
     async with opened(tmp_path) as db:
         await observed(db)
-        changed = {"options": ApplyOptions(parallelism=1), "hash": "other"}
+        changed: dict[str, Any] = {"options": ApplyOptions(parallelism=1), "hash": "other"}
         await db.write(call(works.reoption, [{**OPTIONED, **changed}]))
         assert await both(db) == [OBSERVED._replace(**changed), a_work("south", "one")]
 

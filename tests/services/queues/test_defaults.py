@@ -7,9 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.clusters import Cluster, with_report
 from hub.domain.quota.declared import Flavor
-from hub.services.index.fleet import with_report
 from hub.services.queues import defaults, multikueue
 from hub.services.queues.cohort_rules import Parents
 from hub.services.queues.conditions import (
