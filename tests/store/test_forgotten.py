@@ -92,6 +92,7 @@ async def test_jobs_count_in_a_namespace_while_they_have_their_names(tmp_path: P
             a_workload("lives"),
             a_workload("leaves", deleted_at=START),
             a_workload("gone", live=None),
+            a_workload("too", live=None),
             a_workload("elsewhere", namespace="team-b"),
         ]
         await db.write(call(workloads.add, rows))
@@ -118,3 +119,21 @@ async def test_the_live_page_finds_a_job_by_each_of_its_names(tmp_path: Path):
             found = await db.read(call(front_page.unfinished, (), text, 0, 10))
             assert [row.uid for row in found] == expected
             assert await db.read(call(front_page.count_unfinished, text)) == len(expected)
+
+
+async def test_a_decision_that_can_not_be_read_takes_no_other_with_it(tmp_path: Path):
+    """The others of the page show theirs; that job is shown without."""
+    async with opened(tmp_path) as db:
+
+        def fill(tx: Transaction) -> None:
+            rows = [a_workload(uid, scores={"of": uid}) for uid in ("one", "two", "three")]
+            workloads.add(tx, rows)
+            tx.conn.exec_driver_sql("UPDATE workloads SET scores = X'7B' WHERE uid = 'two'")
+
+        await db.write(fill)
+        found = await db.read(call(front_page.unfinished, (), "", 0, 10))
+        assert {row.uid: row.scores for row in found} == {
+            "one": {"of": "one"},
+            "two": None,
+            "three": {"of": "three"},
+        }

@@ -8,7 +8,17 @@ import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State
-from hub.store import clusters, leases, manifests, objects, schedule, usage, workloads, works
+from hub.store import (
+    clusters,
+    leases,
+    manifests,
+    objects,
+    schedule,
+    usage,
+    workload_pages,
+    workloads,
+    works,
+)
 from hub.store.engine import Database
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
@@ -112,7 +122,7 @@ async def test_a_work_that_is_renewed_keeps_what_was_observed(tmp_path: Path):
     """What is wanted changes; what was said, offered and seen stays."""
     async with opened(tmp_path) as db:
         await observed(db)
-        wanted = {
+        wanted: dict[str, Any] = {
             "generation": 3,
             "api_version": "v2",
             "options": ApplyOptions(queue="q"),
@@ -128,7 +138,7 @@ async def test_options_of_an_epoch_change_alone(tmp_path: Path):
     """With the hash that follows from them."""
     async with opened(tmp_path) as db:
         await observed(db)
-        changed = {"options": ApplyOptions(parallelism=1), "hash": "other"}
+        changed: dict[str, Any] = {"options": ApplyOptions(parallelism=1), "hash": "other"}
         await db.write(call(works.reoption, [{**OPTIONED, **changed}]))
         assert await both(db) == [OBSERVED._replace(**changed), a_work("south", "one")]
 
@@ -275,3 +285,39 @@ async def test_only_what_waits_is_pending_of_its_placement(tmp_path: Path):
         ]
         await db.write(call(workloads.add, rows))
         assert await db.read(call(schedule.pending_of_placements, ["p"])) == ["waits"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "ready"),
+    [
+        ({"state": State.RUNNING}, 0),
+        ({"state": State.RUNNING, "pods_ready_at": START}, 1),
+        ({"state": State.RUNNING, "pods_ready_at": START, "pods_lost_at": START}, 0),
+        ({"state": State.RESERVED}, 1),
+        ({"state": State.PLACED}, 0),
+        ({"state": State.PLACED, "kind": "Workload"}, 1),
+        ({"state": State.PLACED, "kind": "Workload", "pods_lost_at": START}, 0),
+    ],
+)
+async def test_pods_are_ready_until_they_are_lost(tmp_path: Path, columns: Any, ready: int):
+    """What is only reserved has none to wait for; a bare one's are, until its executor says otherwise."""
+    async with opened(tmp_path) as db:
+        await db.write(call(workloads.add, [a_workload("one", **columns)]))
+        (row,) = await db.read(call(schedule.standing, ["one"]))
+        (pulse,) = await db.read(call(schedule.pulses, ["one"]))
+        assert (row.pods_ready, pulse.pods_ready) == (ready, ready)
+
+
+async def test_a_local_queue_is_known_by_its_namespace_too(tmp_path: Path):
+    """A page of some LocalQueues holds nobody of a namesake; of none, nobody."""
+    async with opened(tmp_path) as db:
+        rows = [a_workload(f"{n}-{q}", namespace=n, queue=q) for n in "ab" for q in "xy"]
+        await db.write(call(workloads.add, rows))
+
+        async def found(queues: Any) -> list[str]:
+            page = await db.read(call(workload_pages.page, {}, (), queues, None, 10))
+            return sorted(row.uid for row in page)
+
+        assert await found([("a", "x"), ("b", "y")]) == ["a-x", "b-y"]
+        assert await found([]) == []
+        assert await found(None) == ["a-x", "a-y", "b-x", "b-y"]

@@ -181,3 +181,16 @@ async def test_why_a_job_does_not_run_is_said_in_words_of_its_member_or_its_own(
         (where,) = (await with_status(db))["placementStatuses"]
         last = where["conditions"][-1]
         assert (last["type"], last["status"], last["message"]) == (said, "False", message)
+
+
+async def test_a_placement_that_can_not_be_carried_out_keeps_its_jobs_in_its_status(
+    tmp_path: Path,
+):
+    """What it placed before its policy became another goes on, and is shown."""
+    async with opened(tmp_path, ManualClock(START)) as db:
+        job = a_workload("j", state=State.RUNNING, cluster="north", placement="p", epoch=2)
+        fixed = {"placementType": "PickFixed", "clusterNames": ["north"]}
+        await fill(db, a_placement("p", JOBS, policy=fixed), jobs=(job,))
+        (where,) = (await with_status(db))["placementStatuses"]
+        assert where["clusterName"] == "north"
+        assert await db.read(call(workloads.get, "j")) == job

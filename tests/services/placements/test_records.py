@@ -166,7 +166,10 @@ async def test_a_placement_goes_when_the_last_of_what_it_placed_is_gone(tmp_path
             ("north", "done"): "Keep",
         }
         found = await db.read(call(workloads.get_many, ["runs", "done", "waits"]))
-        why = {"reason": "PlacementDeleted", "message": "its placement was deleted"}
+        why: dict[str, Any] = {
+            "reason": "PlacementDeleted",
+            "message": "its placement was deleted",
+        }
         assert found["done"] == done
         assert found["waits"] == waits._replace(placement="")
         assert found["runs"] == runs._replace(

@@ -239,3 +239,26 @@ async def test_statuses_keep_what_is_stored_beside_their_figures(tmp_path: Path)
         assert await status("Cohort", "all") == {
             "fairSharing": {"weightedShare": counted.cohort_share("all")}
         }
+
+
+async def test_a_cohort_that_borrows_has_a_share_of_its_own(tmp_path: Path) -> None:
+    """That of the cohort, in the list of cohorts, in its status and as a gauge."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("north", a_pool(cpu="16", memory="16Gi"))
+        await hub.apply(a_cohort("top", "8"), a_cohort("all", "", "top"), *in_cohort("q", "0"))
+        await hub.apply(a_job("one", queue="q"))
+        await hub.settle()
+        counted = await hub.hub.read(usage.count)
+        share = counted.cohort_share("all")
+        assert share > 0
+        cohorts = (await hub.hub.read(list_queues))["cohorts"]
+        assert {each["name"]: each["weightedShare"] for each in cohorts} == {
+            "all": share,
+            "top": 0,
+        }
+        row = await hub.hub.read(objects.find, GROUP, "Cohort", "", "all")
+        assert row is not None
+        assert usage.status_of(row, counted)["fairSharing"] == {"weightedShare": share}
+        made = {each.name: each for each in await hub.hub.read(gauges.gauges, {})}
+        of_cohorts = dict(made["roadstead_cohort_weighted_share"].samples)
+        assert of_cohorts == {("all",): share, ("top",): 0}

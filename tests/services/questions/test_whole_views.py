@@ -153,7 +153,8 @@ async def test_placements_of_both_kinds_are_told_whole(tmp_path: Path):
                 status={"placementStatuses": [{"clusterName": "south"}]},
             ),
         ]  # fmt: skip
-        await db.write(lambda tx: [objects.add(tx, row) for row in rows])
+        for row in rows:
+            await db.write(call(objects.add, row))
         found = (await db.read(overview.list_placements))["items"]
         assert found == [
             {
@@ -299,7 +300,7 @@ async def test_events_are_those_that_were_asked_for(tmp_path: Path):
             ({"kind": "Job", "name": "x", "namespace": "n"}, "a"),
             ({}, "abcd"),
         ):
-            assert await asked(**filters) == [
+            assert await asked(10, **filters) == [
                 [(uid, reason) for uid in expected for reason in ("First", "Second")]
             ], filters
         assert await asked(limit=3, kind="Job") == [

@@ -1,14 +1,14 @@
 """What the hub provides by itself: the default queue follows what is asked, and yields to a user's own."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.clusters import Cluster, with_report
 from hub.domain.quota.declared import Flavor
-from hub.services.index.fleet import with_report
 from hub.services.queues import defaults, multikueue
 from hub.services.queues.cohort_rules import Parents
 from hub.services.queues.conditions import (
@@ -16,9 +16,9 @@ from hub.services.queues.conditions import (
     held_workload_conditions,
     with_conditions,
 )
-from hub.services.queues.unreachable_flavors import unreachable
+from hub.services.queues.unreachable_flavors import note, unreachable
 from hub.services.reading.draft import draft
-from hub.store import clusters, manifests, objects
+from hub.store import changes, clusters, leases, manifests, objects
 from hub.store.engine import Database
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
@@ -251,3 +251,29 @@ async def test_a_cycle_of_cohorts_is_found_across_one_apply(tmp_path: Path):
             parents.hang("d", "")
 
         await db.write(run)
+
+
+async def test_a_flavor_that_is_found_again_is_complained_of_no_longer(tmp_path: Path):
+    """What was noted is replaced, by nothing too, and the queues say so; the same again is no news."""
+    async with opened(tmp_path) as db:
+        spec = {"resourceGroups": [{"flavors": [{"name": "f", "resources": []}]}]}
+
+        def fill(tx: Transaction) -> None:
+            leases.take(tx, "leader", dt.timedelta(hours=1))
+            kinds = {"api_group": KUEUE, "namespace": ""}
+            objects.add(tx, an_object("f", **kinds, kind="ResourceFlavor"))
+            objects.add(tx, an_object("q", **kinds, kind="ClusterQueue", spec=spec))
+
+        await db.write(fill)
+
+        async def noted(**found: str) -> list[str]:
+            await db.write(call(note, found, 1))
+            row = await db.read(call(objects.get, "q"))
+            assert row is not None
+            return [each["type"] for each in (row.status or {"conditions": []})["conditions"]]
+
+        assert await noted(f="gpu=a") == ["Active", "NodesFound"]
+        before = await db.read(changes.last_revision)
+        assert await noted(f="gpu=a") == ["Active", "NodesFound"]
+        assert await db.read(changes.last_revision) == before
+        assert await noted() == ["Active"]

@@ -52,9 +52,7 @@ async def test_what_no_member_knows_of_becomes_it_at_once(
             assert after._replace(reason="", message="") == row
             return
         became = AT_ONCE[to]
-        expected = row._replace(
-            state=became, cluster="", cluster_queue="", admission=None, **WHY
-        )
+        expected = row._replace(state=became, cluster="", cluster_queue="", admission=None, **WHY)
         if became in ENDS:
             expected = expected._replace(finished_at=START)
             if state is not State.PLACED and to is not WithdrawTo.FAILED:
