@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from hub.bridge.kinds import WORKLOAD, Mirrored
+from hub.bridge.mirror import MirrorRefusal
 from hub.bridge.workload_objects import WorkloadObjects
-from hub.bridge.writeback import QUEUES_S
+from hub.bridge.writeback import _TOGETHER as QUESTION, QUEUES_S
 from hub.domain.workloads.origin import Origin
 from hub.store import objects
 from hub.store.errors import StoreUnavailable
@@ -271,3 +272,20 @@ async def test_a_refused_object_without_conditions_is_told_of_by_an_event(tmp_pa
         )  # fmt: skip
         assert event["involvedObject"]["kind"] == CONFIG_MAP.kind
         assert "status" not in await it.live(made)
+
+
+async def test_jobs_beyond_those_of_one_question_are_told_of_too(tmp_path: Path):
+    """The store is asked of a thousand at a time; each of those refused has its status written."""
+    async with on_simulated(tmp_path) as (it, cluster):
+        source = it.sources.source("batch", "Job")
+        assert source is not None
+        uids = [f"u-{number}" for number in range(QUESTION + 3)]
+        for uid in uids:
+            metadata = {"name": uid, "namespace": "lab", "uid": uid, "resourceVersion": "1"}
+            source.informer.cache["lab", uid] = {**a_job(uid), "metadata": metadata}
+            it.sources._by_uid[uid] = ("batch", "Job", "lab", uid)
+            it.mirror.refusals[uid] = MirrorRefusal("Code", "why")
+            it.writeback.note(uid)
+        patches = cluster.faults.add("delay", verb="patch", resource="jobs", seconds=0, count=0)
+        await it.writeback.turn()
+        assert patches.hits == len(uids)

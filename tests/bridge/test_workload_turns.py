@@ -203,7 +203,6 @@ async def test_conditions_are_of_the_generation_that_they_were_written_for(tmp_p
         change: Any = {"uid": row.uid, "priority": 7}
         await it.hub.write(lambda tx: workloads.change(tx, [change]))
         await shown.turn()
-        await shown.turn()
         live = await shown.live()
         assert (live["spec"]["priority"], live["metadata"]["generation"]) == (7, 2)
         assert {c["observedGeneration"] for c in live["status"]["conditions"]} == {2}
