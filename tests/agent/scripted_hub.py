@@ -152,6 +152,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.loses: Callable[[SyncRequest], bool] = lambda request: False  # the reply, that is
         self.page = 1000
         self.takes_at_most: int | None = None  # entries a request; more are too large a body
+        self.wants_all = False  # of the next reply: say everything anew
         self.session: str | None = None
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
@@ -289,7 +290,9 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             desired=desired,
             pool_keys=self.pools,
             orders=self._orders(request),
+            need_full=self.wants_all,
         )
+        self.wants_all = False
         return httpx.Response(200, content=reply.model_dump_json(), request=http)
 
     def _orders(self, request: SyncRequest) -> list[Order]:

@@ -1,7 +1,8 @@
 """The steps of calls at their edges, without a hub: pages, chunks, halves, waits and repetitions."""
 
 import json
-from collections.abc import Generator, Iterable
+import time
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -271,3 +272,17 @@ def test_an_answer_to_a_check_says_what_was_given_and_nothing_else() -> None:
         "state": "Ready", "message": "", "retryCount": 0,
         "requeueAfterSeconds": 0, "podSetUpdates": [],
     }  # fmt: skip
+
+
+def test_what_the_first_takes_is_not_left_for_the_second() -> None:
+    """One span for all: a job that ends when it is over leaves those after it nothing to wait for."""
+
+    def late() -> Iterator[Any]:
+        over = time.monotonic() + 0.02
+        while time.monotonic() < over:
+            pass
+        yield a_listed_job(state="Succeeded")
+        yield a_listed_job(state="Running")
+
+    with pytest.raises(TimedOut, match=r"Running after 0\.02 s"):
+        Played(waiting.wait_all(["u", "v"], timeout_s=0.02), late())

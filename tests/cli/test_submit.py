@@ -112,6 +112,18 @@ def test_waiting_for_success_is_0(tmp_path):
     assert done.lines[-1] == "team-a/ok Succeeded on gpu-1"
 
 
+def test_programs_are_given_the_ends_they_waited_for(tmp_path):
+    """`--wait -o json` prints each job as it ended; without --wait as it was accepted."""
+    (tmp_path / "job.yaml").write_text(text(a_job("one")))
+    accepted = Answer(a_listed_job(state="Pending"))
+    for flags, state in (("--wait", "Succeeded"), ("", "Pending")):
+        with answering(accepted, _ended("Succeeded")) as script:
+            line = ["submit", *flags.split(), "-o", "json", str(tmp_path / "job.yaml")]
+            done = run("--server", script.address, *line)
+        assert done.code == 0, done.err
+        assert [job["state"] for job in json.loads(done.out)["items"]] == [state]
+
+
 @pytest.mark.parametrize("state", ["Failed", "Cancelled", "Deactivated"])
 def test_waiting_for_anything_else_is_1(tmp_path, state):
     """A job that ends otherwise: 1, its reason, and the command that explains it."""

@@ -12,7 +12,8 @@ from agent.objects.facts import finished
 from shared.clock import ManualClock, SystemClock
 from shared.kube import errors
 from tests import waiting
-from tests.agent.scripted_hub import a_job, eventually
+from tests.agent.build import a_config_map
+from tests.agent.scripted_hub import a_job, an_object, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -251,3 +252,17 @@ def carried(request):
 
 def results_in(entries):
     return [entry for entry in entries if entry.job and entry.job.result == "Succeeded"]
+
+
+async def test_a_hub_that_asks_for_everything_gets_everything(member):
+    """All works, and the capacity with the kinds that are served, though nothing of it has changed."""
+    member.hub.put(an_object(a_config_map(), "o-1"))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    before = await member.hub.until(lambda hub: hub.capacity and hub.capacity.kinds)
+    member.hub.capacity = None
+    member.hub.observed.clear()
+    member.hub.wants_all = True
+    member.hub.put(an_object({**a_config_map(), "data": {"colour": "blue"}}, "o-1", generation=2))
+    await member.hub.until(lambda hub: "o-1" in hub.observed and hub.capacity)
+    assert member.hub.capacity.kinds == before

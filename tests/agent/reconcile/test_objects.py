@@ -326,3 +326,13 @@ THINGS = {
         ],
     },
 }
+
+
+async def test_what_is_no_longer_desired_holds_no_later_wave_up(member):
+    """Deployments wait for a ConfigMap that is on its way, and no longer than it is desired."""
+    member.cluster.faults.add("503", resource="configmaps", count=0)
+    member.hub.put(an_object(a_config_map(), "o-1"), an_object(a_deployment(), "o-2"))
+    member.start()
+    await member.hub.seen("o-2", "Waiting")
+    member.hub.drop("o-1")
+    await member.hub.seen("o-2", "Applied")

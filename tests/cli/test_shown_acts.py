@@ -1,0 +1,207 @@
+"""What each verb that acts prints: what became of it, as the hub answers, and nothing else."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from roadstead.models.clusters import Cluster, DeclaredCluster, Fenced, JoinToken, Leftover
+from roadstead.models.hub import HubCluster, IssuedToken, Person, Restored
+from roadstead.models.jobs import WholeJob
+from roadstead.models.objects import Deleted
+from tests.cli.commands import Ran, run
+from tests.cli.filled import LATER, filled
+from tests.cli.scripted import Answer, answering
+
+JOB = Answer(filled(WholeJob))
+LEAVING = Answer(filled(WholeJob, finishedAt=None, state="Withdrawing"))
+CANCELLED = Answer(filled(WholeJob, state="Cancelled"))
+WAITING = Answer(filled(WholeJob, finishedAt=None, state="Pending"))
+CHECK = Answer({"metadata": {"name": "c"}})
+SHOWN: list[tuple[str, list[Answer], str, str]] = [
+    ("jobs cancel u", [JOB], "namespace/name had ended already: state\n", ""),
+    ("jobs cancel u", [LEAVING], "namespace/name Withdrawing from cluster\n", ""),
+    ("jobs cancel u", [CANCELLED], "namespace/name Cancelled\n", ""),
+    ("jobs cancel u", [WAITING], "namespace/name Pending\n", ""),
+    ("jobs hold u", [JOB], "namespace/name state\n", ""),
+    ("jobs hold u", [LEAVING], "namespace/name Withdrawing from cluster, then withdrawTo\n", ""),
+    ("jobs hold u", [CANCELLED], "namespace/name Cancelled\n", ""),
+    ("jobs hold u", [WAITING], "namespace/name Pending\n", ""),
+    ("jobs release u", [JOB], "namespace/name state\n", ""),
+    (
+        "jobs release u",
+        [LEAVING],
+        "namespace/name Withdrawing from cluster, then withdrawTo\n",
+        "",
+    ),
+    ("jobs release u", [CANCELLED], "namespace/name Cancelled\n", ""),
+    ("jobs release u", [WAITING], "namespace/name Pending\n", ""),
+    ("jobs delete u", [JOB], "namespace/name is deleted; its name is free\n", ""),
+    (
+        "jobs delete u",
+        [LEAVING],
+        """\
+namespace/name is being withdrawn from cluster, then its name is free
+""",
+        "",
+    ),
+    ("jobs delete u", [CANCELLED], "namespace/name is deleted; its name is free\n", ""),
+    ("jobs delete u", [WAITING], "namespace/name is deleted; its name is free\n", ""),
+    (
+        "delete job ns/j",
+        [Answer(filled(WholeJob, state="Withdrawing"))],
+        "Job ns/j is being withdrawn from cluster\n",
+        "",
+    ),
+    ("delete job ns/j", [JOB], "Job ns/j deleted\n", ""),
+    ("delete workload ns/w", [JOB], "Workload ns/w deleted\n", ""),
+    ("delete cq q", [Answer(filled(Deleted))], "ClusterQueue q result\n", ""),
+    ("delete configmap x -n ns", [Answer(filled(Deleted))], "ConfigMap ns/x result\n", ""),
+    (
+        "restored",
+        [Answer(filled(Restored, items=[filled(Leftover, seenAt=LATER)]))],
+        """\
+stopped
+
+Jobs in members from before it was restored, which are left alone:
+CLUSTER  UID  EPOCH  THERE  HERE       SEEN
+cluster  uid  4      yes    job state  0s
+""",
+        """\
+Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
+""",
+    ),
+    (
+        "restored",
+        [Answer(filled(Restored, stopped="", items=[filled(Leftover, seenAt=LATER, job="")]))],
+        """\
+The store is as the hub left it.
+
+Jobs in members from before it was restored, which are left alone:
+CLUSTER  UID  EPOCH  THERE  HERE     SEEN
+cluster  uid  4      yes    unknown  0s
+""",
+        """\
+Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
+""",
+    ),
+    ("restored", [Answer({})], "The store is as the hub left it.\n", ""),
+    (
+        "restored --accept",
+        [Answer({"incarnation": "i2"})],
+        """\
+going on under incarnation i2
+Jobs that waited are held (Restored): release those that run nowhere.
+""",
+        "",
+    ),
+    (
+        "tokens issue n",
+        [Answer(filled(IssuedToken))],
+        "token\n",
+        "Token of role name, shown this once:\n",
+    ),
+    ("tokens revoke n", [Answer(filled(Person))], "viewer n has no token any more\n", ""),
+    (
+        "tokens revoke n --role administrator",
+        [Answer(filled(Person))],
+        "administrator n has no token any more\n",
+        "",
+    ),
+    (
+        "clusters token c",
+        [Answer(filled(JoinToken))],
+        "joinToken\n",
+        """\
+This token joins one agent as name, once, within 0s. On the member:
+  python -m agent --hub ADDRESS --join-token FILE --credential FILE
+""",
+    ),
+    (
+        "clusters add c",
+        [Answer(filled(DeclaredCluster))],
+        "joinToken\n",
+        """\
+This token joins one agent as name, once, within 0s. On the member:
+  python -m agent --hub ADDRESS --join-token FILE --credential FILE
+""",
+    ),
+    (
+        "clusters fence c --destroyed --confirm c",
+        [Answer(filled(Fenced))],
+        "c fenced; 2 jobs given back\n",
+        "",
+    ),
+    ("clusters cordon c", [Answer(filled(Cluster))], "name cordoned\n", ""),
+    ("clusters uncordon c", [Answer(filled(Cluster))], "name uncordoned\n", ""),
+    ("clusters rm c", [Answer({"result": "deleted"})], "c removed\n", ""),
+    ("hub-cluster resume r", [Answer(filled(HubCluster))], "the bridge goes on: resuming\n", ""),
+    ("checks serve c", [CHECK], "check c is served\n", ""),
+    ("checks serve c --off", [CHECK], "check c is no longer served\n", ""),
+]
+
+
+def asked(line: str, answers: list[Answer]) -> Ran:
+    with answering(*answers) as script:
+        return run("--server", script.address, *line.split())
+
+
+@pytest.mark.parametrize(("line", "answers", "out", "err"), SHOWN)
+def test_what_became_of_it_is_said(line: str, answers: list[Answer], out: str, err: str) -> None:
+    """What is to be kept or piped on to standard output, the rest to standard error."""
+    with answering(*answers) as script:
+        done = run("--server", script.address, *line.split())
+    assert (done.out, done.err.replace(script.address, "ADDRESS")) == (out, err)
+
+
+@pytest.mark.parametrize(
+    ("line", "given"),
+    [
+        ("tokens issue n", filled(IssuedToken)),
+        ("clusters token c", filled(JoinToken)),
+        ("clusters add c", filled(DeclaredCluster)),
+        ("jobs cancel u", {"items": [filled(WholeJob)]}),
+        ("jobs hold u", {"items": [filled(WholeJob)]}),
+        ("jobs release u", {"items": [filled(WholeJob)]}),
+        (
+            "delete job ns/j",
+            {
+                "items": [
+                    {
+                        "kind": "Job",
+                        "name": "j",
+                        "result": "deleted",
+                        "uid": "uid",
+                        "state": "state",
+                    }
+                ]
+            },
+        ),
+        (
+            "delete wl ns/w",
+            {
+                "items": [
+                    {
+                        "kind": "Workload",
+                        "name": "w",
+                        "result": "deleted",
+                        "uid": "uid",
+                        "state": "state",
+                    }
+                ]
+            },
+        ),
+        (
+            "delete cq q",
+            {"items": [{"kind": "ClusterQueue", "name": "q", "result": "result", "uid": "uid"}]},
+        ),
+    ],
+)
+def test_programs_get_what_the_hub_answered(line: str, given: Any) -> None:
+    """Whole, as JSON and as YAML."""
+    answer = given["items"][0] if "items" in given else given
+    if line.startswith("delete") and "cq" not in line:
+        answer = filled(WholeJob)
+    assert json.loads(asked(f"{line} -o json", [Answer(answer)]).out) == given
+    assert yaml.safe_load(asked(f"{line} -o yaml", [Answer(answer)]).out) == given

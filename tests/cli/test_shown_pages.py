@@ -1,0 +1,262 @@
+"""What each page prints of one thing: every value stands where its field's does, and no other's."""
+
+import json
+
+import pytest
+import yaml
+
+from roadstead.models.checks import JobChecks
+from roadstead.models.clusters import Cluster
+from roadstead.models.hub import HubCluster
+from roadstead.models.jobs import Event, WholeJob
+from roadstead.models.objects import KubernetesObject
+from roadstead.models.placements import Placement
+from roadstead.models.queues import ClusterQueue, LocalQueue
+from tests.cli.commands import Ran, run
+from tests.cli.filled import LATER, filled
+from tests.cli.scripted import Answer, answering, items
+
+WORKLOAD = filled(
+    KubernetesObject,
+    metadata={
+        "name": "w",
+        "namespace": "ns",
+        "creationTimestamp": LATER,
+        "ownerReferences": [{"kind": "Job", "name": "train"}],
+    },
+    spec={"queueName": "queueName", "priority": 7, "active": False},
+    status={
+        "clusterName": "clusterName",
+        "admission": {"clusterQueue": "clusterQueue"},
+        "requeueState": {"requeueAt": "requeueAt"},
+        "admissionChecks": [{"name": "check", "state": "Pending", "message": "soon"}],
+        "conditions": [
+            {"type": "Admitted", "status": "Unknown", "reason": "r1", "message": "m1"},
+            {"type": "Finished", "status": "False", "reason": "r2", "message": "m2"},
+        ],
+    },
+)
+
+QUEUE = filled(ClusterQueue, reserving=40)
+CLUSTER = filled(Cluster, heartbeatAt=LATER, taints=[{"key": "k", "value": "v", "effect": "e"}])
+BARE = {"name": "name", "state": "state"}
+SHOWN: list[tuple[str, list[Answer], str]] = [
+    (
+        "jobs show u",
+        [Answer(filled(WholeJob)), items(filled(Event))],
+        """\
+namespace/name
+  uid       uid
+  state     state  reason
+            message
+  queue     queue  (ClusterQueue clusterQueue)
+  cluster   cluster  (epoch 10)
+  pods      1 active, 2 ready, 3 succeeded, 4 failed; 23 to complete
+  created   2020-01-12T00:00:00.000Z
+  started   2020-01-13T00:00:00.000Z
+  finished  2020-01-14T00:00:00.000Z
+  evicted   k-evictions 34
+  events
+    2020-01-03T00:00:00.000Z  reason: message
+Why? roadstead explain namespace/name
+""",
+    ),
+    (
+        "jobs show u",
+        [
+            Answer(
+                filled(
+                    WholeJob,
+                    state="Pending",
+                    message="",
+                    epoch=0,
+                    cluster="",
+                    clusterQueue="",
+                    counts={},
+                )
+            ),
+            items(),
+        ],
+        """\
+namespace/name
+  uid       uid
+  state     Pending  reason
+  queue     queue
+  cluster   -
+  pods      none yet; 23 to complete
+  created   2020-01-12T00:00:00.000Z
+  started   2020-01-13T00:00:00.000Z
+  finished  2020-01-14T00:00:00.000Z
+  evicted   k-evictions 34
+  not before 2020-02-01T00:00:00.000Z
+Why? roadstead explain namespace/name
+""",
+    ),
+    (
+        "workloads show ns/w",
+        [Answer(WORKLOAD)],
+        """\
+Workload ns/w
+  of           Job train
+  queue        queueName
+  priority     7
+  active       false
+  reserved in  clusterQueue
+  cluster      clusterName
+  not before   requeueAt
+  check check Pending soon
+  Admitted=Unknown  r1: m1
+  Finished=False  r2: m2
+""",
+    ),
+    (
+        "queues show q",
+        [Answer(QUEUE)],
+        """\
+ClusterQueue name
+  strategy  strategy
+  cohort    cohort
+  state     state
+  pending   8
+  admitted  10
+  reserved  30 more, whose admission checks are open
+  share     11 thousandths beyond its own quota
+  type=status  reason: message
+  accepted, not yet enforced: notEnforced
+
+  RESOURCE  FLAVOR  USED  BORROWED  NOMINAL
+  resource  flavor  used  borrowed  nominal
+
+  LOCALQUEUE      PENDING  ADMITTED
+  namespace/name  6        8
+""",
+    ),
+    (
+        "queues show ns/q",
+        [Answer(filled(LocalQueue))],
+        """\
+LocalQueue namespace/name
+  cluster queue  clusterQueue
+  pending        6
+  admitted       8
+""",
+    ),
+    (
+        "clusters show c",
+        [Answer(CLUSTER)],
+        """\
+name  state
+  heartbeat  0s ago
+  version    kubernetesVersion
+  labels     k-labels=of-labels
+  taints     k=v:e
+  jobs       8
+
+  RESOURCE     FREE  ALLOCATABLE  RESERVED
+  k-resources  free  allocatable  reserved
+
+  NODES  LABELS              TAINTS
+  3      k-labels=of-labels  taints
+
+  POOL  MAY ADD  OF                            LABELS
+  name  4        k-allocatable=of-allocatable  k-labels=of-labels
+
+Of another incarnation of the hub, left alone until somebody deletes them there
+  message (uid uid)
+""",
+    ),
+    (
+        "clusters show c",
+        [Answer(BARE)],
+        """\
+name  state
+  heartbeat  none yet
+  version    -
+  labels     -
+  taints     -
+  jobs       0
+""",
+    ),
+    (
+        "placements show p",
+        [Answer(filled(Placement))],
+        """\
+kind namespace/name
+  type=status  reason: message
+
+  selected: kind namespace/name
+
+  clusterName
+    type=status  reason: message
+    failed: kind namespace/name
+      type=status  reason: message
+    drifted: kind namespace/name
+      path: hub valueInHub, member valueInMember
+""",
+    ),
+    (
+        "hub-cluster show",
+        [Answer(filled(HubCluster, running=False))],
+        """\
+Hub cluster uid
+The bridge has stopped: reason: message
+To go on: roadstead hub-cluster resume reason
+Then resuming.
+""",
+    ),
+    (
+        "hub-cluster show",
+        [Answer(filled(HubCluster, running=False, resuming="", uid=""))],
+        """\
+Hub cluster (not reached yet)
+The bridge has stopped: reason: message
+""",
+    ),
+    (
+        "hub-cluster show",
+        [Answer(filled(HubCluster))],
+        """\
+Hub cluster uid
+The bridge is running.
+""",
+    ),
+    (
+        "hub-cluster show",
+        [Answer(filled(HubCluster, running=False, reason="HubClusterSilent"))],
+        """\
+Hub cluster uid
+It does not answer: message
+The bridge goes on by itself when it does.
+""",
+    ),
+    ("hub-cluster show", [Answer(filled(HubCluster, reason=""))], "The hub has no hub cluster.\n"),
+    (
+        "checks set u check ready",
+        [Answer(filled(JobChecks))],
+        """\
+CHECK  STATE  CONTROLLER      SAYS
+name   state  controllerName  message
+""",
+    ),
+]
+
+
+def asked(line: str, answers: list[Answer]) -> Ran:
+    with answering(*answers) as script:
+        return run("--server", script.address, *line.split())
+
+
+@pytest.mark.parametrize(("line", "answers", "shown"), SHOWN)
+def test_every_value_stands_in_its_place(line: str, answers: list[Answer], shown: str) -> None:
+    """Of an answer all of whose fields differ, for people."""
+    assert asked(line, answers).out == shown
+
+
+@pytest.mark.parametrize(("line", "answers"), [(line, answers) for line, answers, _ in SHOWN])
+def test_programs_get_it_as_the_hub_gave_it(line: str, answers: list[Answer]) -> None:
+    """Whole, as JSON and as YAML; a job with its events."""
+    given = answers[0].body
+    if line.startswith("jobs show"):
+        given = given | {"events": answers[1].body["items"]}
+    assert json.loads(asked(f"{line} -o json", answers).out) == given
+    assert yaml.safe_load(asked(f"{line} -o yaml", answers).out) == given
