@@ -208,7 +208,7 @@ class WorkloadObjects:
             log.info("workload.unheard", name=row.name, code=refusal.code)
             return False
         except (StaleTerm, StoreUnavailable):
-            del self._heard[uid]  # neither taken nor refused: it is not set back
+            self._heard.pop(uid, None)  # neither taken nor refused: it is not set back
             raise
         self.note((uid,))
         return True
