@@ -131,6 +131,10 @@ class Charges:
         """The assignments of the last plan are gone."""
         self._placed.clear()
 
+    def forget_asks(self) -> None:
+        """Flavors changed: what is placed from now on asks for other nodes than its equals did."""
+        self._asks.clear()
+
     def follow(self, pulse: ProgressRow) -> None:
         """The same placement of a charged workload, a little further or at its end."""
         self.paces.follow(pulse.uid, pulse.cluster, pulse.state)

@@ -170,6 +170,7 @@ class ScheduleIndex:
             self.waiting.wake()
         routes.cycles = self.ledger.tree.inactive
         if flavors != routes.flavors:
+            self._charges.forget_asks()
             self.waiting.wake()
             self.seen_keys |= _keys_of(routes.flavors.values())
         if news.whole:

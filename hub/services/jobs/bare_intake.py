@@ -7,17 +7,18 @@ that holds nothing and says so; once the queue appears, or it was mended, it bec
 from collections.abc import Sequence
 from typing import Final
 
-from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, WithdrawTo
+from hub.domain.workloads.states import QUEUED, TERMINAL, State, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.jobs.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
 from hub.services.jobs.generations import keep_next, standing_before
+from hub.services.jobs.hold import release
 from hub.services.queues.defaults import local_queues
 from hub.services.reading.draft import Draft, draft
 from hub.services.works.evict import evict
 from hub.store import objects, workloads
 from hub.store.records.objects import StoredObject
-from hub.store.records.workloads import Workload, WorkloadMove
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
@@ -107,8 +108,7 @@ def _follow_active(tx: Transaction, old: Json, given: Draft, row: Workload) -> N
     if not is_active(given):
         evict(tx, [row.uid], INACTIVE, INACTIVE_MESSAGE, to=WithdrawTo.HELD)
     elif before != now and row.state in {State.HELD, State.DEACTIVATED}:
-        again = WorkloadMove(uid=row.uid, epoch=row.epoch, requeues=0, requeue_at=None)
-        workloads.transition(tx, Transition.RELEASE, [again])
+        release(tx, [row])
 
 
 def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:

@@ -70,7 +70,17 @@ def release(tx: Transaction, rows: Iterable[Workload], message: str = "") -> lis
     ]
     workloads.change(
         tx,
-        [{"uid": r.uid, "withdraw_to": WithdrawTo.PENDING, "message": message} for r in leaving],
+        [
+            {
+                "uid": r.uid,
+                "withdraw_to": WithdrawTo.PENDING,
+                "message": message,
+                "requeues": 0,
+                "requeue_at": None,
+                "set_aside": None,
+            }
+            for r in leaving
+        ],
     )
     moved = workloads.transition(tx, Transition.RELEASE, [_afresh(row, message) for row in found])
     # What it waits for is said by the scheduler: the release stands among its events.

@@ -80,8 +80,9 @@ class Fleet:
 
     async def turn(self) -> None:
         """Let the controller follow everything."""
+        await self.hub.settled()  # whatever was committed has been told to all who follow
         for _ in range(6):
-            await waiting.turns()
+            await waiting.turns(5)
             await self.controller.tick()
         await self.hub.settled()
 

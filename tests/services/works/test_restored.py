@@ -1,0 +1,152 @@
+"""A store that went back is accepted: what becomes of a job by the state that it is found in."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.states import State
+from hub.services.context import timeline
+from hub.services.works.restored import (
+    MESSAGE,
+    REASON,
+    accept,
+    doubtful,
+    hold_everything,
+    hold_late,
+)
+from hub.store import audit, events, settings, workloads, works
+from hub.store.engine import Database
+from hub.store.records.workloads import Workload
+from hub.store.transaction import Transaction
+from shared.clock import ManualClock
+from tests.store.build import START, a_wanted_work, a_workload, call, opened
+
+pytestmark = pytest.mark.anyio
+NOW = START + dt.timedelta(hours=1)
+MAY_START = [State.PENDING, State.RESERVED, State.PLACED, State.HELD, State.DEACTIVATED]
+GIVEN = [State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN, State.WITHDRAWING]
+ENDED = [State.SUCCEEDED, State.FAILED, State.CANCELLED]
+
+
+async def held(db: Database, *rows: Workload) -> int:
+    """Accept a store that has these jobs, each with the work of its present epoch on `north`."""
+
+    def fill(tx: Transaction) -> int:
+        workloads.add(tx, rows)
+        on_member = [r for r in rows if r.cluster]
+        works.upsert(
+            tx,
+            [
+                a_wanted_work(r.cluster, r.uid, epoch=r.epoch, options=ApplyOptions(ttl_s=5))
+                for r in on_member
+            ],
+        )
+        works.offer(
+            tx,
+            [
+                {"cluster": r.cluster, "uid": r.uid, "options": ApplyOptions(ttl_s=5), "hash": "h"}
+                for r in on_member
+            ],
+        )
+        return hold_everything(tx)
+
+    return await db.write(fill)
+
+
+@pytest.mark.parametrize("state", MAY_START)
+async def test_what_might_start_again_is_held_beyond_every_epoch(tmp_path: Path, state: State):
+    """Only a deactivated one stays what it is, for nothing but a person's word starts it either."""
+    async with opened(tmp_path, ManualClock(NOW)) as db:
+        row = a_workload("one", state=state, reason="Old", message="old", epoch=2)
+        number = await held(db, row)
+        after = await db.read(call(workloads.get, "one"))
+        assert after is not None
+        assert after.epoch > 100_000
+        if state is State.DEACTIVATED:
+            assert (number, after) == (0, row._replace(epoch=after.epoch))
+        else:
+            expected = row._replace(
+                state=State.HELD, reason=REASON, message=MESSAGE, epoch=after.epoch
+            )
+            assert (number, after) == (1, expected)
+
+
+@pytest.mark.parametrize("state", GIVEN)
+async def test_what_a_member_was_given_goes_on_and_is_in_doubt(tmp_path: Path, state: State):
+    """The job stays as it is; its agent is told anew, never to make it, with what stood in its options."""
+    async with opened(tmp_path, ManualClock(NOW)) as db:
+        row = a_workload("one", state=state, cluster="north", epoch=2)
+        assert await held(db, row) == 0
+        assert await db.read(call(workloads.get, "one")) == row
+        (work,) = await db.read(call(works.of_uids, ["one"]))
+        assert work.options == ApplyOptions(ttl_s=5, doubtful=True)
+        assert (work.hash, work.seen, work.offered) == ("", True, True)
+        assert await db.read(call(doubtful, "north", ["one", "two"])) == {"one"}
+        assert await db.read(call(doubtful, "south", ["one"])) == set()
+
+
+@pytest.mark.parametrize("state", ENDED)
+async def test_what_has_ended_stays_ended(tmp_path: Path, state: State):
+    """Its copy in a member is no running job, and in no doubt."""
+    async with opened(tmp_path, ManualClock(NOW)) as db:
+        row = a_workload("one", state=state, cluster="north", epoch=2)
+        assert await held(db, row) == 0
+        assert await db.read(call(workloads.get, "one")) == row
+        assert await db.read(call(doubtful, "north", ["one"])) == set()
+
+
+async def test_a_bare_workload_is_left_alone(tmp_path: Path):
+    """Whoever runs it knows whether it runs: the hub starts nothing of it."""
+    async with opened(tmp_path, ManualClock(NOW)) as db:
+        row = a_workload("one", kind="Workload")
+        assert await held(db, row) == 0
+        assert await db.read(call(workloads.get, "one")) == row
+
+
+async def test_jobs_of_the_hub_cluster_from_before_are_held_when_they_are_taken(tmp_path: Path):
+    """One made since, one by REST and a bare one wait as ever; without a restored store all do."""
+    async with opened(tmp_path, ManualClock(NOW)) as db:
+        mirrored = {"origin": "hub-cluster", "created_at": NOW}
+        rows = [
+            a_workload("early", **mirrored),
+            a_workload("late", **{**mirrored, "created_at": NOW + dt.timedelta(seconds=1)}),
+            a_workload("rest", created_at=NOW),
+            a_workload("bare", **mirrored, kind="Workload"),
+        ]
+        await db.write(call(workloads.add, rows))
+        await db.write(call(hold_late, rows))
+        assert await db.read(call(workloads.get, "early")) == rows[0]
+        async with opened(tmp_path / "other", ManualClock(NOW)) as other:
+            await other.write(hold_everything)
+            await other.write(call(workloads.add, rows))
+            await other.write(call(hold_late, rows))
+            found = await other.read(call(workloads.get_many, [row.uid for row in rows]))
+            early = found.pop("early")
+            assert early == rows[0]._replace(
+                state=State.HELD, reason=REASON, message=MESSAGE, epoch=early.epoch
+            )
+            assert early.epoch > 100_000
+            assert found == {row.uid: row for row in rows[1:]}
+
+
+async def test_who_accepted_and_how_many_jobs_that_holds_is_said(tmp_path: Path):
+    """An event of the hub bears both, and the audit the incarnation that goes on from here."""
+    async with opened(tmp_path, ManualClock(NOW)) as db:
+
+        def fill(tx: Transaction) -> None:
+            workloads.add(tx, [a_workload("one"), a_workload("two", state=State.DEACTIVATED)])
+            settings.put(tx, "incarnation", "inc")
+            settings.put(tx, "rolled_back", {"message": "it went back", "incarnation": "inc"})
+
+        await db.write(fill)
+        incarnation = await db.write(call(accept, "ada"))
+        assert await db.read(call(settings.get, "incarnation")) == incarnation != "inc"
+        assert await db.read(timeline.stopped) == ""
+        said = await db.read(call(events.list_events, newest_first=True))
+        told = [(each.reason, each.message) for each in said if each.reason == "HubRestored"]
+        assert told == [("HubRestored", "ada accepted the restored state: 1 jobs are held")]
+        (entry,) = await db.read(call(audit.list_entries))
+        assert (entry.principal, entry.verb) == ("ada", "accept-restored")
+        assert entry.object == f"Hub incarnation {incarnation}"
