@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, Transition
 from hub.store import (
     changes,
     clusters,
@@ -19,6 +19,7 @@ from hub.store import (
     schedule,
     tokens,
     usage,
+    workload_pages,
     workloads,
     works,
 )
@@ -27,6 +28,7 @@ from hub.store.records.placements import Binding
 from hub.store.records.workloads import GivenWork
 from hub.store.tables import snapshots
 from hub.store.transaction import Transaction
+from shared.clock import ManualClock
 from tests.store.build import START, a_member, a_wanted_work, a_work, a_workload, call, opened
 
 pytestmark = pytest.mark.anyio
@@ -242,3 +244,50 @@ async def test_followers_hear_of_tokens_and_shapes_that_go(tmp_path: Path):
         assert await told(db, call(manifests.trim_shapes, later)) == [("shapes", {"*"})]
         assert await told(db, call(manifests.trim_shapes, later)) == []
         assert set(await db.read(call(manifests.get_shapes, ["used", "idle"]))) == {"used"}
+
+
+async def test_a_bare_workload_is_known_by_its_name_while_it_has_it(tmp_path: Path):
+    """Of this namespace; a Job of that name is not meant, nor one that has given its name back."""
+    async with opened(tmp_path) as db:
+        rows = [
+            a_workload("one", name="w", kind="Workload", state=State.RUNNING),
+            a_workload("job", name="j"),
+            a_workload("gone", name="g", kind="Workload", live=None),
+            a_workload("elsewhere", name="w", namespace="team-b", kind="Workload"),
+        ]
+        await db.write(call(workloads.add, rows))
+        names = [("team-a", name) for name in "wjgx"]
+        found = await db.read(call(workload_pages.bare_by_name, names))
+        assert {key: (row.uid, row.state) for key, row in found.items()} == {
+            ("team-a", "w"): ("one", State.RUNNING)
+        }
+
+
+async def test_pods_of_a_work_are_ready_until_they_are_lost(tmp_path: Path):
+    """So a work stands: all of them ready once, and none lost since."""
+    async with opened(tmp_path) as db:
+        ready: dict[str, Any] = {"state": State.RUNNING, "pods_ready_at": START}
+        await given(db, ("ready", ready), ("lost", {**ready, "pods_lost_at": START}))
+        await given(db, ("never", {"state": State.RUNNING}))
+        found = await db.read(call(works.standing, "north", ["ready", "lost", "never"]))
+        assert {uid: bool(row.pods_ready) for uid, row in found.items()} == {
+            "ready": True,
+            "lost": False,
+            "never": False,
+        }
+
+
+async def test_when_a_job_first_did_something_is_kept(tmp_path: Path):
+    """Applied and running anew, it did so first when it first did; pods likewise."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        times = {"applied_at": START, "started_at": START, "pods_ready_at": START}
+        row = a_workload("one", state=State.UNKNOWN, cluster="north", epoch=1, **times)
+        await db.write(call(workloads.add, [row]))
+        clock.advance(60)
+        later = {name: clock.now() for name in times}
+        move: Any = {"uid": "one", "epoch": 1, **later}
+        moved = await db.write(call(workloads.transition, Transition.START, [move]))
+        assert moved == ["one"]
+        (after,) = (await db.read(call(workloads.get_many, ["one"]))).values()
+        assert {name: getattr(after, name) for name in times} == times
