@@ -68,6 +68,7 @@ class Deletions:
         kind = source.kind
         known = await self._hub.read(mirrored.uids_of_kind, kind.group, kind.kind)
         present = {obj["metadata"]["uid"] for obj in source.informer.cache.values()}
+        self._mirror.recall(present.intersection(known))
         missing = [uid for uid in known if uid not in present]
         if kind == JOB and missing:
             told = await self._hub.write(mirrored.led, term, mirrored.conclude_deletions, missing)

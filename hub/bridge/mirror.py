@@ -62,17 +62,23 @@ class Mirror:
         self._sources = sources
         self._index = index
         self.tell = told  # called with the uid of what was taken or refused
-        self._marks: dict[str, bytes] = {}  # of what was taken, by uid
+        self._marks: dict[str, bytes] = {}  # of what was looked at, by uid
+        self._taken: set[str] = set()  # uids of what the hub has
         self.refusals: dict[str, MirrorRefusal] = {}
         self.leaving: set[Place] = set()
 
     def knows(self, uid: str) -> bool:
-        """Was this object taken in this process's life?"""
-        return uid in self._marks
+        """Was this object looked at in this process's life, or taken before?"""
+        return uid in self._marks or uid in self._taken
+
+    def recall(self, uids: Iterable[str]) -> None:
+        """The hub has these, from before this process's life: they are followed whatever they say now."""
+        self._taken.update(uids)
 
     def forget(self, uid: str) -> None:
         """It is gone."""
         self._marks.pop(uid, None)
+        self._taken.discard(uid)
         self.refusals.pop(uid, None)
 
     async def turn(self, term: int, intake: object) -> None:
@@ -114,8 +120,8 @@ class Mirror:
             return is_managed(obj, known=self.knows(metadata["uid"]))
         if kind == NAMESPACE:
             return metadata["name"] not in SYSTEM_NAMESPACES
-        if (kind.group, kind.kind) in STATIC:
-            return True
+        if (kind.group, kind.kind) in STATIC or metadata["uid"] in self._taken:
+            return True  # what was taken is followed: by losing its labels it is let go
         return bool(
             self._index.concerned(
                 kind.group,
@@ -191,6 +197,7 @@ class Mirror:
             self.refusals[uid] = MirrorRefusal(result.error.code, result.error.detail)
         else:
             self.refusals.pop(uid, None)
+            self._taken.add(uid)
         self.tell(uid)
 
     async def _hold(self, bare: Iterable[tuple[Source, Object]]) -> set[str]:

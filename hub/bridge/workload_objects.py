@@ -20,6 +20,7 @@ from hub.services.context.hub import Hub
 from hub.services.kueue_view.workload import WORKLOAD, workload_name, workload_object
 from hub.services.mirror import workloads
 from hub.services.mirror.workloads import Heard, WorkloadFacts
+from hub.store.errors import StaleTerm, StoreUnavailable
 from shared import labels
 from shared.errors import Rejected
 from shared.groups import KUEUE
@@ -84,7 +85,7 @@ class WorkloadObjects:
                 return
             except errors.Invalid as refusal:
                 log.warning("workload.refused", name=fact.row.name, error=refusal.message)
-            except errors.KubeError as failure:
+            except (errors.KubeError, StaleTerm, StoreUnavailable) as failure:
                 self._later[uid] = now + dt.timedelta(seconds=2)
                 log.info("workload.retry", name=fact.row.name, error=str(failure))
             except Exception:
@@ -206,6 +207,9 @@ class WorkloadObjects:
         except Rejected as refusal:
             log.info("workload.unheard", name=row.name, code=refusal.code)
             return False
+        except (StaleTerm, StoreUnavailable):
+            self._heard.pop(uid, None)  # neither taken nor refused: it is not set back
+            raise
         self.note((uid,))
         return True
 

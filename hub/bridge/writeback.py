@@ -273,6 +273,8 @@ class Writeback:
                 log.warning("status.refused", name=metadata["name"], error=refusal.message)
             except errors.KubeError as failure:
                 self._pending.add(metadata["uid"])
+                self._queues_due |= source.kind.kind in _QUEUES  # their figures come by other ways
+                self._members_due |= source.kind.kind == "MemberCluster"
                 log.info("status.retry", name=metadata["name"], error=str(failure))
 
 

@@ -12,14 +12,18 @@ from hub.bridge.kinds import JOB, NAMESPACE, Mirrored
 from hub.bridge.mirror import Mirror
 from hub.bridge.sources import Sources
 from hub.bridge.writeback import Writeback
+from hub.domain.workloads.origin import Origin
 from hub.services.context import leadership
+from hub.services.objects.apply import apply_documents
 from hub.services.placements.index import PlacementIndex
+from hub.services.reading.draft import draft
 from hub.store import objects, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared import labels
 from shared.clock import ManualClock, SystemClock
-from shared.groups import PLACEMENT
+from shared.groups import KUEUE, PLACEMENT
+from shared.kinds import parse
 from shared.kinds.crds import all_crds
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
@@ -29,6 +33,8 @@ from tests.store.build import an_object
 
 CONFIG_MAP = Mirrored("", "ConfigMap", ("v1",))
 KINDS = (NAMESPACE, JOB, CONFIG_MAP)
+QUEUE = Mirrored(KUEUE, "ClusterQueue", ("v1beta2",), finalized=True, order=2)
+CHECK = Mirrored(KUEUE, "AdmissionCheck", ("v1beta2",), order=1)
 
 
 class Parts:
@@ -39,12 +45,19 @@ class Parts:
         self.sources = Sources(kube, hub.clock, lambda: None)
         self.index = PlacementIndex()
         self.condition = BridgeCondition(hub.hub, lambda: term)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew with what the store and the caches have, as another process does."""
+        hub, kube = self.hub, self.kube
         self.mirror = Mirror(hub.hub, kube, self.sources, self.index, lambda uid: None)
         self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.condition)
         self.events = EventRecorder(hub.hub, kube, self.sources)
         self.writeback = Writeback(
             hub.hub, kube, self.sources, self.mirror, self.events, lambda uid: ""
         )
+        for source in self.sources:
+            self.sources.look_again(source.kind.group, source.kind.kind)
 
     async def take(self, term: int | None = None) -> None:
         """One turn inward."""
@@ -100,6 +113,15 @@ class Parts:
     async def object(self, obj: dict[str, Any]) -> StoredObject | None:
         """The hub's row of any other object."""
         return await self.hub.hub.read(objects.get, obj["metadata"]["uid"])
+
+    async def lost(self, document: dict[str, Any], origin: Origin = Origin.HUB_CLUSTER) -> str:
+        """The hub has this object, and the hub cluster does not; its uid."""
+        uid = f"lost-{document['kind']}-{document['metadata']['name']}"
+        now = self.hub.hub.clock.now()
+        given = draft(parse(document), now, origin=origin, uid=uid, created_at=now)
+        (applied,) = await self.hub.write(apply_documents, [given], self.hub.hub.settings.intake)
+        assert applied.error is None, applied.error
+        return applied.uid
 
     def select(self, kind: str, namespace: str, *names: str) -> None:
         """A placement selects these objects."""
@@ -179,4 +201,24 @@ def a_job(name: str = "one", **metadata: Any) -> dict[str, Any]:
             "managedBy": labels.JOB_CONTROLLER,
             "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
         },
+    }
+
+
+def a_queue(name: str = "main", **spec: Any) -> dict[str, Any]:
+    """A ClusterQueue."""
+    return {
+        "apiVersion": f"{KUEUE}/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {"namespaceSelector": {}, **spec},
+    }
+
+
+def a_check(name: str = "budget", controller: str = "example.com/budget") -> dict[str, Any]:
+    """An AdmissionCheck of somebody's controller."""
+    return {
+        "apiVersion": f"{KUEUE}/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": name},
+        "spec": {"controllerName": controller},
     }

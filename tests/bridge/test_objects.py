@@ -1,9 +1,11 @@
 """Everything but Jobs through the hub cluster: queues, placements, members, plain objects."""
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
 
+from hub.services.access.credentials import issue_join
 from hub.store import clusters
 from tests.bridge.guide import CRDS, SHOP, absent, apply_guide, mirrored, shop
 from tests.bridge.hub_cluster import World, until, world
@@ -101,9 +103,17 @@ spec: {}
         assert conditions(member["status"])["Joined"][0] == "Unknown"
         member = await it.hub.hub.read(clusters.get, "south")
         assert member.labels == {"region": "eu"}
+        token, *_ = await it.hub.write(issue_join, "south", dt.timedelta(minutes=15))
+        await it.hub.register(token, "uid-south")
+        await until(lambda: is_joined(it))
 
 
 MEMBERS = "memberclusters.cluster.kubernetes-fleet.io"
+
+
+async def is_joined(it: World) -> bool:
+    member = await it.get("MemberCluster", "south")
+    return conditions(member["status"])["Joined"][0] == "True"
 
 
 async def waiting(it: World, count: int):

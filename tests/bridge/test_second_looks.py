@@ -11,7 +11,7 @@ from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.condition import BridgeCondition
 from hub.bridge.events import MOST, TOGETHER
 from hub.bridge.following import Following
-from hub.bridge.kinds import WORKLOAD, Mirrored
+from hub.bridge.kinds import WORKLOAD
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import WAITS
 from hub.services.context import hub_cluster
@@ -23,8 +23,10 @@ from shared.groups import KUEUE
 from shared.kube import errors
 from tests.bridge.hub_cluster import until
 from tests.bridge.parts import (
+    CHECK,
     KINDS,
     Parts,
+    a_check,
     a_config_map,
     a_job,
     a_placement_row,
@@ -34,7 +36,6 @@ from tests.services.members.hubs import running_hub
 
 pytestmark = pytest.mark.anyio
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
-CHECK = Mirrored(KUEUE, "AdmissionCheck", ("v1beta2",), order=1)
 
 
 class Identity:
@@ -292,14 +293,7 @@ async def test_an_absence_that_a_list_shows_is_not_certain(tmp_path: Path):
 async def test_our_own_word_of_a_check_is_not_its_controllers(tmp_path: Path):
     """Condition Accepted is the bridge's: alone it says nothing of whether the check is served."""
     async with on_simulated(tmp_path, [*KINDS, CHECK]) as (it, _):
-        made = await it.create(
-            {
-                "apiVersion": f"{KUEUE}/v1beta2",
-                "kind": "AdmissionCheck",
-                "metadata": {"name": "budget"},
-                "spec": {"controllerName": "example.com/budget"},
-            }
-        )
+        made = await it.create(a_check())
         at = {"lastTransitionTime": "2026-05-01T00:00:00Z", "message": ""}
         ours = {"type": "Accepted", "status": "True", "reason": "Accepted", **at}
         theirs = {"type": "Active", "status": "True", "reason": "Here", **at}

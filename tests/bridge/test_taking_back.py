@@ -4,18 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from hub.bridge.kinds import Mirrored
 from hub.services.context import hub_cluster
 from hub.store import workloads
 from shared import labels
-from shared.groups import KUEUE
 from tests.bridge.hub_cluster import until
-from tests.bridge.parts import CONFIG_MAP, KINDS, Parts, a_job, on_simulated, parts
+from tests.bridge.parts import CONFIG_MAP, KINDS, QUEUE, Parts, a_job, a_queue, on_simulated, parts
 from tests.kube.stub import Stub, running
 from tests.services.members.hubs import ran
 
 pytestmark = pytest.mark.anyio
-QUEUE = Mirrored(KUEUE, "ClusterQueue", ("v1beta2",), finalized=True, order=2)
 
 
 async def test_a_finalizer_that_could_not_be_taken_off_is_taken_off_later(tmp_path: Path):
@@ -55,14 +52,8 @@ async def test_a_finished_job_that_is_deleted_keeps_its_record(tmp_path: Path):
 
 async def test_a_deletion_that_is_refused_says_why(tmp_path: Path):
     """A queue in which something runs stays, and its refusal is there to be told."""
-    queue = {
-        "apiVersion": f"{KUEUE}/v1beta2",
-        "kind": "ClusterQueue",
-        "metadata": {"name": "busy"},
-        "spec": {"namespaceSelector": {}},
-    }
     async with on_simulated(tmp_path, [*KINDS, QUEUE]) as (it, _):
-        made = await it.create(queue)
+        made = await it.create(a_queue("busy"))
         await it.take()
         await it.level(made)
         await charge(it, "busy")

@@ -320,3 +320,66 @@ THEIRS = {"type": "Billed", "status": "True"}
 def test_what_of_the_status_is_written(wanted: Any, live: Any, patch: Any):
     """What is ours and gone goes; what others said, and times alone, are left as they are."""
     assert status_patch({"status": wanted}, {"status": live}) == patch
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "admission",
+        "requeueState",
+        "reclaimablePods",
+        "admissionChecks",
+        "resourceRequests",
+        "schedulingStats",
+        "nominatedClusterNames",
+        "clusterName",
+        "accumulatedPastExecutionTimeSeconds",
+    ],
+)
+def test_each_field_of_the_status_that_is_ours_goes_when_it_has_no_value(name: str):
+    """A Workload that was evicted shows neither its admission nor where it ran."""
+    live = {name: [1], "theirs": 1}
+    assert status_patch({"status": {}}, {"status": live}) == {name: None}
+
+
+@pytest.mark.parametrize(
+    "name", ["active", "podSets", "priority", "queueName", "maximumExecutionTimeSeconds"]
+)
+def test_each_field_of_the_spec_is_set_back(name: str):
+    """What somebody wrote into a Job's Workload is its Job's to say."""
+    assert spec_patch({"spec": {name: "ours"}}, {"spec": {name: "theirs"}}) == {name: "ours"}
+    assert spec_patch({"spec": {}}, {"spec": {name: "theirs"}}) == {name: None}
+
+
+def test_everything_of_an_answer_is_heard():
+    """Of each check that was answered: its state and all that Kueue's kinds let a controller say."""
+    said = {
+        "state": "Retry",
+        "message": "no money",
+        "requeueAfterSeconds": 30,
+        "retryCount": 2,
+        "podSetUpdates": [{"name": "main", "labels": {"a": "b"}}],
+    }
+    live = obj(
+        status={
+            "admissionChecks": [
+                {"name": "quiet", "state": "Pending", "lastTransitionTime": AT},
+                {"name": "c", "lastTransitionTime": AT, **said},
+                {"name": "d", "lastTransitionTime": AT, "state": "Ready"},
+            ]
+        }
+    )
+    open_ = {"state": "Pending", "at": AT}
+    row = a_row(checks={"quiet": open_, "c": open_, "d": open_})
+    assert answered(live, row, {}) == [{"name": "c", **said}, {"name": "d", "state": "Ready"}]
+
+
+def test_an_executor_may_say_both_at_once():
+    """Pods that came and the end: each condition as it wrote it."""
+    both = [
+        {"type": "PodsReady", "status": "True", "reason": "R", "message": "m"},
+        {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "done"},
+        {"type": "Billed", "status": "True"},
+    ]
+    found = reported(obj(status={"conditions": both}), a_row())
+    assert found == {"conditions": [both[1], both[0]]}

@@ -22,7 +22,7 @@ from shared.groups import CLUSTER, KUEUE
 from shared.kubesim.cluster import SimCluster
 from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import FIELDS, until, world
-from tests.bridge.parts import KINDS, Parts, a_job, on_simulated
+from tests.bridge.parts import CHECK, KINDS, Parts, a_check, a_job, on_simulated
 from tests.services.members.hubs import running_hub
 from tests.store.build import a_workload as a_stored_workload
 
@@ -35,7 +35,6 @@ NORTH = {
     "metadata": {"name": "north"},
     "spec": {"identity": {"kind": "ServiceAccount", "name": "agent"}},
 }
-CHECK = Mirrored(KUEUE, "AdmissionCheck", ("v1beta2",), order=1)
 
 
 async def test_a_status_is_written_to_the_object_it_is_of_and_to_no_namesake(tmp_path: Path):
@@ -214,14 +213,7 @@ async def test_a_restart_finds_what_was_not_written(tmp_path: Path):
 async def test_the_word_of_a_check_is_heard_once_the_check_is_taken(tmp_path: Path):
     """Its controller may speak before the hub has the object, or while it refuses it."""
     async with on_simulated(tmp_path, [*KINDS, CHECK]) as (it, _):
-        made = await it.create(
-            {
-                "apiVersion": f"{KUEUE}/v1beta2",
-                "kind": "AdmissionCheck",
-                "metadata": {"name": "budget"},
-                "spec": {"controllerName": "example.com/budget"},
-            }
-        )
+        made = await it.create(a_check())
         active = {"type": "Active", "status": "True", "reason": "Here", "message": ""}
         active["lastTransitionTime"] = "2026-05-01T00:00:00Z"
         await it.patch(made, {"status": {"conditions": [active]}}, "status")

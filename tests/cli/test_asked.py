@@ -128,6 +128,9 @@ ACTS: list[tuple[str, str, Any]] = [
     ("delete cq q", "DELETE /v1/objects/kueue.x-k8s.io/ClusterQueue/q", None),
     ("delete cq q --drain", "DELETE /v1/objects/kueue.x-k8s.io/ClusterQueue/q?drain=true", None),
     ("delete cluster c1", f"DELETE {MEMBER}/c1", None),
+    ("delete job a/j", "GET /v1/namespaces/a/jobs/j", None),
+    ("delete job j -n a", "GET /v1/namespaces/a/jobs/j", None),
+    ("delete workload a/w", "DELETE /v1/workloads/a/w", None),
 ]
 
 

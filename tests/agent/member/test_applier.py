@@ -208,9 +208,8 @@ async def test_labels_of_a_job_that_was_stripped_are_put_back_on_it_alone(member
     """One that is known by its uid has them again; one that belongs to another is absent."""
     await applier.create(a_job(epoch=3), make_namespace=True)
     live = await quiet(member)
-    await member.kube.merge_patch(
-        "batch/v1", "Job", "team", "job", {"metadata": {"labels": None}}, field_manager="someone"
-    )
+    off = {"metadata": {"labels": {**dict.fromkeys(MARKS), "team": "red"}}}
+    await member.kube.merge_patch("batch/v1", "Job", "team", "job", off, field_manager="someone")
     back = await applier.read_back(a_job(epoch=3), live["metadata"]["uid"])
     assert back == Outcome(live=await member.job())
     own = {key: back.live["metadata"]["labels"][key] for key in MARKS}

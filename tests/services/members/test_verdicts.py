@@ -9,7 +9,7 @@ from hub.domain.workloads.states import State, Transition, WithdrawTo
 from hub.services.members.judge import Judgement
 from hub.services.works import restored
 from tests.services.members.hubs import ran, seen
-from tests.services.members.standing import (
+from tests.services.members.rows import (
     IN_FIVE_MINUTES,
     IN_HALF_A_MINUTE,
     LATER,

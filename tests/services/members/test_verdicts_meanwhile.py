@@ -9,7 +9,7 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
 from hub.services.members.judge import Judgement
 from tests.services.members.hubs import ran, seen
-from tests.services.members.standing import NOW, standing, verdict
+from tests.services.members.rows import NOW, standing, verdict
 
 COUNTS: Any = {"succeeded": 0, "failed": 1, "active": 2, "ready": 1}
 SILENT: Any = {"reason": "", "message": ""}
