@@ -204,3 +204,15 @@ async def test_a_file_that_is_damaged_while_it_is_open(tmp_path):
             await db.read(kept("a"))
         with pytest.raises(StoreUnavailable, match="malformed"):
             await db.require_writable()
+
+
+async def test_once_there_is_room_again_nobody_is_refused(tmp_path):
+    """One small write that succeeds is enough: whoever asks right after it is not told of the failure."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        await _limit(db, 0)
+        with pytest.raises(StoreUnavailable):
+            await db.write(put("big", MANY))
+        await _limit(db, PLENTY)
+        for _ in range(3):
+            await db.require_writable()

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -18,7 +18,7 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 # Rows looked at for one page of a list with a label selector: a rare label costs several pages.
-MAX_SCANNED = 20_000
+MAX_SCANNED: Final = 20_000
 LabelTest = Any  # a predicate over labels
 
 
@@ -29,8 +29,12 @@ def list_jobs(
     pager: Pager,
     token: str | None,
     limit: int,
+    most_scanned: int = MAX_SCANNED,
 ) -> Json:
-    """A page of jobs, newest first: {"items", "continue"}; "continue" is "" on the last one."""
+    """A page of jobs, newest first: {"items", "continue"}; "continue" is "" on the last one.
+
+    It ends before it has `limit` of them where `matches` has looked at `most_scanned` rows.
+    """
     position = pager.position(token)
     after = None if position is None else (dt.datetime.fromisoformat(position[0]), position[1])
     items: list[Json] = []
@@ -47,7 +51,7 @@ def list_jobs(
                 items.append(rendering.job(row))
         if len(rows) < wanted:
             return {"items": items, "continue": ""}
-        if scanned >= MAX_SCANNED:
+        if scanned >= most_scanned:
             return {"items": items, "continue": _token(pager, after)}
 
 

@@ -194,3 +194,74 @@ async def test_a_placement_that_can_not_be_carried_out_keeps_its_jobs_in_its_sta
         (where,) = (await with_status(db))["placementStatuses"]
         assert where["clusterName"] == "north"
         assert await db.read(call(workloads.get, "j")) == job
+
+
+def drifted(uid: str) -> Any:
+    drift = [{"path": "/a", "hub": "1", "member": "2", "first_seen": AT}]
+    return observed("north", uid, drift=drift)
+
+
+async def test_a_jobs_drift_is_as_of_when_its_member_said_so(tmp_path: Path):
+    """However much later the placement is looked at; of a Job that has ended it is no failure."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        lived: Any = {"cluster": "north", "placement": "p", "epoch": 1, "applied_at": START}
+        lived |= {"started_at": START}
+        jobs = tuple(
+            a_workload(uid, state=state, **lived)
+            for uid, state in (("done", State.SUCCEEDED), ("runs", State.RUNNING))
+        )
+        strategy = {"applyStrategy": {"whenToApply": "IfNotDrifted"}}
+        await fill(db, a_placement("p", JOBS, policy=ONE, strategy=strategy), jobs=jobs)
+        given = [a_wanted_work("north", job.uid, placed_by="p") for job in jobs]
+        await db.write(call(works.upsert, given))
+        await db.write(call(works.observe, [drifted(job.uid) for job in jobs]))
+        clock.advance(60)
+        (where,) = (await with_status(db))["placementStatuses"]
+        assert [each["name"] for each in where["failedPlacements"]] == ["runs"]
+        times = {each["name"]: each["observationTime"] for each in where["driftedPlacements"]}
+        assert times == {"done": AT, "runs": AT}
+
+
+@pytest.mark.parametrize("ended", [State.CANCELLED, State.DEACTIVATED])
+async def test_a_job_that_was_taken_back_is_shown_on_no_cluster(tmp_path: Path, ended: State):
+    """What it was on there is over; the Job stays among what is selected."""
+    async with opened(tmp_path, ManualClock(START)) as db:
+        on: Any = {"cluster": "north", "placement": "p", "epoch": 1}
+        jobs = (
+            a_workload("back", state=ended, applied_at=START, **on),
+            a_workload("runs", state=State.RUNNING, **on | {"cluster": "south"}),
+        )
+        await fill(db, a_placement("p", JOBS, policy=ONE), jobs=jobs)
+        status = await with_status(db)
+        assert [each["clusterName"] for each in status["placementStatuses"]] == ["south"]
+        assert [each["name"] for each in status["selectedResources"]] == ["back", "runs"]
+
+
+async def test_why_a_waiting_job_went_nowhere_is_said_of_each_cluster(tmp_path: Path):
+    """In the words of its decision; not of the cluster that was picked, nor for a Job that has one."""
+    async with opened(tmp_path, ManualClock(START)) as db:
+        tried = [
+            {"cluster": "north", "selected": True, "message": "picked"},
+            {"cluster": "south", "selected": False, "message": "no room"},
+            {"cluster": "west", "selected": False, "message": ""},
+        ]
+        gone = [{"cluster": "east", "selected": False, "message": "too far"}]
+        jobs = (
+            a_workload("waits", placement="p", scores={"clusters": tried}),
+            a_workload("runs", state=State.RUNNING, cluster="north", placement="p", epoch=1,
+                       scores={"clusters": gone}),
+        )  # fmt: skip
+        await fill(db, a_placement("p", JOBS, policy=ONE), jobs=jobs)
+        found = {
+            each["clusterName"]: each["conditions"][0]
+            for each in (await with_status(db))["placementStatuses"]
+        }
+        assert sorted(found) == ["north", "south"]
+        assert found["north"]["status"] == "True"
+        said = found["south"]
+        assert (said["status"], said["reason"], said["message"]) == (
+            "False",
+            "ScheduleFailed",
+            "no room",
+        )

@@ -13,34 +13,36 @@ from tests.store.build import START, a_workload, call, opened
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_page_of_jobs_goes_from_those_that_wait_to_those_that_have_ended(
-    tmp_path: Path, monkeypatch
-):
+async def test_the_page_of_jobs_goes_from_those_that_wait_to_those_that_have_ended(tmp_path: Path):
     """Page after page everybody once; text and group narrow both parts alike."""
-    monkeypatch.setattr(dashboard, "JOBS_PER_PAGE", 3)
+    many = dashboard.JOBS_PER_PAGE
     async with opened(tmp_path) as db:
-        instants = [START + dt.timedelta(seconds=n) for n in range(9)]
-        rows = [a_workload(f"wait-{n}", created_at=instants[n]) for n in range(4)]
+        instants = [START + dt.timedelta(seconds=n) for n in range(many + 1)]
+        rows = [a_workload(f"wait-{n:02}", created_at=instants[n]) for n in range(many + 1)]
         rows += [
-            a_workload(f"end-{n}", state=State.FAILED, queue="q", finished_at=instants[n])
-            for n in range(3)
+            a_workload(f"end-{n:02}", state=State.FAILED, queue="q", finished_at=instants[n])
+            for n in range(many)
         ]
-        rows += [a_workload("off", state=State.DEACTIVATED, finished_at=instants[8], cluster="c%")]
+        rows += [
+            a_workload("off", state=State.DEACTIVATED, finished_at=instants[many], cluster="c%")
+        ]
         await db.write(call(workloads.add, rows))
+        waiting = [f"wait-{n:02}" for n in range(many + 1)]
+        ended = [f"end-{n:02}" for n in reversed(range(many))]
 
         async def asked(page: int, group: str = "", text: str = "") -> tuple[list[str], bool]:
             found = await db.read(call(dashboard.find_jobs, dashboard.Asked(group, text, page)))
             return [row.uid for row in found.rows], found.more
 
-        assert await asked(1) == (["wait-0", "wait-1", "wait-2"], True)
-        assert await asked(2) == (["wait-3", "off", "end-2"], True)
-        assert await asked(3) == (["end-1", "end-0"], False)
-        assert await asked(1, "failed") == (["off", "end-2", "end-1"], True)
-        assert await asked(2, "failed") == (["end-0"], False)
-        assert await asked(1, "failed", "end") == (["end-2", "end-1", "end-0"], False)
-        assert await asked(1, "waiting", "-3") == (["wait-3"], False)
-        assert await asked(1, "", "-0") == (["wait-0", "end-0"], False)
-        assert await asked(2, "", "t-") == (["wait-3"], False)
+        assert await asked(1) == (waiting[:-1], True)
+        assert await asked(2) == ([waiting[-1], "off", *ended[:-2]], True)
+        assert await asked(3) == (ended[-2:], False)
+        assert await asked(1, "failed") == (["off", *ended[:-1]], True)
+        assert await asked(2, "failed") == (ended[-1:], False)
+        assert await asked(1, "failed", "end") == (ended, False)
+        assert await asked(1, "waiting", f"-{many}") == (waiting[-1:], False)
+        assert await asked(1, "", "-00") == (["wait-00", "end-00"], False)
+        assert await asked(2, "", "t-") == (waiting[-1:], False)
         assert await asked(2, "", "nd-") == ([], False)
         assert await asked(1, "", "c%") == (["off"], False)
-        assert await asked(1, "", "q") == (["end-2", "end-1", "end-0"], False)
+        assert await asked(1, "", "q") == (ended, False)

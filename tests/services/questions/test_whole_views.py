@@ -338,9 +338,8 @@ async def test_a_jobs_history_begins_when_it_was_submitted(tmp_path: Path):
         assert [each["reason"] for each in full] == ["First", "Second"]
 
 
-async def test_a_search_for_a_rare_label_goes_on_after_many_rows(tmp_path: Path, monkeypatch):
+async def test_a_search_for_a_rare_label_goes_on_after_many_rows(tmp_path: Path):
     """A page ends where it has looked at enough, with whatever it found, and loses nobody."""
-    monkeypatch.setattr(jobs, "MAX_SCANNED", 4)
     async with opened(tmp_path) as db:
         rows = [
             a_workload(f"j{n}", labels={"rare": "yes"} if n in (0, 5) else {}) for n in range(9)
@@ -348,7 +347,10 @@ async def test_a_search_for_a_rare_label_goes_on_after_many_rows(tmp_path: Path,
         await db.write(call(workloads.add, rows))
 
         def ask(tx: Transaction, token: str | None) -> Json:
-            return jobs.list_jobs(tx, {}, lambda labels: "rare" in labels, PAGER, token, 2)
+            def rare(labels: Any) -> bool:
+                return "rare" in labels
+
+            return jobs.list_jobs(tx, {}, rare, PAGER, token, 2, most_scanned=4)
 
         found = await pages(db, ask)
         assert [[each["name"] for each in page] for page in found] == [["j5"], [], ["j0"]]

@@ -1,6 +1,5 @@
 """What follows for reservations and for stopped queues, as it stands on the rows afterwards."""
 
-import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -8,54 +7,14 @@ import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State
-from hub.services.index.check_catalog import Gate
 from hub.services.index.reservations import Settlement
 from hub.services.scheduling.preempt import drain
-from hub.services.scheduling.settle import carry_out
-from hub.store import clusters, leases, schedule, workloads, works
-from hub.store.engine import Database
-from hub.store.records.workloads import Workload
-from hub.store.transaction import Transaction
+from hub.store import schedule, workloads, works
 from shared.clock import ManualClock
-from tests.store.build import START, a_member, a_work, a_workload, call, opened
+from tests.services.scheduling.reservations import RETRIED, fill, reserved, row, settled
+from tests.store.build import START, a_work, a_workload, call, opened
 
 pytestmark = pytest.mark.anyio
-READY = {"budget": {"state": "Ready", "message": "fine", "at": "t"}}
-RETRIED = {"budget": {"state": "Retry", "message": "no", "at": "t", "retryCount": 1}}
-
-
-def reserved(uid: str = "one", **columns: Any) -> Workload:
-    """A job whose quota is charged, on tentative cluster `north`."""
-    given: dict[str, Any] = {
-        "state": State.RESERVED,
-        "cluster": "north",
-        "cluster_queue": "q",
-        "admission": {"podSets": []},
-        "reserved_at": START,
-        "checks": READY,
-        "epoch": 2,
-        **columns,
-    }
-    return a_workload(uid, **given)
-
-
-async def fill(db: Database, *rows: Workload) -> None:
-    def run(tx: Transaction) -> None:
-        leases.take(tx, "leader", dt.timedelta(hours=9))
-        clusters.add(tx, a_member("north"))
-        workloads.add(tx, rows)
-
-    await db.write(run)
-
-
-async def settled(db: Database, settlement: Settlement) -> list[str]:
-    return await db.write(call(carry_out, settlement, Gate(), 1))
-
-
-async def row(db: Database, uid: str = "one") -> Workload:
-    found = await db.read(call(workloads.get, uid))
-    assert found is not None
-    return found
 
 
 async def test_what_is_ready_is_placed_with_everything_that_was_decided(tmp_path: Path):

@@ -63,3 +63,9 @@ async def test_only_what_the_index_still_has_goes_out() -> None:
     assert not one.matches(row, "another")
     for changed in ({"epoch": 2}, {"generation": 2}, {"action": "Withdraw"}):
         assert not one.matches(row._replace(**changed), "inc")
+
+
+async def test_each_part_is_measured_by_itself() -> None:
+    """After a pause the next part may be as large as the first was."""
+    turns, _ = await composed([a_work(n, reply_pages.PART_BYTES // 4) for n in range(17)])
+    assert turns == 4
