@@ -189,3 +189,12 @@ def test_whether_an_empty_node_would_be_large_enough(
     """What is used meanwhile does not matter; which nodes may be used does."""
     room = _room(a_pool(cpu=8, used={"cpu": 8}))
     assert room.layout.large_enough(_cpu(room, cpu, ask)).tolist() == [enough]
+
+
+def test_what_a_large_pod_may_not_use_a_small_one_may() -> None:
+    """Asking for one pod says nothing of the next, though both may use the same nodes."""
+    room = _room(a_pool(cpu=2, labels={"a": "b"}), a_pool(cpu=8))
+    ask = NodeAsk((("a", "b"),))
+    for _ in range(2):
+        assert room.layout.large_enough(_cpu(room, 4, ask)).tolist() == [False]
+        assert room.layout.large_enough(_cpu(room, 1, ask)).tolist() == [True]

@@ -213,3 +213,10 @@ def test_what_answers_ask_of_nodes(update: dict[str, Any], asks: int) -> None:
         assert mine.tolerations == update.get("tolerations", [])
         assert not others.node_selector
         assert not others.tolerations
+
+
+@pytest.mark.parametrize("state", ["Ready", "Pending", "Rejected"])
+def test_how_often_a_check_said_retry_outlives_other_evictions(state: str) -> None:
+    """Whatever it says when another check, or a preemption, takes the quota back."""
+    states: dict[str, dict[str, Any]] = {"budget": {"state": state, "retryCount": 3}}
+    assert admission_checks.closed(states, "now")["budget"]["retryCount"] == 3

@@ -218,3 +218,23 @@ async def test_one_that_waits_again_has_not_started(tmp_path: Path) -> None:
         assert await times(hub, low) == (again, stamp(hub.clock.now()))
         events = (await hub.hub.read(jobs.job_events, low, 100))["items"]
         assert [each["at"] for each in events if each["reason"] == "Started"] == [first, again]
+
+
+async def test_who_needs_more_victims_than_another_counts_on_those_too(tmp_path: Path) -> None:
+    """The room is there once both heads' victims have gone: nobody waits for a second round."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("one", a_pool(nodes=1, cpu="12"))
+        for name, cpu in (("a", "4"), ("b", "8"), ("c", "0")):
+            await hub.apply(*in_cohort(name, cpu, preemption=RECLAIM))
+        small, large = [
+            (await submit(hub, "c", cpu, name))[0]
+            for name, cpu in (("small", "4"), ("large", "8"))
+        ]
+        await hub.settle()
+        await start(hub, small, large)
+        heads = [(await submit(hub, q, cpu, f"w{q}"))[0] for q, cpu in (("a", "4"), ("b", "8"))]
+        await hub.follow()
+        await hub.scheduler.turn()
+        assert await states(hub, [large, small]) == ["Withdrawing"] * 2
+        reasons = [(await hub.job(uid)).reason for uid in heads]
+        assert reasons == ["WaitingForPreemptedWorkloads"] * 2
