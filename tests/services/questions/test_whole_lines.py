@@ -1,5 +1,6 @@
 """Who waits before one ClusterQueue, whole: those of its own LocalQueues, and nobody who is gone."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hub.store import objects, workloads
 from hub.store.transaction import Transaction
 from tests.services.http_hub import http_hub
 from tests.services.hubs import a_job, a_queue
-from tests.store.build import a_workload, an_object, call, opened
+from tests.store.build import START, a_workload, an_object, call, opened
 
 pytestmark = pytest.mark.anyio
 KUEUE = "kueue.x-k8s.io"
@@ -49,7 +50,9 @@ async def test_a_line_is_shown_whole(tmp_path: Path):
             ):
                 objects.add(tx, an_object(name, api_group=KUEUE, kind=kind, namespace=where))
             rows = [a_workload("first", kind="Workload", priority=5), a_workload("third")]
-            rows += [a_workload("late", priority=1), a_workload("early", priority=2)]
+            before = START - dt.timedelta(seconds=1)
+            rows += [a_workload("late", priority=1, queued_at=before)]
+            rows += [a_workload("early", priority=2)]
             workloads.add(tx, [*rows, a_workload("else")])
 
         await db.write(fill)
