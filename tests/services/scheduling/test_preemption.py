@@ -221,18 +221,19 @@ async def test_one_that_waits_again_has_not_started(tmp_path: Path) -> None:
 
 
 async def test_who_needs_more_victims_than_another_counts_on_those_too(tmp_path: Path) -> None:
-    """The room is there once both heads' victims have gone: nobody waits for a second round."""
+    """Both heads look at the larger; who comes second takes what is left of it, and one more."""
     async with running(tmp_path) as hub:
-        await hub.cluster("one", a_pool(nodes=1, cpu="12"))
-        for name, cpu in (("a", "4"), ("b", "8"), ("c", "0")):
+        await hub.cluster("one", a_pool(nodes=1, cpu="8"))
+        for name, cpu in (("a", "4"), ("b", "4"), ("c", "0")):
             await hub.apply(*in_cohort(name, cpu, preemption=RECLAIM))
-        small, large = [
-            (await submit(hub, "c", cpu, name))[0]
-            for name, cpu in (("small", "4"), ("large", "8"))
-        ]
+        (small,) = await submit(hub, "c", "2", "small")
         await hub.settle()
-        await start(hub, small, large)
-        heads = [(await submit(hub, q, cpu, f"w{q}"))[0] for q, cpu in (("a", "4"), ("b", "8"))]
+        await start(hub, small)
+        hub.clock.advance(10)
+        (large,) = await submit(hub, "c", "6", "large")
+        await hub.settle()
+        await start(hub, large)
+        heads = [(await submit(hub, queue, "4", f"w{queue}"))[0] for queue in "ab"]
         await hub.follow()
         await hub.scheduler.turn()
         assert await states(hub, [large, small]) == ["Withdrawing"] * 2
