@@ -1,6 +1,7 @@
 """`roadstead submit`: every Job of every file, its uid, and how waiting ends."""
 
 import json
+import time
 
 import pytest
 
@@ -150,6 +151,29 @@ def test_a_wait_that_is_too_long_is_6(hub, tmp_path):
     done = hub.run("submit", "--wait", "--timeout", "0.3", str(tmp_path / "jobs.yaml"))
     assert done.code == 6
     assert "team-a/slow-a is Pending after 0.3 s" in done.err
+
+
+def test_what_one_job_takes_of_the_wait_is_not_left_for_the_next(tmp_path):
+    """The first ends when the time is over: the second is looked at once, and named with its state."""
+    (tmp_path / "jobs.yaml").write_text(_many("a", "b"))
+    told = [{"index": i, **a_listed_job(name, uid=name * 4)} for i, name in enumerate("ab")]
+
+    def answer(path: str) -> Answer:
+        if path.endswith(":batch"):
+            return Answer({"items": told})
+        if path.endswith("/bbbb"):
+            return Answer(a_listed_job("b", uid="bbbb"))
+        over = time.monotonic() + 0.3
+        while time.monotonic() < over:
+            pass
+        return Answer(a_listed_job("a", uid="aaaa", state="Succeeded"))
+
+    with answering(asked=answer) as script:
+        line = ["submit", "--wait", "--timeout", "0.3", str(tmp_path / "jobs.yaml")]
+        done = run("--server", script.address, *line)
+    assert done.code == 6
+    assert "team-a/b is Running after 0.3 s" in done.err
+    assert script.asked.count("GET /v1/jobs/bbbb") == 2  # once to see whether it has ended
 
 
 def test_a_refusal_outweighs_the_wait(tmp_path):

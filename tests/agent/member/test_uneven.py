@@ -218,3 +218,17 @@ def test_a_pool_grows_as_far_as_its_label_says(most, found):
     pools = told(ledger).growing
     assert [pool.max_nodes for pool in pools] == found
     assert [pool.name for pool in pools] == ["pool"] * len(found)
+
+
+def test_what_a_node_keeps_for_its_system_is_nobodys_room():
+    """The room of a node is its allocatable; its capacity counts where it does not say that."""
+    whole = {"cpu": "8", "memory": "8Gi", "pods": "110"}
+    ledger = a_ledger(
+        a_node("kept", capacity=whole, cpu="7", memory="6Gi", pods="110"),
+        a_node("plain", capacity=whole),
+    )
+    (pool,) = told(ledger).pools
+    assert pool.resources == ["cpu", "memory", "pods"]
+    shown = [(node.name, node.allocatable, node.free) for node in pool.nodes]
+    kept, plain = [7000, 6 * 2**30, 110], [8000, 8 * 2**30, 110]
+    assert shown == [("kept", kept, kept), ("plain", plain, plain)]
