@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from hub.api.models.checks import JobChecks, NewCheckState, ObjectStatus, OpenCheckList
 from hub.api.models.objects import ShownObject
-from hub.api.parameters import CheckFilters, KindName
+from hub.api.parameters import CheckFilters, GroupName, KindName
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
@@ -61,7 +61,7 @@ async def answer_check(request: Request, uid: str, check: str, answer: NewCheckS
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.OWNED_ELSEWHERE)
 async def set_object_status(
-    request: Request, group: str, kind: KindName, name: str, given: ObjectStatus
+    request: Request, group: GroupName, kind: KindName, name: str, given: ObjectStatus
 ) -> Response:
     """Set the conditions of an AdmissionCheck: {"conditions": [{type, status, reason, message}]}."""
     return JsonResponse(

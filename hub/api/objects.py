@@ -14,7 +14,7 @@ from hub.api.models.objects import (
     ShownObject,
     uid_of,
 )
-from hub.api.parameters import KindName, ObjectFilters, Removal
+from hub.api.parameters import GroupName, KindName, ObjectFilters, Removal
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
@@ -41,7 +41,7 @@ async def list_kinds(request: Request) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_objects(
-    request: Request, group: str, kind: KindName, asked: Annotated[ObjectFilters, Query()]
+    request: Request, group: GroupName, kind: KindName, asked: Annotated[ObjectFilters, Query()]
 ) -> Response:
     """Objects of one kind by namespace and name; `namespace` for one namespace's.
 
@@ -64,7 +64,7 @@ async def list_objects(
 
 @router.get(_ONE, response_model=ShownObject)
 @allow(ADMINISTRATOR, VIEWER)
-async def get_object(request: Request, group: str, kind: KindName, name: str) -> Response:
+async def get_object(request: Request, group: GroupName, kind: KindName, name: str) -> Response:
     """One cluster-scoped object: its manifest with uid, generation and status."""
     return await _get(request, _group(group, kind), kind, "", name)
 
@@ -72,7 +72,7 @@ async def get_object(request: Request, group: str, kind: KindName, name: str) ->
 @router.get(_ONE_OF_NAMESPACE, response_model=ShownObject)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_namespaced_object(
-    request: Request, group: str, kind: KindName, namespace: str, name: str
+    request: Request, group: GroupName, kind: KindName, namespace: str, name: str
 ) -> Response:
     """One object of a namespace: its manifest with uid, generation and status."""
     return await _get(request, _group(group, kind), kind, namespace, name)
@@ -95,7 +95,7 @@ async def _get(request: Request, group: str, kind: str, namespace: str, name: st
 )
 async def delete_object(
     request: Request,
-    group: str,
+    group: GroupName,
     kind: KindName,
     name: str,
     asked: Annotated[Removal, Query()],
@@ -114,7 +114,7 @@ async def delete_object(
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_namespaced_object(
     request: Request,
-    group: str,
+    group: GroupName,
     kind: KindName,
     namespace: str,
     name: str,

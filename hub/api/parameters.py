@@ -71,6 +71,15 @@ KindName = Annotated[
     Field(pattern=r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$", max_length=63),
     refused_as(RejectCode.INVALID_NAME, "must be the name of a kind, such as ConfigMap"),
 ]
+# An API group: a DNS subdomain, or `core`, which has none.
+GroupName = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+        max_length=253,
+    ),
+    refused_as(RejectCode.INVALID_NAME, "must be an API group, such as apps, or core"),
+]
 Flag = Annotated[
     bool,
     WrapValidator(_true_or_false),

@@ -136,10 +136,15 @@ PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/none/pendingwor
         ("/v1/events?limit=501", "InvalidLimit"),
         ("/v1/objects/core/" + "K" * 63, None),
         ("/v1/objects/core/" + "K" * 64, "InvalidName"),
+        ("/v1/objects/" + "g" * 253 + "/Widget", None),
+        ("/v1/objects/" + "g" * 254 + "/Widget", "InvalidName"),
+        ("/v1/objects/example.com/Widget", None),
+        ("/v1/objects/example..com/Widget", "InvalidName"),
+        ("/v1/objects/Example.com/Widget", "InvalidName"),
     ],
 )
 async def test_numbers_and_names_are_taken_up_to_their_bounds(tmp_path, path, code):
-    """Eighteen digits are a number, 63 letters a kind; a list has at most its most at a time."""
+    """Eighteen digits are a number, 63 letters a kind, a DNS subdomain a group; a list has its most."""
     async with served(tmp_path) as hub:
         assert (await hub.admin.get(path)).json().get("code") == code
 
