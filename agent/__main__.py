@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from shared.extras import EXIT_NOT_INSTALLED, what_to_install
+from shared.extras import leave_without
 
 try:
     from agent.config import from_arguments
@@ -20,8 +20,7 @@ try:
     from shared.collector import spare_the_collector
     from shared.parent import die_with_parent
 except ModuleNotFoundError as missing:
-    sys.stderr.write(f"error: {what_to_install(missing, 'python -m agent', 'agent')}\n")
-    sys.exit(EXIT_NOT_INSTALLED)
+    leave_without(missing, "python -m agent", "agent")
 
 
 def main() -> int:

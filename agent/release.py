@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.extras import EXIT_NOT_INSTALLED, what_to_install
+from shared.extras import leave_without
 
 try:
     from agent.objects.facts import is_held_by_us
@@ -21,8 +21,7 @@ try:
     from shared.kube import errors
     from shared.kube.client import KubeClient
 except ModuleNotFoundError as missing:
-    sys.stderr.write(f"error: {what_to_install(missing, 'python -m agent.release', 'agent')}\n")
-    sys.exit(EXIT_NOT_INSTALLED)
+    leave_without(missing, "python -m agent.release", "agent")
 
 
 def main() -> int:

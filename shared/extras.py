@@ -1,5 +1,8 @@
 """What to install where a part of Roadstead is started without the packages that it needs."""
 
+import sys
+from typing import NoReturn
+
 OURS = frozenset({"agent", "hub", "roadstead", "shared"})
 EXIT_NOT_INSTALLED = 2  # of every process that is started without its packages
 
@@ -13,3 +16,9 @@ def what_to_install(missing: ModuleNotFoundError, program: str, extra: str) -> s
         f"{program} needs packages that are not installed, {package} for one: "
         f"pip install 'roadstead[{extra}]', or pip install '.[{extra}]' in a checkout."
     )
+
+
+def leave_without(missing: ModuleNotFoundError, program: str, extra: str) -> NoReturn:
+    """End a process that can not be started: one line on standard error, and its exit code."""
+    sys.stderr.write(f"error: {what_to_install(missing, program, extra)}\n")
+    sys.exit(EXIT_NOT_INSTALLED)

@@ -86,9 +86,8 @@ class Bridge:
                     await self._hub.clock.sleep(STOPPED_S)
                 return False
             await install_crds(client, self._hub.clock)
-            self._connected = (
-                True  # only now: a hub cluster that refuses these is asked ever more seldom
-            )
+            # Only now: a hub cluster that refuses these is asked ever more seldom.
+            self._connected = True
             await _Crossing(self._hub, self._term, client, self.condition).run()
             return True
 

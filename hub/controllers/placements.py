@@ -158,9 +158,9 @@ class Placements:
         """Look again at what failed a while ago, though nothing has changed: the fault may have passed."""
         now = self._hub.clock.monotonic()
         due = {uid for uid, until in self._failed.items() if until <= now}
-        self._dirty |= due & set(self._index.uids())
-        for uid in due:
-            del self._failed[uid]
+        if due:
+            self._dirty |= due.intersection(self._index.uids())
+            self._failed = {u: until for u, until in self._failed.items() if u not in due}
 
     async def _one(self, uid: str, term: int) -> None:
         """Reconcile one placement; a fault is its own."""

@@ -42,11 +42,7 @@ def objects(kind: str, *, group: str = "core", namespace: str = "") -> Flow[Kube
 def _refuse_namesake(kind: str, group: str) -> Steps[None]:
     """Raise NotFound where the hub holds this kind by another spelling, or of another group alone."""
     held = yield from kinds()
-    alike = [
-        each
-        for each in held
-        if each.kind.lower() in {kind.lower(), kind.lower().removesuffix("s")}
-    ]
+    alike = [each for each in held if each.is_called(kind)]
     if not alike or any(
         (each.group or "core", each.kind) == (group or "core", kind) for each in alike
     ):

@@ -180,9 +180,8 @@ def _delete(hub: Client, target: _Target, *, drain: bool) -> Json:
     except NotFound:
         if kind.namespaced is not None:
             raise
-    return _delete_object(
-        hub, target, "", drain=False
-    )  # nobody has said whether it has a namespace
+    # Nobody has said whether it has a namespace.
+    return _delete_object(hub, target, "", drain=False)
 
 
 def _delete_object(hub: Client, target: _Target, namespace: str, *, drain: bool) -> Json:

@@ -68,8 +68,7 @@ def kind_of(hub: Client, word: str) -> Kind:
     held = [
         Kind(each.group or "core", each.kind)
         for each in hub.kinds()
-        if name.lower() in {each.kind.lower(), f"{each.kind.lower()}s"}
-        and group in {"", each.group}
+        if each.is_called(name) and group in {"", each.group}
     ]
     if len(held) == 1:
         return described(*held[0][:2])

@@ -60,6 +60,11 @@ class HeldKind(Record):
     kind: str
     count: int = 0
 
+    def is_called(self, word: str) -> bool:
+        """Whether people may mean it by this word: in any case, in the singular or the plural."""
+        kind = self.kind.lower()
+        return word.lower() in {kind, f"{kind}s"}
+
 
 class Deleted(Record):
     """What became of an object that was to go: `result` is deleted, or deleting where it goes in time."""

@@ -146,9 +146,8 @@ class Connection:
             raise errors.Unavailable(0, "NoConnection", _told(method, path, failure)) from failure
         try:
             return orjson.loads(raw) if raw else None
-        except (
-            orjson.JSONDecodeError
-        ) as fault:  # of a proxy before it: the write may have been done
+        except orjson.JSONDecodeError as fault:
+            # Of a proxy before it: the write may have been done.
             text = f"{method} {path}: the answer is no JSON"
             raise errors.Unavailable(response.status, "BadAnswer", text) from fault
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shared.extras import EXIT_NOT_INSTALLED, what_to_install
+from shared.extras import leave_without
 
 try:
     import uvloop
@@ -20,8 +20,7 @@ try:
     from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
     from shared.parent import die_with_parent
 except ModuleNotFoundError as missing:
-    sys.stderr.write(f"error: {what_to_install(missing, 'python -m shared.kubesim', 'sim')}\n")
-    sys.exit(EXIT_NOT_INSTALLED)
+    leave_without(missing, "python -m shared.kubesim", "sim")
 
 
 def main() -> None:

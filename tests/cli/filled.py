@@ -4,6 +4,7 @@ import datetime as dt
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
+from roadstead.models.objects import KubernetesObject
 from roadstead.models.record import Field, Json, Record
 
 LATER = "2999-01-01T00:00:00Z"  # its age is 0s, which no other time of an answer has
@@ -41,3 +42,26 @@ def _of(hint: Any, key: str, number: int) -> Any:
     if isinstance(hint, type) and issubclass(hint, Record):
         return filled(hint)
     return {str: key, int: number, float: number + 0.5, bool: True}.get(hint)
+
+
+# A Workload as the hub shows it, each of its columns with a value of its own.
+WORKLOAD = filled(
+    KubernetesObject,
+    metadata={
+        "name": "w",
+        "namespace": "ns",
+        "creationTimestamp": LATER,
+        "ownerReferences": [{"kind": "Job", "name": "train"}],
+    },
+    spec={"queueName": "queueName", "priority": 7, "active": False},
+    status={
+        "clusterName": "clusterName",
+        "admission": {"clusterQueue": "clusterQueue"},
+        "requeueState": {"requeueAt": "requeueAt"},
+        "admissionChecks": [{"name": "check", "state": "Pending", "message": "soon"}],
+        "conditions": [
+            {"type": "Admitted", "status": "Unknown", "reason": "r1", "message": "m1"},
+            {"type": "Finished", "status": "False", "reason": "r2", "message": "m2"},
+        ],
+    },
+)

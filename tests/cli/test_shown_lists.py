@@ -9,33 +9,11 @@ from roadstead.models.checks import OpenCheck
 from roadstead.models.clusters import Cluster
 from roadstead.models.hub import Person
 from roadstead.models.jobs import Event, Job
-from roadstead.models.objects import KubernetesObject
 from roadstead.models.placements import DriftedField, Placement
 from roadstead.models.queues import ClusterQueue, PendingWorkload
 from tests.cli.commands import Ran, run
-from tests.cli.filled import LATER, filled
+from tests.cli.filled import LATER, WORKLOAD, filled
 from tests.cli.scripted import Answer, answering, items
-
-WORKLOAD = filled(
-    KubernetesObject,
-    metadata={
-        "name": "w",
-        "namespace": "ns",
-        "creationTimestamp": LATER,
-        "ownerReferences": [{"kind": "Job", "name": "train"}],
-    },
-    spec={"queueName": "queueName", "priority": 7, "active": False},
-    status={
-        "clusterName": "clusterName",
-        "admission": {"clusterQueue": "clusterQueue"},
-        "requeueState": {"requeueAt": "requeueAt"},
-        "admissionChecks": [{"name": "check", "state": "Pending", "message": "soon"}],
-        "conditions": [
-            {"type": "Admitted", "status": "Unknown", "reason": "r1", "message": "m1"},
-            {"type": "Finished", "status": "False", "reason": "r2", "message": "m2"},
-        ],
-    },
-)
 
 ROOM = {
     name: {"free": f"{n}500m", "allocatable": f"{n}9", "reserved": "1"}

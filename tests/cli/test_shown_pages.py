@@ -9,33 +9,11 @@ from roadstead.models.checks import JobChecks
 from roadstead.models.clusters import Cluster
 from roadstead.models.hub import HubCluster
 from roadstead.models.jobs import Event, WholeJob
-from roadstead.models.objects import KubernetesObject
 from roadstead.models.placements import Placement
 from roadstead.models.queues import ClusterQueue, LocalQueue
 from tests.cli.commands import Ran, run
-from tests.cli.filled import LATER, filled
+from tests.cli.filled import LATER, WORKLOAD, filled
 from tests.cli.scripted import Answer, answering, items
-
-WORKLOAD = filled(
-    KubernetesObject,
-    metadata={
-        "name": "w",
-        "namespace": "ns",
-        "creationTimestamp": LATER,
-        "ownerReferences": [{"kind": "Job", "name": "train"}],
-    },
-    spec={"queueName": "queueName", "priority": 7, "active": False},
-    status={
-        "clusterName": "clusterName",
-        "admission": {"clusterQueue": "clusterQueue"},
-        "requeueState": {"requeueAt": "requeueAt"},
-        "admissionChecks": [{"name": "check", "state": "Pending", "message": "soon"}],
-        "conditions": [
-            {"type": "Admitted", "status": "Unknown", "reason": "r1", "message": "m1"},
-            {"type": "Finished", "status": "False", "reason": "r2", "message": "m2"},
-        ],
-    },
-)
 
 QUEUE = filled(ClusterQueue, reserving=40)
 CLUSTER = filled(Cluster, heartbeatAt=LATER, taints=[{"key": "k", "value": "v", "effect": "e"}])

@@ -84,7 +84,7 @@ def test_an_event_and_a_refusal_have_their_own_texts():
     }
 
 
-OWNED = {
+OWNED: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "X",
     "metadata": {"name": "n", "labels": {"l": "1"}, "uid": "sent", "ownerReferences": [1]},
@@ -110,7 +110,7 @@ def test_an_object_is_as_it_was_sent_with_what_the_hub_knows():
         "status": {"mine": 1},
         "origin": "hub-cluster",
     }
-    assert OWNED["metadata"]["uid"] == "sent", "what is stored is left alone"  # type: ignore[index]
+    assert OWNED["metadata"]["uid"] == "sent", "what is stored is left alone"
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ async def test_a_namespace_goes_once_neither_jobs_nor_objects_of_users_are_in_it
         with pytest.raises(Rejected, match="still holds objects or jobs"):
             await delete(hub, "", "Namespace", "", "team-a")
         await hub.change(uid, live=None)
-        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
-        config["metadata"]["namespace"] = "team-a"  # type: ignore[index]
+        metadata = {"name": "c", "namespace": "team-a"}
+        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         await hub.apply(config)
         with pytest.raises(Rejected, match="still holds objects or jobs"):
             await delete(hub, "", "Namespace", "", "team-a")

@@ -14,7 +14,7 @@ from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from tests.services.hubs import Running, a_pool, running
 from tests.services.members.hubs import running_hub
-from tests.store.build import a_member, a_wanted_work
+from tests.store.build import a_member, a_wanted_work, call
 
 pytestmark = pytest.mark.anyio
 POOLS: list[Any] = [
@@ -71,7 +71,7 @@ async def test_a_members_row_follows_its_object(tmp_path: Path) -> None:
         taint = {"key": "site", "value": "edge", "effect": "NoSchedule"}
         await hub.apply(a_declaration({"zone": "n"}, taints=[taint], pools=POOLS))
         joined = {"cluster_uid": "c-1", "session": "s-1", "joined_at": hub.clock.now()}
-        await hub.hub.db.write(lambda tx: clusters.change(tx, "north", **joined))  # type: ignore[arg-type]
+        await hub.hub.db.write(call(clusters.change, "north", **joined))
         before = await hub.hub.read(clusters.get, "north")
         await hub.apply(a_declaration({"zone": "m"}))
         assert before is not None

@@ -22,6 +22,22 @@ GUIDE = Path(__file__).parents[3] / "examples" / "guide"
 FLEET = "placement.kubernetes-fleet.io"
 
 _GROUPS = {"ClusterQueue": "kueue.x-k8s.io", "LocalQueue": "kueue.x-k8s.io"}
+JOBS = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: one, namespace: shop}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: busybox}]
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: jobs, namespace: shop}
+spec:
+  resourceSelectors: [{group: batch, version: v1, kind: Job, name: one}]
+"""
 CONFIG = """
 apiVersion: v1
 kind: Namespace

@@ -10,26 +10,10 @@ from hub.store.records.workloads import WorkloadColumns, change_of
 from hub.store.tables import workloads as table
 from hub.store.transaction import Transaction
 from tests.services.members.hubs import running_hub
-from tests.services.placements.fleet import Fleet, conditions
+from tests.services.placements.fleet import JOBS, Fleet, conditions
 
 pytestmark = pytest.mark.anyio
-ONE_JOB = """
-apiVersion: batch/v1
-kind: Job
-metadata: {name: one, namespace: shop}
-spec:
-  template:
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: busybox}]
----
-apiVersion: placement.kubernetes-fleet.io/v1
-kind: ResourcePlacement
-metadata: {name: jobs, namespace: shop}
-spec:
-  resourceSelectors: [{group: batch, version: v1, kind: Job, name: one}]
-  policy: {placementType: PickN, numberOfClusters: 1}
-"""
+ONE_JOB = JOBS + "  policy: {placementType: PickN, numberOfClusters: 1}\n"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hub.services.placements.reconcile import reconcile
 from hub.services.questions.clusters import get_cluster
 from hub.store import placements, workloads
 from tests.services.members.hubs import running_hub
-from tests.services.placements.fleet import CONFIG, FLEET, Fleet, conditions
+from tests.services.placements.fleet import CONFIG, FLEET, JOBS, Fleet, conditions
 
 pytestmark = pytest.mark.anyio
 
@@ -32,22 +32,6 @@ spec:
         - weight: 100
           preference:
             propertySorter: {name: resources.kubernetes-fleet.io/available-cpu, sortOrder: Descending}
-"""
-JOBS = """
-apiVersion: batch/v1
-kind: Job
-metadata: {name: one, namespace: shop}
-spec:
-  template:
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: busybox}]
----
-apiVersion: placement.kubernetes-fleet.io/v1
-kind: ResourcePlacement
-metadata: {name: jobs, namespace: shop}
-spec:
-  resourceSelectors: [{group: batch, version: v1, kind: Job, name: one}]
 """
 
 

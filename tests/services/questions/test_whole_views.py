@@ -38,7 +38,7 @@ async def pages(db: Database, ask: Callable[[Transaction, str | None], Json]) ->
     """The items of each page, to the last one."""
     found, token = [], None
     while token != "":
-        page = await db.read(lambda tx, token=token: ask(tx, token))  # type: ignore[misc]
+        page = await db.read(call(ask, token))
         found.append(page["items"])
         token = page["continue"]
     return found

@@ -147,9 +147,10 @@ def test_an_object_goes_without_what_its_own_api_server_gave_it(
     given: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     """Labels of the user's stay, Kueue's among them; of a Namespace the label of its name does not."""
-    metadata = {"name": "o", "labels": {keys.QUEUE_NAME: "q"}, "uid": "hub-uid"}
+    marks = {keys.QUEUE_NAME: "q"}
     if given["kind"] == "Namespace":
-        metadata["labels"]["kubernetes.io/metadata.name"] = "o"  # type: ignore[index]
+        marks["kubernetes.io/metadata.name"] = "o"
+    metadata = {"name": "o", "labels": marks, "uid": "hub-uid"}
     found = compose_object({"metadata": metadata, "status": {"a": 1}, **given}, STAMP)
     expected = {
         "name": "o",
